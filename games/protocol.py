@@ -1,0 +1,129 @@
+"""The seam every game implements: pure rules, no input or output.
+
+A game is a value with the methods of :class:`Game`. Its state is opaque to everybody else: callers
+keep it, hand it back, and read it only through ``observe`` and ``outcome``. Chance (food, start
+cells) is drawn from the ``random.Random`` passed in, or fed back from a replay; ``reset`` and
+``step`` return the chance events they used, so that a match can be played again without its seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from random import Random
+from typing import Any, Protocol, TypeVar
+
+Json = Any  # what json.loads can return; kept as Any because the standard library types it so
+S = TypeVar("S")
+
+
+class GameError(Exception):
+    """The game was asked for something its rules do not allow."""
+
+
+class ConfigurationError(GameError):
+    """A configuration value is missing, of the wrong type, or outside what the game allows."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(f"{field}: {message}")
+        self.field = field
+
+
+class Verdict(StrEnum):
+    """How a seat stands or ended (the field's own status words)."""
+
+    ACTIVE = "ACTIVE"
+    """Still playing."""
+    DONE = "DONE"
+    """Ended by the rules of the game: won, lost, or the last step was reached."""
+    ERROR = "ERROR"
+    """Removed for an exception, an exit, memory, or a broken protocol."""
+    INVALID = "INVALID"
+    """Removed for an answer that is no move of this game."""
+    TIMEOUT = "TIMEOUT"
+    """Removed for using more than its time."""
+
+    @property
+    def is_fault(self) -> bool:
+        """True for the three that are the agent's own doing."""
+        return self in FAULTS
+
+
+FAULTS = frozenset({Verdict.ERROR, Verdict.INVALID, Verdict.TIMEOUT})
+
+
+class InvalidMove(GameError):
+    """The answer is no move of this game; the message says what was expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How an episode ended. All tuples are indexed by seat."""
+
+    placements: tuple[int, ...]
+    """1 is best; equal numbers are ties and the next place is skipped (1, 2, 2, 4)."""
+    rewards: tuple[float | None, ...]
+    """What the game paid; None for a seat that failed."""
+    verdicts: tuple[Verdict, ...]
+    """DONE or the seat's fault; never ACTIVE."""
+
+
+class Game(Protocol[S]):
+    """Rules of one game. Implementations hold no mutable state of their own."""
+
+    name: str
+    """Identifier used in leagues, replays and on the command line: ``hungry_geese``."""
+    title: str
+    version: str
+    seats: range
+    """Seat counts the rules allow."""
+
+    def configure(self, overrides: Mapping[str, Json]) -> dict[str, Json]:
+        """The full configuration with ``overrides`` applied.
+
+        Raises ConfigurationError naming the field for unknown keys and values out of range.
+        """
+        ...
+
+    def reset(
+        self, configuration: Mapping[str, Json], seats: int, chance: Random | Json
+    ) -> tuple[S, Json]:
+        """The first state and the chance events that made it.
+
+        ``chance`` is a generator to draw from, or the events of an earlier call to feed back.
+        """
+        ...
+
+    def to_move(self, state: S) -> tuple[int, ...]:
+        """Seats that must answer now; empty when the episode is over."""
+        ...
+
+    def observe(self, state: S, seat: int) -> dict[str, Json]:
+        """What this seat may see. Names no team, agent, league, match or seed."""
+        ...
+
+    def parse(self, state: S, seat: int, raw: Json) -> Json:
+        """The move in its canonical JSON form. Raises InvalidMove."""
+        ...
+
+    def step(
+        self, state: S, moves: Mapping[int, Json | Verdict], chance: Random | Json
+    ) -> tuple[S, Json]:
+        """The next state and the chance events drawn, given a canonical move or a fault verdict
+        (ERROR, INVALID, TIMEOUT) for each seat in ``to_move``."""
+        ...
+
+    def outcome(self, state: S) -> Outcome | None:
+        """The result, or None while the episode runs."""
+        ...
+
+    def frame(self, state: S) -> dict[str, Json]:
+        """The whole state as JSON for spectators and replays (nothing is hidden in it)."""
+        ...
+
+
+def placements_from(scores: Sequence[float]) -> tuple[int, ...]:
+    """Competition ranks, 1 for the highest score, equal for equal scores."""
+    ordered = sorted(scores, reverse=True)
+    return tuple(ordered.index(score) + 1 for score in scores)

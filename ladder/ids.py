@@ -1,0 +1,51 @@
+"""Opaque identifiers: a type prefix and 26 characters that sort by time of creation.
+
+The characters are a 48-bit millisecond clock and 80 random bits in Crockford's base 32 (the ULID
+layout), lower case. Sorting by id is sorting by creation, which serves keyset paging and lets
+large tables be partitioned by range of id while the id alone stays the primary key.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from typing import Final, NewType
+
+UserId = NewType("UserId", str)
+TeamId = NewType("TeamId", str)
+TokenId = NewType("TokenId", str)
+LeagueId = NewType("LeagueId", str)
+SeasonId = NewType("SeasonId", str)
+AgentId = NewType("AgentId", str)
+SubmissionId = NewType("SubmissionId", str)
+EntryId = NewType("EntryId", str)
+MatchId = NewType("MatchId", str)
+EpisodeId = NewType("EpisodeId", str)
+ScrimId = NewType("ScrimId", str)
+
+ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
+PREFIXES: Final = ("usr", "tea", "tok", "lea", "sea", "age", "sub", "ent", "mat", "epi", "scr")
+PATTERN: Final = re.compile(rf"^({'|'.join(PREFIXES)})_[{ALPHABET}]{{26}}$")
+
+
+def time_part(at_ms: int) -> str:
+    """The ten characters that stand for a moment; the lower bound of all ids made from then on."""
+    return "".join(ALPHABET[(at_ms >> shift) & 31] for shift in range(45, -1, -5))
+
+
+def new(prefix: str, *, at_ms: int | None = None) -> str:
+    """A fresh id: ``new("mat")`` gives ``mat_`` and 26 characters."""
+    if prefix not in PREFIXES:
+        raise ValueError(f"unknown id prefix {prefix!r}")
+    moment = time.time_ns() // 1_000_000 if at_ms is None else at_ms
+    bits = secrets.randbits(80)
+    return f"{prefix}_{time_part(moment)}" + "".join(
+        ALPHABET[(bits >> shift) & 31] for shift in range(75, -1, -5)
+    )
+
+
+def is_id(text: str, prefix: str) -> bool:
+    """Whether ``text`` has the shape of an id of this type."""
+    match = PATTERN.match(text)
+    return match is not None and match.group(1) == prefix
