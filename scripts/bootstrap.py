@@ -1,0 +1,110 @@
+"""Prepares .venv from the hashed locks when they changed, then becomes the command asked for.
+
+Run by ./peck; standard library only. ``test`` as the first word prepares the test tools too and
+becomes scripts/test.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+VENV = CHECKOUT / ".venv"
+PYTHON = VENV / "bin" / "python"
+
+
+def say(text: str) -> None:
+    print(f"peck: {text}", file=sys.stderr, flush=True)
+
+
+def run(command: list[str], failure: str) -> None:
+    """Run quietly; on failure show the end of the output and ``failure``, and leave."""
+    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if result.returncode != 0:
+        print("\n".join(result.stdout.splitlines()[-15:]), file=sys.stderr)
+        say(failure)
+        sys.exit(1)
+
+
+def working(python: Path) -> bool:
+    """Whether an environment is there and complete (an interrupted one has no pip)."""
+    check = [str(python), "-I", "-c", "import pip"]
+    return python.exists() and subprocess.run(check, capture_output=True).returncode == 0
+
+
+def make_environment() -> None:
+    """A virtual environment at .venv, also where the distribution split ensurepip off."""
+    if working(PYTHON):
+        return
+    say(f"making .venv with Python {sys.version.split()[0]}")
+    shutil.rmtree(VENV, ignore_errors=True)
+    base = getattr(sys, "_base_executable", sys.executable) or sys.executable
+    if importlib.util.find_spec("ensurepip") is not None:
+        made = subprocess.run([base, "-m", "venv", str(VENV)], capture_output=True)
+        if made.returncode == 0:
+            return
+    package = f"python{sys.version_info[0]}.{sys.version_info[1]}-venv"
+    line = ["apt-get", "install", "-y", package]
+    if os.geteuid() != 0 or shutil.which("apt-get") is None or "--no-install" in sys.argv:
+        say(f"this Python lacks its venv module; type: sudo {' '.join(line)}")
+        sys.exit(1)
+    say(f"running: {' '.join(line)}")
+    subprocess.run(["apt-get", "update", "-qq"], check=False, stdout=sys.stderr)
+    run(line, f"could not install {package}")
+    shutil.rmtree(VENV, ignore_errors=True)
+    run([base, "-m", "venv", str(VENV)], "could not make .venv")
+
+
+def install(lock: str, *options: str) -> None:
+    """Install a lock when it changed since the last time."""
+    text = (CHECKOUT / lock).read_bytes()
+    mark = VENV / f".{lock}.sha256"
+    digest = hashlib.sha256(text).hexdigest()
+    if mark.exists() and mark.read_text() == digest:
+        return
+    count = sum(b"==" in line and not line.startswith(b" ") for line in text.splitlines())
+    say(f"installing {count} packages of {lock} (once; about a minute)")
+    run(
+        [
+            *(str(PYTHON), "-I", "-m", "pip", "install", "--quiet", "--require-hashes"),
+            *("--disable-pip-version-check", "--no-input", *options, "-r", str(CHECKOUT / lock)),
+        ],
+        f"could not install {lock}; pip's last lines are above",
+    )
+    mark.write_text(digest)
+
+
+def main() -> None:
+    arguments = sys.argv[1:]
+    testing = arguments[:1] == ["test"]
+    with (CHECKOUT / ".venv.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two first starts at once: one installs, one waits
+        make_environment()
+        if testing:  # the test tools' lock holds the runtime's as well
+            install("requirements-dev.lock")
+            install("requirements-peer.lock", "--no-deps")
+        else:
+            install("requirements.lock")
+    inherited = os.environ.get("PYTHONPATH")
+    path = str(CHECKOUT) + (os.pathsep + inherited if inherited else "")
+    environment = {**os.environ, "PYTHONPATH": path}
+    if testing:
+        command = [str(CHECKOUT / "scripts" / "test"), *arguments[1:]]
+    else:
+        # -P: a folder of the user's that is called "games" must not stand in for ours.
+        command = [str(PYTHON), "-P", "-m", "services.cli", *arguments]
+    os.execve(command[0], command, environment)  # noqa: S606
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)
