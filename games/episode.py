@@ -1,0 +1,166 @@
+"""An episode as it is recorded: enough to play it again exactly, and nothing about who played.
+
+The replay blob is public. It is a gzip of one JSON object, ``{"format": "peck-replay/1", ...}``
+with the fields of :class:`Episode`, equal episodes giving equal bytes. It holds no names, no seed
+and no times but the charged ones and the banks.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from games.protocol import Game, GameError, Json, S, Verdict
+
+FORMAT = "peck-replay/1"
+MAX_BYTES = 64 * 1024 * 1024
+"""Largest replay, unpacked, that is read; a four-player episode of Hungry Geese has about 30 kB."""
+
+
+class EpisodeError(GameError):
+    """These bytes are no replay, or a replay that the rules do not allow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One tick of the referee. Tuples are indexed by seat."""
+
+    moves: tuple[Json, ...]
+    """Canonical move, ``{"fault": "ERROR"}``, or None when the seat was not asked."""
+    chance: Json
+    charged_seconds: tuple[float | None, ...]
+    """What the move cost; None when the seat was not asked."""
+    bank_seconds: tuple[float | None, ...]
+    """What is left of the overage bank after it; below zero with a TIMEOUT."""
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """One play-through from reset to end."""
+
+    game: str
+    version: str
+    configuration: dict[str, Json]
+    clock: dict[str, Json]
+    seats: int
+    chance: Json
+    """The chance events of the reset."""
+    steps: tuple[Step, ...]
+    placements: tuple[int, ...]
+    rewards: tuple[float | None, ...]
+    verdicts: tuple[str, ...]
+
+
+def to_bytes(episode: Episode) -> bytes:
+    """The replay blob; the same bytes for the same episode."""
+    document = {
+        "format": FORMAT,
+        "game": episode.game,
+        "version": episode.version,
+        "configuration": episode.configuration,
+        "clock": episode.clock,
+        "seats": episode.seats,
+        "chance": episode.chance,
+        "steps": [
+            {
+                "moves": step.moves,
+                "chance": step.chance,
+                "charged_seconds": step.charged_seconds,
+                "bank_seconds": step.bank_seconds,
+            }
+            for step in episode.steps
+        ],
+        "placements": episode.placements,
+        "rewards": episode.rewards,
+        "verdicts": episode.verdicts,
+    }
+    text = json.dumps(document, separators=(",", ":"), allow_nan=False)
+    return gzip.compress(text.encode(), mtime=0)
+
+
+def from_bytes(blob: bytes) -> Episode:
+    """The episode of a replay blob. Raises EpisodeError naming the field that is wrong."""
+    document = _unpack(blob)
+    if document.get("format") != FORMAT:
+        raise EpisodeError(f"format: expected {FORMAT}, got {document.get('format')!r:.100}")
+    seats = _field(document, "seats", int)
+    return Episode(
+        game=_field(document, "game", str),
+        version=_field(document, "version", str),
+        configuration=_field(document, "configuration", dict),
+        clock=_field(document, "clock", dict),
+        seats=seats,
+        chance=document.get("chance"),
+        steps=tuple(
+            Step(
+                moves=_per_seat(step, "moves", seats),
+                chance=step.get("chance"),
+                charged_seconds=_per_seat(step, "charged_seconds", seats),
+                bank_seconds=_per_seat(step, "bank_seconds", seats),
+            )
+            for step in _field(document, "steps", list)
+        ),
+        placements=_per_seat(document, "placements", seats),
+        rewards=_per_seat(document, "rewards", seats),
+        verdicts=_per_seat(document, "verdicts", seats),
+    )
+
+
+def states(game: Game[S], episode: Episode) -> Iterator[S]:
+    """Every state from the first to the last, worked out from the recorded moves and chance.
+
+    Raises EpisodeError where the record does not fit the rules.
+    """
+    number = 0
+    try:
+        state, _ = game.reset(episode.configuration, episode.seats, episode.chance)
+        yield state
+        for number, step in enumerate(episode.steps, start=1):  # noqa: B007 (told in the error)
+            moves = {seat: _move(game, state, seat, step) for seat in game.to_move(state)}
+            state, _ = game.step(state, moves, step.chance)
+            yield state
+    except (GameError, KeyError, TypeError, ValueError) as error:
+        raise EpisodeError(f"step {number}: {error}") from error
+
+
+def _move(game: Game[S], state: S, seat: int, step: Step) -> Json | Verdict:
+    move = step.moves[seat]
+    if move is None:
+        raise EpisodeError(f"seat {seat} had to move and has none")
+    if isinstance(move, Mapping) and "fault" in move:
+        return Verdict(move["fault"])
+    return game.parse(state, seat, move)
+
+
+def _unpack(blob: bytes) -> dict[str, Any]:
+    unzip = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+    try:
+        text = unzip.decompress(blob, MAX_BYTES)
+        if not unzip.eof:
+            raise EpisodeError(f"replay: cut short, or more than {MAX_BYTES} bytes unpacked")
+        document = json.loads(text)
+    except (zlib.error, ValueError) as error:
+        raise EpisodeError(f"replay: not the gzip of a JSON text ({error})") from error
+    if not isinstance(document, dict):
+        raise EpisodeError("replay: not a JSON object")
+    return document
+
+
+def _field(document: Mapping[str, Any], name: str, kind: type[Any]) -> Any:
+    value = document.get(name)
+    if not isinstance(value, kind):
+        raise EpisodeError(f"{name}: expected {kind.__name__}, got {value!r:.100}")
+    return value
+
+
+def _per_seat(document: Json, name: str, seats: int) -> tuple[Any, ...]:
+    if not isinstance(document, Mapping):
+        raise EpisodeError(f"steps: expected an object with {name}, got {document!r:.100}")
+    values = _field(document, name, list)
+    if len(values) != seats:
+        raise EpisodeError(f"{name}: expected one for each of {seats} seats, got {len(values)}")
+    return tuple(values)

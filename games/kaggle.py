@@ -1,0 +1,156 @@
+"""Episodes and logs in Kaggle's own formats, which kaggle-environments loads, steps and renders.
+
+Source of the episode format: ``Environment.toJSON`` of kaggle-environments 1.33.2 and the replays
+of Kaggle's ladder; of the log format: its agent server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from games import GAMES
+from games.episode import Episode, states
+from games.hungry_geese import DEFAULT_MOVE, FIELDS, MOVES, State
+from games.protocol import Game, GameError, Json
+
+DESCRIPTION = "Geese eat, grow and avoid each other on a torus; who lives longest wins"
+INTEGER = {"type": "integer", "minimum": 0}
+CELLS = {"type": "array", "items": INTEGER}
+SHARED = ("geese", "food", "step")
+"""What Kaggle writes into the first seat alone."""
+
+
+def episode_json(
+    episode: Episode,
+    *,
+    episode_id: str | int,
+    team_names: Sequence[str],
+    submission_numbers: Sequence[int] | None = None,
+) -> dict[str, Json]:
+    """Kaggle's episode JSON of a Hungry Geese episode.
+
+    ``info`` has Kaggle's EpisodeId, TeamNames and Agents, and ``Peck`` with the charged times and
+    banks by step and seat, in seconds, null for a seat that was not asked. Raises GameError.
+    """
+    game: Game[State] | None = GAMES.get(episode.game)
+    if game is None or episode.game != "hungry_geese":
+        raise GameError(f"game: there is no Kaggle format for {episode.game!r:.100}")
+    if len(team_names) != episode.seats:
+        raise GameError(f"team_names: expected {episode.seats}, got {len(team_names)}")
+    agents: list[dict[str, Json]] = [{"Name": name} for name in team_names]
+    for agent, number in zip(agents, submission_numbers or (), strict=False):
+        agent["SubmissionId"] = number
+    steps = _steps(game, episode)
+    return {
+        "id": str(episode_id),
+        "name": game.name,
+        "title": game.title,
+        "description": DESCRIPTION,
+        "version": game.version,
+        "configuration": dict(episode.configuration),
+        "specification": _specification(game, episode),
+        "steps": steps,
+        "rewards": [seat["reward"] for seat in steps[-1]],
+        "statuses": [seat["status"] for seat in steps[-1]],
+        "schema_version": 1,
+        "info": {
+            "EpisodeId": episode_id,
+            "TeamNames": list(team_names),
+            "Agents": agents,
+            "LiveVideoPath": None,
+            "Peck": {
+                "charged_seconds": [list(step.charged_seconds) for step in episode.steps],
+                "bank_seconds": [list(step.bank_seconds) for step in episode.steps],
+            },
+        },
+    }
+
+
+def log_json(moves: Iterable[Mapping[str, Json]]) -> list[list[dict[str, Json]]]:
+    """One seat's log as Kaggle gives it: for each call a list with one entry.
+
+    ``moves`` are those of a ``peck-log/1`` document. What was printed before the first call (its
+    step is 0) stands in the first call's entry, where Kaggle, which loads in that call, has it.
+    """
+    entries: list[list[dict[str, Json]]] = []
+    before = {"stdout": "", "stderr": ""}
+    for move in moves:
+        texts = {name: before[name] + (move.get(name) or "") for name in before}
+        if move.get("step") == 0:
+            before = texts
+            continue
+        before = {"stdout": "", "stderr": ""}
+        entries.append([{"duration": round(move.get("charged_seconds") or 0.0, 6), **texts}])
+    if any(before.values()):
+        entries.append([{"duration": 0.0, **before}])
+    return entries
+
+
+def _steps(game: Game[State], episode: Episode) -> list[list[dict[str, Json]]]:
+    banks = [float(episode.clock.get("bank_seconds", 60.0))] * episode.seats
+    steps = []
+    for number, state in enumerate(states(game, episode)):
+        actions: list[str | None] = [DEFAULT_MOVE] * episode.seats
+        if number:
+            record = episode.steps[number - 1]
+            for seat, move in enumerate(record.moves):
+                if move is not None:
+                    # Kaggle records no action for the step in which a seat failed.
+                    actions[seat] = move if isinstance(move, str) else None
+                bank = record.bank_seconds[seat]
+                banks[seat] = banks[seat] if bank is None else bank
+        steps.append(
+            [
+                {
+                    "action": actions[seat],
+                    "info": {},
+                    "observation": _observation(game, state, seat, banks[seat]),
+                    "reward": state.rewards[seat],
+                    "status": str(state.verdicts[seat]),
+                }
+                for seat in range(episode.seats)
+            ]
+        )
+    return steps
+
+
+def _observation(game: Game[State], state: State, seat: int, bank: float) -> dict[str, Json]:
+    seen = game.observe(state, seat)
+    if seat > 0:
+        for name in SHARED:
+            del seen[name]
+    # kaggle-environments refuses to load the negative bank that its own TIMEOUT leaves behind;
+    # the true one is in info.Peck.
+    seen["remainingOverageTime"] = max(0, bank)
+    return seen
+
+
+def _specification(game: Game[State], episode: Episode) -> dict[str, Any]:
+    seats = list(game.seats)
+    return {
+        "action": {"type": "string", "enum": list(MOVES), "default": DEFAULT_MOVE},
+        "agents": seats,
+        "configuration": {
+            field.name: {
+                "type": "integer" if field.type is int else "number",
+                "default": field.default,
+                "minimum": field.minimum,
+            }
+            for field in FIELDS
+        },
+        "info": {},
+        "observation": {
+            "geese": {"type": "array", "items": CELLS, "shared": True, "default": []},
+            "food": {**CELLS, "shared": True, "default": []},
+            "index": {**INTEGER, "defaults": [seat - 1 for seat in seats]},
+            "step": {**INTEGER, "shared": True, "default": 0},
+            "remainingOverageTime": {
+                "type": "number",
+                "minimum": 0,
+                "shared": False,
+                "default": episode.clock.get("bank_seconds", 60),
+            },
+        },
+        "reward": {"type": ["integer", "null"], "minimum": 0, "default": 0},
+    }
