@@ -1,0 +1,186 @@
+"""What a match leaves behind: the public episode, and each seat's private log.
+
+The log blob is for the seat's owner alone: gzip of the JSON object ``{"format": "peck-log/1",
+"moves": [{"step", "charged_seconds", "wall_seconds", "stdout", "stderr"}], "verdict", "reason",
+"failed_step", "traceback"}``. Step 0 is what was printed while loading apart from the first answer.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from games.episode import Episode, Step
+from games.protocol import Json, Outcome, Verdict
+from sandbox.clock import Clock
+from sandbox.loans import MoveLog
+from sandbox.verdict import Fault
+
+LOG_FORMAT: Final = "peck-log/1"
+MOVE_CHARS: Final = 10_000
+"""Most characters of each stream kept of one move."""
+LOG_CHARS: Final = 1 << 20
+"""Most characters of both streams kept of one seat in one match."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeatReport:
+    """How one seat came out of a match. Durations in seconds."""
+
+    placement: int
+    reward: float | None
+    verdict: Verdict
+    reason: str | None
+    """For the owner alone; None for a seat that never failed."""
+    failed_step: int | None
+    """1 for the first step, 0 for loading; None for a seat that never failed."""
+    charged_seconds: float
+    """All its answers together."""
+    max_move_seconds: float
+    log: bytes
+    """The ``peck-log/1`` blob."""
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """One finished episode and its seats in order."""
+
+    episode: Episode
+    seats: tuple[SeatReport, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One question that a seat was asked and what it cost."""
+
+    step: int
+    charged_seconds: float
+    wall_seconds: float
+    bank_seconds: float
+
+
+class SeatRecord:
+    """Collects what one seat was asked; ``answers[k]`` belongs to its k+1-th act."""
+
+    def __init__(self) -> None:
+        self.load_seconds = 0.0
+        self.answers: list[Answer] = []
+
+    def add(self, answer: Answer) -> None:
+        self.answers.append(answer)
+
+    def log_blob(self, verdict: Verdict, fault: Fault | None, log: Sequence[MoveLog]) -> bytes:
+        """The seat's log; the same bytes for the same content."""
+        printed = _texts_by_step(log, self.answers)
+        moves = [
+            {
+                "step": answer.step,
+                "charged_seconds": round(answer.charged_seconds, 6),
+                "wall_seconds": round(answer.wall_seconds, 6),
+                **printed.pop(answer.step, _NOTHING),
+            }
+            for answer in self.answers
+        ]
+        if 0 in printed:
+            loading = {"charged_seconds": 0.0, "wall_seconds": round(self.load_seconds, 6)}
+            moves.insert(0, {"step": 0, **loading, **printed[0]})
+        document = {
+            "format": LOG_FORMAT,
+            "moves": moves,
+            "verdict": str(verdict),
+            "reason": fault.reason if fault else None,
+            "failed_step": fault.step if fault else None,
+            "traceback": fault.traceback if fault else None,
+        }
+        text = json.dumps(document, separators=(",", ":"), allow_nan=False)
+        return gzip.compress(text.encode(), mtime=0)
+
+
+class EpisodeRecord:
+    """Collects the steps of an episode in the order they were played."""
+
+    def __init__(
+        self,
+        *,
+        game: str,
+        version: str,
+        configuration: Mapping[str, Json],
+        clock: Clock,
+        seats: int,
+        chance: Json,
+    ) -> None:
+        self._game, self._version = game, version
+        self._configuration, self._clock = dict(configuration), clock
+        self._seats, self._chance = seats, chance
+        self._steps: list[Step] = []
+
+    def add(
+        self,
+        moves: Mapping[int, Json | Verdict],
+        answers: Mapping[int, Answer],
+        chance: Json,
+    ) -> None:
+        """One step: what each seat that had to move did, and what those that were asked paid."""
+        seats = range(self._seats)
+        charged = {seat: round(answer.charged_seconds, 6) for seat, answer in answers.items()}
+        banks = {seat: round(answer.bank_seconds, 6) for seat, answer in answers.items()}
+        self._steps.append(
+            Step(
+                moves=tuple(_written(moves[seat]) if seat in moves else None for seat in seats),
+                chance=chance,
+                charged_seconds=tuple(map(charged.get, seats)),
+                bank_seconds=tuple(map(banks.get, seats)),
+            )
+        )
+
+    def close(self, outcome: Outcome) -> Episode:
+        """The whole episode."""
+        return Episode(
+            game=self._game,
+            version=self._version,
+            configuration=self._configuration,
+            clock=self._clock.to_json(),
+            seats=self._seats,
+            chance=self._chance,
+            steps=tuple(self._steps),
+            placements=tuple(outcome.placements),
+            rewards=tuple(outcome.rewards),
+            verdicts=tuple(str(verdict) for verdict in outcome.verdicts),
+        )
+
+
+def read_log(blob: bytes) -> dict[str, Any]:
+    """The document of a log blob that :meth:`SeatRecord.log_blob` wrote."""
+    document: dict[str, Any] = json.loads(gzip.decompress(blob))
+    if document.get("format") != LOG_FORMAT:
+        raise ValueError(f"not a {LOG_FORMAT} document")
+    return document
+
+
+_NOTHING: Final = {"stdout": "", "stderr": ""}
+
+
+def _written(move: Json | Verdict) -> Json:
+    return {"fault": str(move)} if isinstance(move, Verdict) else move
+
+
+def _texts_by_step(log: Sequence[MoveLog], answers: Sequence[Answer]) -> dict[int, dict[str, str]]:
+    """What was printed, by step of the episode; the box counts acts, a step may pass unasked.
+
+    The box keeps the same caps; they are kept again here because it runs beside hostile code.
+    """
+    texts: dict[int, dict[str, str]] = {}
+    left = LOG_CHARS
+    for entry in log:
+        act = min(max(entry.step, 0), len(answers))
+        step = answers[act - 1].step if act else 0
+        at_step = texts.setdefault(step, dict(_NOTHING))
+        for name, text in (("stdout", entry.stdout), ("stderr", entry.stderr)):
+            room = min(left, MOVE_CHARS - len(at_step[name]))
+            kept = text[:room].encode("utf-8", "replace").decode("utf-8")
+            at_step[name] += kept
+            left -= len(kept)
+    return {step: both for step, both in texts.items() if any(both.values())}

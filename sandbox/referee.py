@@ -1,0 +1,219 @@
+"""Plays one match: asks the seats, keeps their time, judges their answers, records the episode.
+
+The referee trusts the game and the node, and no agent. It returns when the game is over, whatever
+the agents did; it raises only when the failure was nobody's among them. All seats' processes are
+ended on every way out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+from time import monotonic
+from typing import Any, Final
+
+from games.protocol import Game, Json, Outcome, S, Verdict
+from sandbox.channel import StopReached, ask
+from sandbox.clock import Clock
+from sandbox.errors import BundleRefused, HostFault
+from sandbox.loans import Loan
+from sandbox.record import EpisodeRecord, Played, SeatReport
+from sandbox.seat import Seat
+
+SEED_BYTES: Final = 16
+
+
+class GameFault(HostFault):
+    """The rules raised; no agent is to blame, and another node will not do better."""
+
+
+def play(
+    game: Game[S],
+    configuration: Mapping[str, Json],
+    clock: Clock,
+    seed: bytes,
+    loans: Sequence[Loan | BundleRefused],
+    *,
+    lanes: int,
+    stop_after_seconds: float,
+    on_step: Callable[[int], None] | None = None,
+) -> Played:
+    """One episode from reset to end; ``loans`` by seat.
+
+    A refused bundle in place of a loan is a seat that fails while loading. ``lanes`` is how many
+    seats may think at a time. ``on_step`` is called with the number of each step played, between
+    steps, on nobody's clock; what it raises ends the match and travels on.
+
+    Raises GameFault when the rules raised, HostFault when the node failed or
+    ``stop_after_seconds`` passed: give more than ``clock.longest_seconds``, so that no agent can
+    bring it about.
+    """
+    stop_at = monotonic() + stop_after_seconds
+    seats = [Seat(index, loan, clock) for index, loan in enumerate(loans)]
+    try:
+        match = _Match(game, configuration, clock, seed, seats, lanes, stop_at)
+        match.start()
+        while match.step():
+            if on_step is not None:
+                on_step(match.steps)
+        return match.report()
+    except StopReached:
+        raise HostFault(f"the match did not end within {stop_after_seconds:g} s") from None
+    finally:
+        with contextlib.suppress(HostFault):
+            _end(seats)
+
+
+def game_random(seed: bytes) -> Random:
+    """The generator of the game's own draws; no seat's seed tells anything of it."""
+    return Random(int.from_bytes(_derive(seed, b"game"), "big"))  # noqa: S311 (a game's dice)
+
+
+def seat_seed(seed: bytes, seat: int) -> bytes:
+    """The 16 bytes that a seat's own generators are seeded from."""
+    return _derive(seed, b"seat" + str(seat).encode())[:SEED_BYTES]
+
+
+class _Match:
+    """The state of one running episode."""
+
+    def __init__(
+        self,
+        game: Game[Any],
+        configuration: Mapping[str, Json],
+        clock: Clock,
+        seed: bytes,
+        seats: Sequence[Seat],
+        lanes: int,
+        stop_at: float,
+    ) -> None:
+        self._game, self._configuration, self._clock = game, configuration, clock
+        self._seed, self._seats = seed, seats
+        self._lanes, self._stop_at = max(1, lanes), stop_at
+        self._random = game_random(seed)
+        self.steps = 0
+        with _rules("reset"):
+            self._state, chance = game.reset(configuration, len(seats), self._random)
+        self._record = EpisodeRecord(
+            game=game.name,
+            version=game.version,
+            configuration=configuration,
+            clock=clock,
+            seats=len(seats),
+            chance=chance,
+        )
+
+    def start(self) -> None:
+        """Tell every child what it plays and wait until each is ready or has failed."""
+        told = dict(self._configuration)
+        if "actTimeout" in told:
+            whole = self._clock.act_seconds.is_integer()
+            told["actTimeout"] = int(self._clock.act_seconds) if whole else self._clock.act_seconds
+        able = [seat for seat in self._seats if seat.fault is None]
+        # Where the agent's file is executed now, its imports are on a clock and need a core each.
+        size = self._lanes if self._clock.load == "own" else len(able)
+        for group in _chunks(able, size):
+            questions = [seat.starting(told, seat_seed(self._seed, seat.index)) for seat in group]
+            ask(questions, self._stop_at)
+            for seat, question in zip(group, questions, strict=True):
+                seat.started(question)
+
+    def step(self) -> bool:
+        """Play one step; False when there is none left to play."""
+        with _rules("to_move"):
+            to_move = self._game.to_move(self._state)
+        if not to_move:
+            return False
+        if monotonic() > self._stop_at:
+            raise StopReached
+        self.steps += 1
+        moves: dict[int, Json | Verdict] = {}
+        able = []
+        for index in to_move:
+            fault = self._seats[index].fault
+            if fault is None:
+                able.append(self._seats[index])
+            else:
+                moves[index] = fault.verdict
+        for group in self._groups(able):
+            moves.update(self._ask(group))
+        answers = {seat.index: seat.record.answers[-1] for seat in able}
+        with _rules("step"):
+            self._state, chance = self._game.step(self._state, moves, self._random)
+        self._record.add(moves, answers, chance)
+        return True
+
+    def report(self) -> Played:
+        """End every process and put the result together."""
+        with _rules("outcome"):
+            outcome = self._game.outcome(self._state)
+            if outcome is None:
+                raise ValueError("nobody is to move and there is no outcome")
+        _end(self._seats)
+        reports = tuple(_report(seat, outcome) for seat in self._seats)
+        return Played(self._record.close(outcome), reports)
+
+    def _ask(self, group: Sequence[Seat]) -> Iterator[tuple[int, Json | Verdict]]:
+        with _rules("observe"):
+            questions = [seat.asking(self._game.observe(self._state, seat.index)) for seat in group]
+        ask(questions, self._stop_at)
+        for seat, question in zip(group, questions, strict=True):
+            yield seat.index, seat.moved(self.steps, question, self._parser(seat.index))
+
+    def _parser(self, seat: int) -> Callable[[Json], Json]:
+        return lambda raw: self._game.parse(self._state, seat, raw)
+
+    def _groups(self, able: Sequence[Seat]) -> Iterator[Sequence[Seat]]:
+        """Quick seats together; the others ``lanes`` at a time, another one first in each step."""
+        quick = [seat for seat in able if seat.is_quick]
+        if quick:
+            yield quick
+        slow = [seat for seat in able if not seat.is_quick]
+        if slow:
+            first = self.steps % len(slow)
+            yield from _chunks(slow[first:] + slow[:first], self._lanes)
+
+
+@contextlib.contextmanager
+def _rules(what: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        raise GameFault(f"the rules failed in {what}: {error!r}") from error
+
+
+def _report(seat: Seat, outcome: Outcome) -> SeatReport:
+    how = outcome.verdicts[seat.index]
+    costs = [answer.charged_seconds for answer in seat.record.answers]
+    return SeatReport(
+        placement=outcome.placements[seat.index],
+        reward=outcome.rewards[seat.index],
+        verdict=how,
+        reason=seat.fault.reason if seat.fault else None,
+        failed_step=seat.fault.step if seat.fault else None,
+        charged_seconds=round(sum(costs), 6),
+        max_move_seconds=round(max(costs, default=0.0), 6),
+        log=seat.log_blob(how),
+    )
+
+
+def _end(seats: Sequence[Seat]) -> None:
+    """End all processes side by side, since each waits for a sweep; the first HostFault travels."""
+    open_seats = [seat for seat in seats if seat.is_open]
+    if open_seats:
+        with ThreadPoolExecutor(len(open_seats)) as pool:
+            for future in [pool.submit(seat.end) for seat in open_seats]:
+                future.result()
+
+
+def _chunks(seats: Sequence[Seat], size: int) -> Iterator[Sequence[Seat]]:
+    for first in range(0, len(seats), max(1, size)):
+        yield seats[first : first + size]
+
+
+def _derive(seed: bytes, purpose: bytes) -> bytes:
+    return hmac.new(seed, purpose, hashlib.sha256).digest()

@@ -1,0 +1,211 @@
+"""One seat of a running match: its loan, its bank, its record, and how it failed if it did.
+
+Everything read from the child is hostile. It is bounded (``channel``), decoded strictly, and handed
+to the game's own ``parse``; whatever the child writes, the worst it reaches is its own verdict.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from games.protocol import InvalidMove, Json, Verdict
+from sandbox import verdict
+from sandbox.channel import Question, Trouble
+from sandbox.clock import Bank, Clock
+from sandbox.errors import BundleRefused, HostFault
+from sandbox.loans import Ending, Loan
+from sandbox.record import Answer, SeatRecord
+from sandbox.verdict import Fault
+
+DEEPEST: Final = 16
+"""Lists in lists of an answer; no game's move comes near."""
+QUICK_SECONDS: Final = 0.002
+"""A seat whose last answers all cost less does not disturb the seats asked beside it."""
+
+
+class _Ready(msgspec.Struct, tag_field="k", tag="ready", forbid_unknown_fields=True):
+    pass
+
+
+class _Reply(msgspec.Struct, tag_field="k", tag="reply", forbid_unknown_fields=True):
+    n: int
+    action: msgspec.Raw
+
+
+class _Failed(msgspec.Struct, tag_field="k", tag="error", forbid_unknown_fields=True):
+    trace: str
+    n: int | None = None
+
+
+_FRAME: Final = msgspec.json.Decoder(_Ready | _Reply | _Failed)
+_MALFORMED: Final = (msgspec.MsgspecError, UnicodeError, RecursionError, ValueError)
+
+
+class Seat:
+    """A player index with the process behind it."""
+
+    def __init__(self, index: int, loan: Loan | BundleRefused, clock: Clock) -> None:
+        self.index = index
+        self.record = SeatRecord()
+        self.fault: Fault | None = None
+        self.bank = Bank(clock)
+        self._clock = clock
+        self._loan = loan if isinstance(loan, Loan) else None
+        self._ending: Ending | None = None
+        self._nonce = -1
+        self._costs: deque[float] = deque(maxlen=4)
+        if isinstance(loan, Loan):
+            loan.socket.setblocking(False)
+        else:
+            self.fault = verdict.refused(str(loan))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its process may still be there."""
+        return self._loan is not None and self._ending is None
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether its recent answers were so short that others may be asked at the same time."""
+        return bool(self._costs) and max(self._costs) < QUICK_SECONDS
+
+    def starting(self, configuration: Mapping[str, Json], seed: bytes) -> Question:
+        """The start message; its answer comes within the load allowance."""
+        return self._question(
+            {
+                "k": "start",
+                "configuration": configuration,
+                "seed": seed.hex(),
+                "load": self._clock.load,
+            },
+            self._clock.load_seconds,
+        )
+
+    def asking(self, observation: dict[str, Json]) -> Question:
+        """The question for a move, numbered so that only its own answer counts."""
+        self._nonce = secrets.randbits(48)
+        seen = {**observation, "remainingOverageTime": self.bank.shown()}
+        return self._question({"k": "act", "n": self._nonce, "observation": seen}, self._allowance)
+
+    def started(self, question: Question) -> None:
+        """Take the answer to the start message.
+
+        Raises HostFault where the child was lost before it had run any of the agent's code.
+        """
+        self.record.load_seconds = question.took_seconds
+        self.fault = self._start_fault(question)
+        if self.fault is not None:
+            self.end()
+
+    def moved(self, step: int, question: Question, parse: Callable[[Json], Json]) -> Json | Verdict:
+        """Charge the answer and give the canonical move, or the fault that ended the seat."""
+        seconds = question.took_seconds
+        self._costs.append(seconds)
+        charge = self.bank.charge(seconds)
+        self.record.add(Answer(step, seconds, seconds, charge.bank_seconds))
+        if question.trouble is Trouble.LATE:
+            return self._fail(verdict.late(step, charge, self._clock, answered=False))
+        if question.answer is None:
+            return self._fail(self._trouble_fault(step, question))
+        try:
+            frame = _FRAME.decode(question.answer)
+        except _MALFORMED as error:
+            return self._fail(verdict.broken(step, f"its answer is no frame ({error})"))
+        if isinstance(frame, _Ready) or frame.n != self._nonce:
+            return self._fail(verdict.broken(step, "it answered something that was not asked"))
+        if isinstance(frame, _Failed):
+            return self._fail(verdict.raised(step, frame.trace))
+        if charge.timed_out:
+            return self._fail(verdict.late(step, charge, self._clock, answered=True))
+        try:
+            return parse(_read_action(frame.action))
+        except InvalidMove as error:
+            return self._fail(verdict.invalid(step, str(error)))
+        except Exception:  # whatever parse trips over came from the agent
+            return self._fail(verdict.invalid(step, "it cannot be read as a move of this game"))
+
+    def end(self) -> None:
+        """End the seat's process and keep what the box knows of it; safe to repeat.
+
+        Raises HostFault when the node is gone, which takes the blame from the agent.
+        """
+        if self._loan is not None and self._ending is None:
+            self._ending = self._loan.end()
+
+    def log_blob(self, how: Verdict) -> bytes:
+        """The seat's private log, once it has ended."""
+        return self.record.log_blob(how, self.fault, self._ending.log if self._ending else ())
+
+    @property
+    def _allowance(self) -> float:
+        return self.bank.deadline(0.0)
+
+    def _question(self, message: dict[str, Any], allowance_seconds: float) -> Question:
+        assert self._loan is not None
+        return Question(self._loan.socket, msgspec.json.encode(message), allowance_seconds)
+
+    def _start_fault(self, question: Question) -> Fault | None:
+        unbegun = self._clock.load == "first_move"
+        if question.trouble is Trouble.LATE:
+            if unbegun:
+                raise HostFault(f"seat {self.index}: the box was not ready in time")
+            return verdict.late_load(self._clock)
+        if question.trouble is Trouble.CLOSED and unbegun:
+            self.end()
+            raise HostFault(f"seat {self.index}: the process ended before the agent's code ran")
+        if question.answer is None:
+            return self._trouble_fault(0, question)
+        try:
+            frame = _FRAME.decode(question.answer)
+        except _MALFORMED as error:
+            return verdict.broken(0, f"its answer is no frame ({error})")
+        if isinstance(frame, _Failed):
+            return verdict.raised(0, frame.trace)
+        return None if isinstance(frame, _Ready) else verdict.broken(0, "it answered too early")
+
+    def _trouble_fault(self, step: int, question: Question) -> Fault:
+        if question.trouble is Trouble.BROKEN:
+            return verdict.broken(step, question.detail)
+        self.end()
+        ending = self._ending
+        if ending is None or (ending.exit_code is None and ending.signal is None):
+            oom = ending is not None and ending.out_of_memory
+            return verdict.out_of_memory(step, None) if oom else verdict.vanished(step)
+        if ending.out_of_memory:
+            return verdict.out_of_memory(step, None)
+        if ending.signal is not None:
+            return verdict.killed(step, ending.signal)
+        assert ending.exit_code is not None
+        return verdict.exited(step, ending.exit_code)
+
+    def _fail(self, fault: Fault) -> Verdict:
+        self.fault = fault
+        self.end()
+        return fault.verdict
+
+
+def _read_action(raw: msgspec.Raw) -> Json:
+    """The answer as plain JSON; InvalidMove for what is none."""
+    try:
+        action = msgspec.json.decode(raw)
+    except _MALFORMED as error:
+        raise InvalidMove(f"the answer is no plain JSON value ({error})") from None
+    if not _is_plain(action, DEEPEST):
+        raise InvalidMove("the answer is nested too deep or holds a number that is not finite")
+    return action
+
+
+def _is_plain(value: Json, depth: int) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, list):
+        return depth > 0 and all(_is_plain(item, depth - 1) for item in value)
+    if isinstance(value, dict):
+        return depth > 0 and all(_is_plain(item, depth - 1) for item in value.values())
+    return True

@@ -1,0 +1,137 @@
+"""How a seat failed, in one sentence that its owner can act on.
+
+Verdicts on an agent are data and never exceptions. What the agent itself wrote (its exception, its
+answer) is quoted, shortened and stripped of control characters; the verdict never depends on it.
+"""
+
+from __future__ import annotations
+
+import re
+import signal as signals
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from games.protocol import Verdict
+from sandbox.clock import Charge, Clock
+
+LONGEST_REASON: Final = 400
+LONGEST_TRACEBACK: Final = 10_000
+_PLACE: Final = re.compile(r'File "(?:/kaggle_simulations/agent/)?([^"\n]{1,200})", line (\d{1,7})')
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """The end of a seat by its own doing."""
+
+    verdict: Verdict
+    """ERROR, INVALID or TIMEOUT."""
+    reason: str
+    """One sentence, at most ``LONGEST_REASON`` characters, for the owner alone."""
+    step: int
+    """The step of the episode it failed in, 1 for the first; 0 while it was being loaded."""
+    traceback: str | None = None
+
+
+def raised(step: int, trace: str) -> Fault:
+    """The agent's code raised; ``trace`` is the end of the traceback as the child tells it."""
+    text = clean(trace[-LONGEST_TRACEBACK:], LONGEST_TRACEBACK, keep_lines=True)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    last = lines[-1] if lines else "an exception without a word"
+    places = _PLACE.findall(text)
+    where = f", at {places[-1][0]} line {places[-1][1]}" if places else ""
+    return _fault(Verdict.ERROR, step, f"Raised {_when(step)}{where}: {last}", text)
+
+
+def exited(step: int, code: int) -> Fault:
+    """The agent's process ended itself."""
+    return _fault(
+        Verdict.ERROR,
+        step,
+        f"The agent's process exited with code {code} {_when(step)}; an agent must return its move "
+        "and leave the process running",
+    )
+
+
+def killed(step: int, number: int) -> Fault:
+    """The agent's process was ended by a signal."""
+    try:
+        name = signals.Signals(number).name
+        meaning = signals.strsignal(number)
+    except ValueError:
+        name, meaning = f"number {number}", None
+    told = f"{name} ({meaning})" if meaning else name
+    return _fault(Verdict.ERROR, step, f"The agent's process ended by signal {told} {_when(step)}")
+
+
+def out_of_memory(step: int, memory_mb: int | None) -> Fault:
+    """The kernel ended the process for its memory."""
+    limit = f"its limit of {memory_mb} MB" if memory_mb else "its limit"
+    return _fault(Verdict.ERROR, step, f"The agent used more memory than {limit} {_when(step)}")
+
+
+def vanished(step: int) -> Fault:
+    """The connection ended and nothing is known of why; the box around it was unharmed."""
+    return _fault(
+        Verdict.ERROR,
+        step,
+        f"The agent's process closed its connection {_when(step)} without an answer",
+    )
+
+
+def late(step: int, charge: Charge, clock: Clock, *, answered: bool) -> Fault:
+    """The answer took more than the allowance and all that was left in the bank."""
+    left = max(0.0, charge.bank_before_seconds)
+    what = "took" if answered else "had no answer after"
+    return _fault(
+        Verdict.TIMEOUT,
+        step,
+        f"Step {step} {what} {charge.seconds:.3f} s; allowed were {clock.act_seconds:g} s and the "
+        f"{left:.3f} s left in the bank",
+    )
+
+
+def late_load(clock: Clock) -> Fault:
+    """The agent's file was still being executed at the end of the load allowance."""
+    return _fault(
+        Verdict.TIMEOUT,
+        0,
+        f"main.py was still loading after {clock.load_seconds:g} s, which is all that is allowed",
+    )
+
+
+def invalid(step: int, expectation: str) -> Fault:
+    """The answer is no move; ``expectation`` is the game's own word for what it wanted."""
+    return _fault(Verdict.INVALID, step, f"The answer in step {step} is no move: {expectation}")
+
+
+def broken(step: int, what: str) -> Fault:
+    """The process wrote something on the referee's connection that the protocol does not allow."""
+    return _fault(
+        Verdict.ERROR,
+        step,
+        f"Broken protocol {_when(step)}: {what}; an agent must not touch the referee's connection",
+    )
+
+
+def refused(message: str) -> Fault:
+    """The bundle was not unpacked; ``message`` names the entry and the rule."""
+    return _fault(Verdict.ERROR, 0, f"The bundle was refused: {message}")
+
+
+def clean(text: str, limit: int, *, keep_lines: bool = False) -> str:
+    """Text of an agent made harmless to show: no control characters, at most ``limit`` long."""
+    allowed: Callable[[str], bool] = (
+        (lambda c: c.isprintable() or c in "\n\t") if keep_lines else str.isprintable
+    )
+    kept = "".join(c if allowed(c) else "?" for c in text[: limit + 1])
+    return kept if len(kept) <= limit else kept[: limit - 3] + "..."
+
+
+def _when(step: int) -> str:
+    return f"in step {step}" if step else "while main.py was loading"
+
+
+def _fault(verdict: Verdict, step: int, reason: str, traceback: str | None = None) -> Fault:
+    sentence = clean(" ".join(reason.split()), LONGEST_REASON)
+    return Fault(verdict, sentence, step, traceback)
