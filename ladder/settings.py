@@ -13,17 +13,27 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="PECK_", extra="ignore")
 
-    database_url: str = Field("", description="Postgres for api, scheduler and rater")
-    worker_database_url: str = Field("", description="Postgres as the role that may only lease")
-    redis_url: str = Field("", description="Redis for the doorbells; may be lost at any time")
-    blobs_url: str = Field("", description="file:///folder or s3://bucket/prefix")
-    run_dir: Path = Field(Path(".state/run"), description="sockets and locks of this host")
-    node_socket: Path = Field(Path(".state/run/node.sock"), description="where the node listens")
-    host: str = Field("127.0.0.1", description="address the API binds to")
-    port: int = Field(8000, description="port the API binds to; 0 picks a free one")
-    base_url: str = Field("http://127.0.0.1:8000", description="address shown to people")
-    session_secret: str = Field("", description="signs web sessions; drawn at start when empty")
-    worker_slots: int = Field(1, description="matches a worker plays at a time", ge=1)
-    lanes: int = Field(0, description="seats asked at a time; 0 means cores - 1, at least 1")
-    queues: str = Field("play.cpu,scrim,validate", description="queues a worker serves")
-    speed_class: str = Field("any", description="speed class this node measured for itself")
+    database_url: str = Field(default="", description="Postgres for api, scheduler and rater")
+    worker_database_url: str = Field(
+        default="", description="Postgres as the role that may only lease"
+    )
+    redis_url: str = Field(
+        default="", description="Redis for the doorbells; may be lost at any time"
+    )
+    blobs_url: str = Field(default="", description="file:///folder or s3://bucket/prefix")
+    run_dir: Path = Field(default=Path(".state/run"), description="sockets and locks of this host")
+    node_socket: Path = Field(
+        default=Path(".state/run/node.sock"), description="where the node listens"
+    )
+    host: str = Field(default="127.0.0.1", description="address the API binds to")
+    port: int = Field(default=8000, description="port the API binds to; 0 picks a free one")
+    base_url: str = Field(default="http://127.0.0.1:8000", description="address shown to people")
+    session_secret: str = Field(
+        default="", description="signs web sessions; drawn at start when empty"
+    )
+    worker_slots: int = Field(default=1, description="matches a worker plays at a time", ge=1)
+    lanes: int = Field(
+        default=0, description="seats asked at a time; 0 means cores - 1, at least 1"
+    )
+    queues: str = Field(default="play.cpu,scrim,validate", description="queues a worker serves")
+    speed_class: str = Field(default="any", description="speed class this node measured for itself")

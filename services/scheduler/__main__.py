@@ -1,0 +1,38 @@
+"""The scheduler process: ``python -m services.scheduler``. Run as many as you like; one leads."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from types import FrameType
+
+from ladder.settings import Settings
+from ladder.telemetry import emit
+from services.scheduler import leader
+from services.scheduler.repairs import repairs
+from workers.broker import ring
+
+
+def main() -> None:
+    """Lead until SIGTERM or SIGINT; then give the lead up and leave."""
+    settings = Settings()
+    for name, value in (
+        ("PECK_DATABASE_URL", settings.database_url),
+        ("PECK_REDIS_URL", settings.redis_url),
+    ):
+        if not value:
+            sys.exit(f"{name} is not set; the scheduler cannot do without it")
+    stopping = threading.Event()
+
+    def stop(signal_number: int, frame: FrameType | None) -> None:
+        stopping.set()
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    leader.run(settings.database_url, repairs(ring), stopping)
+    emit("scheduler_stopped")
+
+
+if __name__ == "__main__":
+    main()

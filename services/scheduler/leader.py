@@ -1,0 +1,97 @@
+"""One leader at a time, by a session lock of Postgres; the loop that it runs.
+
+The lock lives in the connection that does the work, so a leader that loses Postgres loses the lead
+with it, and none can do anything on a lead it no longer has.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import psycopg
+
+from ladder.store import db
+from ladder.telemetry import emit, trace
+
+LEADER_LOCK = 0x7065636C
+ROUND_SECONDS = 0.25
+FOLLOW_SECONDS = 1.0
+LONGEST_BACKOFF_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Repair:
+    """One thing the leader sees to: its name, how often, and the function.
+
+    The function works in transactions of its own and returns what it counted, by name.
+    """
+
+    name: str
+    every_seconds: float
+    run: Callable[[db.Connection], dict[str, int]]
+
+
+def run(url: str, repairs: Sequence[Repair], stopping: threading.Event) -> None:
+    """Lead whenever the lead is free, until ``stopping``; outlives restarts of Postgres."""
+    backoff = 0.1
+    while not stopping.is_set():
+        try:
+            with _lead(url, stopping) as conn:
+                backoff = 0.1
+                _rounds(conn, repairs, stopping)
+        except psycopg.OperationalError as error:
+            emit("scheduler_lost_postgres", error=str(error).strip(), again_in_seconds=backoff)
+            stopping.wait(backoff)
+            backoff = min(backoff * 2, LONGEST_BACKOFF_SECONDS)
+
+
+@contextmanager
+def _lead(url: str, stopping: threading.Event) -> Iterator[db.Connection]:
+    """A connection that holds the lead; waits for it. Without the lead when told to stop."""
+    conn = db.connect(url, autocommit=True)
+    try:
+        conn.execute("set statement_timeout = '20s'")
+        conn.execute("set lock_timeout = '5s'")
+        while not stopping.is_set():
+            row = conn.execute("select pg_try_advisory_lock(%s)", (LEADER_LOCK,)).fetchone()
+            if row is not None and row[0]:
+                emit("scheduler_leads")
+                break
+            stopping.wait(FOLLOW_SECONDS)
+        yield conn
+    finally:
+        conn.close()  # gives up the lead
+
+
+def _rounds(conn: db.Connection, repairs: Sequence[Repair], stopping: threading.Event) -> None:
+    due = {repair.name: 0.0 for repair in repairs}
+    while not stopping.is_set():
+        started = time.monotonic()
+        counted: dict[str, int] = {}
+        for repair in repairs:
+            if started >= due[repair.name] and not stopping.is_set():
+                due[repair.name] = started + repair.every_seconds
+                if not _tried(conn, repair, counted):
+                    due[repair.name] = started + max(1.0, repair.every_seconds)
+        told = {name: count for name, count in counted.items() if count}
+        if told:
+            emit("round", ms=round((time.monotonic() - started) * 1000), **told)
+        stopping.wait(max(0.0, ROUND_SECONDS - (time.monotonic() - started)))
+
+
+def _tried(conn: db.Connection, repair: Repair, counted: dict[str, int]) -> bool:
+    """Run one repair; one that fails is told and never takes the others' turn."""
+    try:
+        counted.update(repair.run(conn))
+        return True
+    except psycopg.OperationalError as error:
+        if conn.closed or conn.broken:
+            raise
+        emit("repair_failed", repair=repair.name, error=str(error).strip())
+    except Exception as error:
+        emit("repair_failed", repair=repair.name, error=str(error), trace=trace(error))
+    return False

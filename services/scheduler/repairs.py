@@ -1,0 +1,196 @@
+"""What the leader sees to, each a function of its own. Reads maintained columns, never history.
+
+Nothing here is needed for correctness twice: every repair may run at any moment, again, or not at
+all for a while, and the rows stay right.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from random import Random, SystemRandom
+
+from ladder import pairing
+from ladder.ids import SeasonId
+from ladder.model import Conflict, MatchKind, Season
+from ladder.store import db, entries, leagues, matches, ratings, watch
+from ladder.telemetry import emit
+from services.scheduler.leader import Repair
+from workers.broker import BellError
+
+Bell = Callable[[str, str, str], None]
+
+BELLS_PER_SLOT = 2
+"""Bells out per live slot: seconds of work lie in Redis, the backlog stays in Postgres."""
+MATCHES_PER_SLOT = 3
+"""Rated matches under way per live slot, so that no slot waits for the next round."""
+BELL_PAUSE_SECONDS = 1.0
+RATE_AGAIN_SECONDS = 2.0
+MONTHS_AHEAD = 2
+
+
+def repairs(ring: Bell, rng: Random | None = None) -> list[Repair]:
+    """All of them, in the order of a round: first what frees matches, then what hands them out."""
+    bells = Bells(ring)
+    chance = rng or SystemRandom()
+    return [
+        Repair("reap", 0.0, reap),
+        Repair("expire", 1.0, expire),
+        Repair("pair", 0.0, lambda conn: pair(conn, chance)),
+        Repair("ring", 0.0, bells.play),
+        Repair("rate", 0.0, bells.rate),
+        Repair("close", 5.0, close),
+        Repair("watch", 5.0, Watch().look),
+        Repair("partitions", 3600.0, partitions),
+    ]
+
+
+def reap(conn: db.Connection) -> dict[str, int]:
+    """Leases that ran out go back to the queue, or are void when their attempts are used up."""
+    with conn.transaction():
+        counts = matches.reap(conn)
+    return {"requeued": counts.requeued, "voided": counts.voided}
+
+
+def expire(conn: db.Connection) -> dict[str, int]:
+    """Matches and pending entries past their deadline."""
+    with conn.transaction():
+        expired = matches.expire_queued(conn)
+    with conn.transaction():
+        renewed = len(entries.expire(conn))
+    return {"expired": expired, "validations_renewed": renewed}
+
+
+def pair(conn: db.Connection, rng: Random) -> dict[str, int]:
+    """Keep enough rated matches under way for the live slots, over all seasons that play."""
+    seasons = leagues.playing_seasons(conn)
+    slots = slots_by_queue(conn).get("play.cpu", 0)
+    if not seasons or slots == 0:
+        return {}
+    wanted = math.ceil(MATCHES_PER_SLOT * slots / len(seasons))
+    return {"paired": sum(_pair(conn, season, wanted, rng) for season in seasons)}
+
+
+def _pair(conn: db.Connection, season: Season, wanted: int, rng: Random) -> int:
+    missing = min(wanted, season.max_in_flight) - matches.in_flight(conn, season.id)
+    if missing <= 0:
+        return 0
+    league = leagues.get_league(conn, season.league_id)
+    proposal = pairing.propose(
+        entries.candidates(conn, season.id),
+        seats=season.seats,
+        lineups=missing,
+        rng=rng,
+        beta=season.beta,
+        same_team_lineups=league.same_team_lineups,
+    )
+    made = 0
+    for lineup in proposal.lineups:
+        try:
+            with conn.transaction():
+                matches.create(conn, season=season, kind=MatchKind.RATED, lineup=lineup)
+            made += 1
+        except Conflict:
+            continue  # an entry retired between the look and the making
+    return made
+
+
+def slots_by_queue(conn: db.Connection) -> dict[str, int]:
+    """Matches the live workers can play at once, by the queues they serve."""
+    slots: dict[str, int] = {}
+    for worker in matches.live_workers(conn):
+        for queue in worker.queues:
+            slots[queue] = slots.get(queue, 0) + worker.slots
+    return slots
+
+
+class Bells:
+    """Rings for matches that are due and for seasons that are to be rated."""
+
+    def __init__(self, ring: Bell) -> None:
+        self._ring = ring
+        self._quiet_until = 0.0
+        self._rated_at: dict[SeasonId, float] = {}
+
+    def play(self, conn: db.Connection) -> dict[str, int]:
+        """A bell for each match that waits, a small multiple of the live slots at a time."""
+        if time.monotonic() < self._quiet_until:
+            return {}
+        most = {queue: BELLS_PER_SLOT * n for queue, n in slots_by_queue(conn).items()}
+        if not most:
+            return {}
+        with conn.transaction():
+            due = matches.ring_due(conn, most)
+        for position, (queue, match_id) in enumerate(due):
+            try:
+                self._ring(queue, "play", match_id)
+            except BellError as error:
+                self._fall_quiet(error)
+                unrung = [match for _, match in due[position:]]
+                with conn.transaction():
+                    matches.bell_failed(conn, unrung)
+                return {"rung": position, "bells_failed": len(unrung)}
+        return {"rung": len(due)}
+
+    def rate(self, conn: db.Connection) -> dict[str, int]:
+        """A bell for the rater where results wait; again only when it has had time to answer."""
+        now = time.monotonic()
+        if now < self._quiet_until:
+            return {}
+        rung = 0
+        for season in ratings.seasons_to_rate(conn):
+            rung_at = self._rated_at.get(season, -math.inf)
+            if now - rung_at < RATE_AGAIN_SECONDS:
+                continue
+            try:
+                self._ring("rate", "rate", season)
+            except BellError as error:
+                self._fall_quiet(error)
+                return {"rate_rung": rung, "bells_failed": 1}
+            self._rated_at[season] = now
+            rung += 1
+        return {"rate_rung": rung}
+
+    def _fall_quiet(self, error: BellError) -> None:
+        emit("bells_failed", error=str(error))
+        self._quiet_until = time.monotonic() + BELL_PAUSE_SECONDS
+
+
+def close(conn: db.Connection) -> dict[str, int]:
+    """Seasons whose dates have come are locked or finished."""
+    with conn.transaction():
+        turned = leagues.turn_seasons(conn)
+    return {"seasons_turned": len(turned)}
+
+
+def partitions(conn: db.Connection) -> dict[str, int]:
+    """Tables have a partition for the months ahead."""
+    with conn.transaction():
+        return {"partitions_made": len(db.ensure_partitions(conn, MONTHS_AHEAD))}
+
+
+class Watch:
+    """Tells when a season has finished nothing for longer than its cadence, and why; once each."""
+
+    def __init__(self) -> None:
+        self._told: dict[SeasonId, str] = {}
+
+    def look(self, conn: db.Connection) -> dict[str, int]:
+        """Alarms now; a log line when one appears, changes or goes."""
+        alarms = {alarm.season_id: alarm for alarm in watch.alarms(conn)}
+        for season, alarm in alarms.items():
+            if self._told.get(season) != alarm.reason:
+                emit(
+                    "cadence_missed",
+                    season=season,
+                    league=alarm.league,
+                    reason=alarm.reason,
+                    silent_seconds=round(alarm.silent_seconds),
+                    expected_seconds=alarm.expected_seconds,
+                )
+                self._told[season] = alarm.reason
+        for season in set(self._told) - set(alarms):
+            emit("cadence_back", season=season)
+            del self._told[season]
+        return {}

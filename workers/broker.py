@@ -1,0 +1,86 @@
+"""The doorbells: Celery on Redis, set up so that losing or doubling a message does no harm.
+
+A message is a task's name and one id. Postgres is the truth and the queue; a bell says only "look
+at this row". Early acknowledgement, no prefetch and no result backend, as measured for the design:
+a worker takes what it plays and nothing more, and a lost bell is rung again by the scheduler.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+from urllib.parse import parse_qs, urlsplit
+
+from celery import Celery
+from celery.exceptions import CeleryError
+from kombu.exceptions import KombuError
+from redis.exceptions import RedisError
+
+QUEUES: Final = ("play.cpu", "play.gpu", "scrim", "validate", "rate")
+KINDS: Final = ("play", "rate")
+BACKSTOP_SECONDS: Final = 7200  # the referee's own limit ends a match long before
+
+
+class BellError(Exception):
+    """The doorbell could not be rung: Redis is away. The row waits and is rung again."""
+
+
+def broker_url(redis_url: str) -> str:
+    """Celery's way to write a Redis address: ``unix:///path?db=0`` becomes ``redis+socket:``."""
+    parts = urlsplit(redis_url)
+    if parts.scheme != "unix":
+        return redis_url
+    database = parse_qs(parts.query).get("db", ["0"])[0]
+    return f"redis+socket://{parts.path}?virtual_host={database}"
+
+
+def application(redis_url: str) -> Celery:
+    """The Celery application for this Redis. Tasks live in ``workers.tasks``."""
+    app = Celery("peck", set_as_current=True)
+    app.conf.update(
+        broker_url=broker_url(redis_url),
+        include=["workers.tasks"],
+        task_serializer="json",
+        accept_content=["json"],
+        task_ignore_result=True,
+        result_backend=None,
+        task_acks_late=False,
+        task_publish_retry=False,
+        task_default_queue="play.cpu",
+        task_time_limit=BACKSTOP_SECONDS,
+        task_send_sent_event=False,
+        worker_send_task_events=False,
+        worker_enable_remote_control=False,
+        worker_prefetch_multiplier=1,
+        worker_disable_prefetch=True,
+        worker_max_tasks_per_child=500,
+        worker_hijack_root_logger=False,
+        worker_cancel_long_running_tasks_on_connection_loss=False,
+        broker_connection_retry=True,
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
+        broker_connection_timeout=5,
+        broker_transport_options={
+            "socket_timeout": 5,
+            "socket_connect_timeout": 5,
+            "socket_keepalive": True,
+            "health_check_interval": 10,
+            "retry_on_timeout": False,
+        },
+    )
+    return app
+
+
+app: Final = application(os.environ.get("PECK_REDIS_URL", ""))
+
+
+def ring(queue: str, kind: str, identifier: str) -> None:
+    """Put one bell in a queue. Raises BellError within seconds when Redis is away."""
+    if queue not in QUEUES or kind not in KINDS:
+        raise ValueError(f"no queue {queue!r} or no kind {kind!r}")
+    try:
+        app.send_task(
+            f"peck.{kind}", args=(identifier,), queue=queue, ignore_result=True, retry=False
+        )
+    except (KombuError, CeleryError, RedisError, OSError) as error:
+        raise BellError(f"{type(error).__name__}: {error}") from error

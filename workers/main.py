@@ -1,0 +1,123 @@
+"""A worker: ``python -m workers.main`` plays matches, with ``--queues rate`` it rates them.
+
+The parent process says hello to the ladder, renews the leases of this host, and lets Celery's
+prefork children play. Its name is drawn at start: a restarted worker is another worker.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import socket
+import sys
+import warnings
+from collections.abc import Sequence
+
+from ladder.store.blobs import open_blobs
+
+from ladder.ids import MatchId
+from ladder.settings import Settings
+from ladder.store import db, matches
+from ladder.store.matches import WorkerHello
+from ladder.telemetry import emit
+from sandbox import loans
+from sandbox.errors import HostFault
+from workers import playing, tasks
+from workers.broker import QUEUES, app
+from workers.renewal import Held, Renewal
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serve until told to stop: SIGTERM lets running matches end first."""
+    settings = Settings()
+    options = _options(settings).parse_args(arguments)
+    queues = [name.strip() for name in options.queues.split(",") if name.strip()]
+    unknown = sorted(set(queues) - set(QUEUES))
+    if unknown or not queues:
+        sys.exit(f"--queues: unknown {', '.join(unknown)}; known are {', '.join(QUEUES)}")
+    if "rate" in queues and len(queues) > 1:
+        sys.exit("--queues: a rater serves the queue rate alone, since it has the larger role")
+    renewal = None
+    if queues == ["rate"]:
+        tasks.database_url = _needed(settings.database_url, "PECK_DATABASE_URL")
+    else:
+        renewal = _take_station(settings, queues, options.slots)
+        renewal.start()
+    _needed(settings.redis_url, "PECK_REDIS_URL")
+    os.environ[tasks.PARENT_VARIABLE] = str(os.getpid())
+    # Running as root is said to be dangerous for pickled messages; ours are JSON with one id.
+    warnings.filterwarnings("ignore", message=".*superuser privileges.*")
+    try:
+        app.worker_main(
+            [
+                *("worker", "--pool", "prefork", "--concurrency", str(options.slots)),
+                *("--queues", ",".join(queues), "--loglevel", "WARNING"),
+                *("--without-gossip", "--without-mingle", "--without-heartbeat"),
+                *("--hostname", f"{queues[0]}-{os.getpid()}@%h"),
+            ]
+        )
+    finally:
+        if renewal is not None:
+            renewal.stop()
+
+
+def _options(settings: Settings) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m workers.main", description=__doc__)
+    parser.add_argument("--queues", default=settings.queues, help="comma-separated queues")
+    parser.add_argument("--slots", type=int, default=settings.worker_slots, help="matches at once")
+    return parser
+
+
+def _needed(value: str, name: str) -> str:
+    if not value:
+        sys.exit(f"{name} is not set; a worker cannot do without it")
+    return value
+
+
+def _take_station(settings: Settings, queues: list[str], slots: int) -> Renewal:
+    """Set up what the pool's children inherit; the thread that greets and renews, not started."""
+    url = _needed(settings.worker_database_url, "PECK_WORKER_DATABASE_URL")
+    blobs = open_blobs(_needed(settings.blobs_url, "PECK_BLOBS_URL"))
+    host = socket.gethostname()
+    worker = f"{host}-{os.getpid()}-{secrets.token_hex(4)}"
+    tasks.station = playing.Station(settings, blobs, worker, playing.lanes(settings, slots))
+    known = False
+
+    def greet() -> None:
+        """Say that we live and what our node can do; silent while the node does not answer."""
+        nonlocal known
+        try:
+            node = loans.hello(settings.node_socket)
+        except HostFault as error:
+            emit("node_away", error=str(error))
+            raise
+        with db.connect(url) as conn:
+            if known and matches.see_worker(conn, worker):
+                return
+            matches.register_worker(
+                conn,
+                WorkerHello(
+                    id=worker,
+                    host=host,
+                    node=node.node,
+                    queues=tuple(queues),
+                    slots=slots,
+                    profiles=node.profiles,
+                    gpu=0,
+                    speed_class=settings.speed_class,
+                    lacks=node.lacks,
+                ),
+            )
+        known = True
+        emit("worker_ready", worker=worker, node=node.node, launcher=node.launcher, slots=slots)
+
+    def renew(leases: list[Held]) -> list[tuple[MatchId, int]]:
+        with db.connect(url) as conn:
+            return matches.renew(conn, [(lease.match_id, lease.attempt) for lease in leases])
+
+    return Renewal(settings.run_dir, renew, greet)
+
+
+if __name__ == "__main__":
+    main()

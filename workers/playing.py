@@ -1,0 +1,267 @@
+"""One attempt at one match: claim, borrow, play, record, finish. Translates between the packages.
+
+Whose doing a failure was decides what is reported: an agent's is a verdict inside a result; the
+node's, the rules' and our own give the attempt back, and the match runs again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import inspect
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import BinaryIO, Literal, TypeVar
+
+import psycopg
+from ladder.store.blobs import Blobs
+
+from games import GAMES
+from games.episode import to_bytes
+from games.protocol import GameError
+from ladder.ids import MatchId
+from ladder.model import EpisodeResult, Finish, MatchKind, Order, SeatResult
+from ladder.settings import Settings
+from ladder.store import db, matches
+from ladder.telemetry import emit, trace
+from sandbox import loans, referee
+from sandbox.clock import Clock
+from sandbox.errors import BundleRefused, HostFault
+from sandbox.loans import Loan, SeatRequest
+from sandbox.record import Played
+from workers.broker import BellError, ring
+from workers.renewal import Held, hold
+
+BORROW_SECONDS = 30.0
+NODE_PAUSE_SECONDS = 10.0
+REPORT_SECONDS = 60.0
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Station:
+    """What a playing process knows from its worker: settings, blobs, and the worker's name."""
+
+    settings: Settings
+    blobs: Blobs
+    worker: str
+    lanes: int
+    """Seats of a match that may think at the same time on this host."""
+
+
+def play(station: Station, match_id: MatchId) -> str:
+    """Play the match if it is there to be played; one word of what came of it, for the log.
+
+    Never raises for what goes wrong in a match: the attempt is given back and the reason logged.
+    """
+    if not _node_answers(station):
+        return "no_node"  # not claimed: the bell is rung again, the attempt is not spent
+    url = station.settings.worker_database_url
+    with db.connect(url) as conn:
+        order = matches.claim(conn, match_id, station.worker)
+    if order is None:
+        return "not_ours"
+    started = time.monotonic()
+    with hold(station.settings.run_dir, Held(order.match_id, order.attempt, order.lease_seconds)):
+        try:
+            outcome = _attempt(station, order)
+        except referee.GameFault as error:
+            outcome = _give_back(station, order, "game", error)
+        except HostFault as error:
+            outcome = _give_back(station, order, "host", error)
+        except GameError as error:
+            outcome = _give_back(station, order, "game", error)
+        except Exception as error:
+            outcome = _give_back(station, order, "worker", error)
+    emit(
+        "match",
+        match=match_id,
+        attempt=order.attempt,
+        kind=order.kind,
+        outcome=outcome,
+        seconds=round(time.monotonic() - started, 3),
+    )
+    return outcome
+
+
+def _attempt(station: Station, order: Order) -> str:
+    game = GAMES[order.game]
+    clock = Clock.from_json(order.clock)
+    seats = len(order.digests)
+    with _bundles(station, order) as bundles:
+        borrowed = _borrow(station, order, bundles)
+    longest = clock.longest_seconds(
+        int(order.configuration.get("episodeSteps", 1000)), seats, station.lanes
+    )
+    played = referee.play(
+        game,
+        order.configuration,
+        clock,
+        order.seed,
+        borrowed,
+        lanes=station.lanes,
+        stop_after_seconds=longest + 60.0,
+    )
+    return _report(station, order, played, borrowed)
+
+
+@contextlib.contextmanager
+def _bundles(station: Station, order: Order) -> Iterator[list[BinaryIO]]:
+    """The bundles by seat as open files; equal ones are fetched once. Nothing here looks inside."""
+    with contextlib.ExitStack() as stack:
+        files: dict[str, BinaryIO] = {}
+        for digest in dict.fromkeys(order.digests):
+            path = station.blobs.path(digest)
+            if path is not None:
+                files[digest] = stack.enter_context(path.open("rb"))
+                continue
+            copy = stack.enter_context(tempfile.TemporaryFile(dir=station.settings.run_dir))
+            for chunk in station.blobs.open(digest):
+                copy.write(chunk)
+            copy.flush()
+            files[digest] = copy
+        # A description of its own for each seat: the node reads from it, and positions are shared.
+        yield [
+            stack.enter_context(Path(f"/proc/self/fd/{files[digest].fileno()}").open("rb"))
+            for digest in order.digests
+        ]
+
+
+def _borrow(
+    station: Station, order: Order, bundles: Sequence[BinaryIO]
+) -> list[Loan | BundleRefused]:
+    """A box per seat, side by side; all of them or, with HostFault, none."""
+
+    def one(seat: int) -> Loan | BundleRefused:
+        request = SeatRequest(
+            profile=order.profiles[seat],
+            bundle=bundles[seat],
+            memory_mb=order.memory_mb,
+            label=f"{order.match_id}.{order.attempt}.{seat}",
+        )
+        try:
+            return loans.borrow(station.settings.node_socket, request, BORROW_SECONDS)
+        except BundleRefused as refusal:
+            return refusal
+
+    with ThreadPoolExecutor(len(bundles)) as pool:
+        futures = [pool.submit(one, seat) for seat in range(len(bundles))]
+    failures = [error for future in futures if (error := future.exception()) is not None]
+    if failures:
+        for future in futures:
+            if future.exception() is None and isinstance(loan := future.result(), Loan):
+                with contextlib.suppress(HostFault):
+                    loan.end()
+        raise failures[0]
+    return [future.result() for future in futures]
+
+
+def _report(
+    station: Station, order: Order, played: Played, borrowed: Sequence[Loan | BundleRefused]
+) -> str:
+    """Blobs first, then the row: a result never points at bytes that are not there."""
+    replay = station.blobs.put_bytes(to_bytes(played.episode)).digest
+    seats = [
+        SeatResult(
+            seat=number,
+            placement=report.placement,
+            reward=report.reward,
+            verdict=str(report.verdict),
+            reason=report.reason,
+            failed_step=report.failed_step,
+            charged_seconds=report.charged_seconds,
+            max_move_seconds=report.max_move_seconds,
+            log_digest=station.blobs.put_bytes(report.log).digest,
+        )
+        for number, report in enumerate(played.seats)
+    ]
+    lent = [loan for loan in borrowed if isinstance(loan, Loan)]
+
+    def finish(conn: db.Connection) -> Finish:
+        return matches.finish(
+            conn,
+            order.match_id,
+            order.attempt,
+            station.worker,
+            seats,
+            [EpisodeResult(steps=len(played.episode.steps), replay_digest=replay)],
+            node=lent[0].node if lent else "",
+            image_digest=",".join(sorted({loan.image_digest for loan in lent})),
+            rules_digest=rules_digest(order.game),
+        )
+
+    outcome = _patiently(station, finish)
+    if outcome is Finish.ACCEPTED and order.kind is MatchKind.RATED:
+        with contextlib.suppress(BellError):  # the scheduler rings it too
+            ring("rate", "rate", order.match_id)
+    return str(outcome)
+
+
+def _give_back(
+    station: Station, order: Order, fault: Literal["worker", "host", "game"], error: Exception
+) -> str:
+    emit(
+        "attempt_failed",
+        match=order.match_id,
+        attempt=order.attempt,
+        fault=fault,
+        error=f"{type(error).__name__}: {error}",
+        trace=trace(error),
+    )
+    detail = f"{type(error).__name__}: {error}"[:500]
+    try:
+        _patiently(
+            station,
+            lambda conn: matches.fail(
+                conn, order.match_id, order.attempt, station.worker, fault, detail
+            ),
+        )
+    except psycopg.Error as loss:
+        emit("give_back_failed", match=order.match_id, error=str(loss))  # then the lease lapses
+    return f"{fault}_fault"
+
+
+def _patiently(station: Station, report: Callable[[db.Connection], T]) -> T:
+    """Report in one transaction, through a restart of Postgres. Safe to repeat: attempts fence."""
+    deadline = time.monotonic() + REPORT_SECONDS
+    while True:
+        try:
+            with db.connect(station.settings.worker_database_url) as conn:
+                return report(conn)
+        except psycopg.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
+
+
+def _node_answers(station: Station) -> bool:
+    """Wait a little for a node that is being restarted, before an attempt is spent on it."""
+    deadline = time.monotonic() + NODE_PAUSE_SECONDS
+    while True:
+        try:
+            loans.hello(station.settings.node_socket)
+            return True
+        except HostFault as error:
+            if time.monotonic() > deadline:
+                emit("node_away", error=str(error))
+                return False
+        time.sleep(0.2)
+
+
+@cache
+def rules_digest(game: str) -> str:
+    """Names the exact rules a match was played under: the digest of the game's own file."""
+    source = inspect.getfile(type(GAMES[game]))
+    return hashlib.sha256(Path(source).read_bytes()).hexdigest()
+
+
+def lanes(settings: Settings, slots: int) -> int:
+    """Seats that may think at once in each match: what is set, else this host's cores less one,
+    shared by the slots."""
+    return settings.lanes or max(1, (len(os.sched_getaffinity(0)) - 1) // slots)

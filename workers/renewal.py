@@ -1,0 +1,144 @@
+"""Leases of a host: one file per match being played, and one thread that renews them all.
+
+The playing process holds a lock on ``<run_dir>/leases/<match>.<attempt>``. The kernel drops the
+lock when that process dies, however it dies, so a file that is locked is a match that is played.
+One thread per host renews all of them in one call; which worker's thread that is decides a lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ladder.ids import MatchId
+from ladder.telemetry import emit
+
+LONGEST_PAUSE_SECONDS = 5.0
+TICK_SECONDS = 0.25
+
+
+@dataclass(frozen=True)
+class Held:
+    """A lease some process of this host is playing under."""
+
+    match_id: MatchId
+    attempt: int
+    lease_seconds: float
+
+
+@contextlib.contextmanager
+def hold(run_dir: Path, lease: Held) -> Iterator[None]:
+    """Within this block the lease is renewed by the host's thread; it ends with the process."""
+    folder = run_dir / "leases"
+    folder.mkdir(parents=True, exist_ok=True)
+    name = f"{lease.match_id}.{lease.attempt}"
+    path = folder / name
+    # Locked before it gets its name: whoever sees the file unlocked may remove it.
+    early = folder / f".{name}.{os.getpid()}"
+    descriptor = os.open(early, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        os.write(descriptor, str(lease.lease_seconds).encode())
+        early.rename(path)
+        yield
+    finally:
+        for leftover in (early, path):
+            leftover.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def held(run_dir: Path) -> list[Held]:
+    """The leases whose process lives; files of dead ones are removed on the way."""
+    found = []
+    for path in (run_dir / "leases").glob("mat_*"):
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            continue  # its player has just finished
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lease = _parsed(path.name, os.read(descriptor, 64))
+            if lease is not None:
+                found.append(lease)
+        else:
+            path.unlink(missing_ok=True)
+        finally:
+            os.close(descriptor)
+    return sorted(found, key=lambda lease: lease.match_id)
+
+
+def _parsed(name: str, content: bytes) -> Held | None:
+    match_id, _, attempt = name.partition(".")
+    with contextlib.suppress(ValueError):
+        return Held(MatchId(match_id), int(attempt), float(content))
+    return None
+
+
+class Renewal(threading.Thread):
+    """Renews the host's leases until stopped, as long as it holds the host's renewal lock.
+
+    ``renew`` gets the leases and returns those still held; ``greet`` is called at the same pace and
+    says that this worker lives. Both may raise: the thread tells it and tries again.
+    """
+
+    def __init__(
+        self,
+        run_dir: Path,
+        renew: Callable[[list[Held]], list[tuple[MatchId, int]]],
+        greet: Callable[[], None],
+    ) -> None:
+        super().__init__(name="renewal", daemon=True)
+        self._run_dir = run_dir
+        self._renew = renew
+        self._greet = greet
+        self._stopping = threading.Event()
+        self._lock: int | None = None
+
+    def stop(self) -> None:
+        """End the thread; leases are then renewed by another worker's, or lapse."""
+        self._stopping.set()
+        self.join(timeout=10)
+
+    def run(self) -> None:
+        renewed_at = greeted_at = -LONGEST_PAUSE_SECONDS
+        self._run_dir.mkdir(parents=True, exist_ok=True)
+        while not self._stopping.is_set():
+            now = time.monotonic()
+            try:
+                if now - greeted_at >= LONGEST_PAUSE_SECONDS:
+                    self._greet()
+                    greeted_at = now
+                leases = held(self._run_dir) if self._leads() else []
+                pace = min((lease.lease_seconds / 3 for lease in leases), default=0.0)
+                if leases and now - renewed_at >= min(pace, LONGEST_PAUSE_SECONDS):
+                    still = set(self._renew(leases))
+                    renewed_at = now
+                    for lost in leases:
+                        if (lost.match_id, lost.attempt) not in still:
+                            emit("lease_lost", match=lost.match_id, attempt=lost.attempt)
+            except Exception as error:
+                emit("renewal_failed", error=f"{type(error).__name__}: {error}")
+                self._stopping.wait(0.5)
+            self._stopping.wait(TICK_SECONDS)
+        if self._lock is not None:
+            os.close(self._lock)
+
+    def _leads(self) -> bool:
+        if self._lock is None:
+            descriptor = os.open(
+                self._run_dir / "renewal.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
+            )
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(descriptor)
+                return False
+            self._lock = descriptor
+        return True

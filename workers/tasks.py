@@ -1,0 +1,66 @@
+"""What a bell starts. Thin: the work is in ``workers.playing`` and ``ladder.store.ratings``."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+from typing import Any
+
+import psycopg
+from celery.signals import worker_process_init
+
+from ladder.ids import MatchId
+from ladder.store import db, ratings
+from ladder.telemetry import emit, trace
+from workers import playing
+from workers.broker import app
+
+PR_SET_PDEATHSIG = 1
+FOLD = 200
+PARENT_VARIABLE = "PECK_WORKER_PID"
+
+station: playing.Station | None = None
+"""Set by ``workers.main`` before the pool forks, so that every child has it."""
+database_url = ""
+"""The rater's; players have none."""
+
+
+@worker_process_init.connect  # type: ignore[untyped-decorator]
+def die_with_the_worker(**_: Any) -> None:
+    """A pool child whose worker is killed must not play on under a lease that nobody renews."""
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.environ.get(PARENT_VARIABLE) not in (None, str(os.getppid())):
+        os._exit(1)  # it died before the request
+
+
+@app.task(name="peck.play")  # type: ignore[untyped-decorator]
+def play(match_id: str) -> None:
+    """Play one match, if it is there to be played."""
+    if station is None:
+        raise RuntimeError("this worker was not started by workers.main and cannot play")
+    try:
+        playing.play(station, MatchId(match_id))
+    except psycopg.Error as error:
+        emit("claim_failed", match=match_id, error=str(error))  # the bell is rung again
+    except Exception as error:
+        emit("play_failed", match=match_id, error=str(error), trace=trace(error))
+
+
+@app.task(name="peck.rate")  # type: ignore[untyped-decorator]
+def rate(reason: str) -> None:
+    """Fold every season's accepted results into its ratings until nothing is left.
+
+    ``reason`` is the id of what made the bell ring and decides nothing: one bell serves all.
+    """
+    try:
+        with db.connect(database_url) as conn:
+            seasons = ratings.seasons_to_rate(conn)
+            conn.commit()
+            for season in seasons:
+                while folded := ratings.apply(conn, season, FOLD):
+                    conn.commit()
+                    emit("rated", season=season, results=folded)
+                conn.commit()
+    except psycopg.OperationalError as error:
+        emit("rate_failed", error=str(error))  # the scheduler rings again
