@@ -165,6 +165,9 @@ class Season:
     score_offset: float
     cadence_seconds: float
     max_in_flight: int
+    max_attempts: int
+    lease_seconds: float
+    queue_seconds: float
     opens_at: datetime
     closes_at: datetime | None
     ends_at: datetime | None
@@ -296,6 +299,17 @@ class Scrim:
     void_games: int
     created_at: datetime
     finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class LineupSeat:
+    """Who sits where when a match is made; the place in the sequence is the seat."""
+
+    entry_id: EntryId | None
+    submission_id: SubmissionId
+    agent_id: AgentId
+    team_id: TeamId
+    profile: str = "numpy"
 
 
 @dataclass(frozen=True, slots=True)

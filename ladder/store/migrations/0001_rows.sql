@@ -1,5 +1,6 @@
 -- Rows of the contest. Ids are text with a type prefix and sort by creation (ladder/ids.py), so the
--- large tables are partitioned by range of id and the id alone stays their key.
+-- large tables are partitioned by range of id and the id alone stays their key. The partition keys
+-- compare byte by byte (collate "C"), as the ids are built.
 
 -- People. Names live only here: erasing a person leaves results under the team's pseudonym.
 create table users (
@@ -143,14 +144,16 @@ create table entries (
     is_anchor boolean not null default false,
     pairing_weight real not null default 1 check (pairing_weight >= 0),
     validation_match_id text,
+    validations integer not null default 0,   -- validation matches made so far; ours to repeat, up to 3
+    taken_day date,                       -- day whose upload count it took; null: took none or given back
     deadline_at timestamptz,              -- pending must be over by then; the scheduler sees to it
     -- maintained columns: the scheduler and the board read these, never history
     mu double precision not null,
     sigma double precision not null,
     games integer not null default 0,
-    in_flight integer not null default 0,
-    faults integer not null default 0,
-    host_faults integer not null default 0,
+    in_flight integer not null default 0 check (in_flight >= 0),  -- rated matches queued or running
+    faults integer not null default 0,        -- own faults in rated results that stand
+    host_faults integer not null default 0,   -- attempts at its rated matches lost to us
     last_match_id text,
     last_match_at timestamptz,
     created_at timestamptz not null default now(),
@@ -160,13 +163,14 @@ create table entries (
 create index entries_pending on entries (deadline_at) where state = 'pending';
 create index entries_board on entries (season_id, mu desc, id) where state = 'active';
 create index entries_agent on entries (agent_id, id);
+create index entries_season on entries (season_id, id);
 
 -- Uploads counted per team, season and UTC day; taken in the upload's transaction.
 create table daily_uploads (
     season_id text not null references seasons,
     team_id text not null references teams,
     day date not null,
-    used integer not null,
+    used integer not null check (used >= 0),
     primary key (season_id, team_id, day)
 );
 
@@ -188,16 +192,17 @@ create index scrims_running on scrims (id) where state = 'running';
 
 -- What is scheduled, played and rated. The row is its own outbox: state, attempt, lease, bell.
 create table matches (
-    id text primary key,
+    id text collate "C" primary key,
     kind text not null check (kind in ('rated', 'validation', 'scrim')),
     season_id text not null,
     scrim_id text,
     rejudges text,                        -- the finished match this one is to replace
     state text not null default 'queued' check (state in ('queued', 'running', 'finished', 'void')),
     queue text not null check (queue in ('play.cpu', 'play.gpu', 'scrim', 'validate')),
-    profile text not null default 'numpy',    -- the most demanding profile of the lineup
+    profiles text[] not null,             -- runtime profiles the lineup needs
     gpu integer not null default 0,
     lanes integer not null default 1,
+    speed_class text not null default 'any',  -- rated and validation: the season's; else any node
     seed bytea not null,                  -- 128 bits, hidden until the match is terminal
     attempt integer not null default 0,   -- the fence: a result counts only for the current attempt
     max_attempts integer not null,
@@ -206,7 +211,8 @@ create table matches (
     claimed_at timestamptz,
     worker text,                          -- id drawn when the worker process started
     node text,
-    refused_worker text,                  -- let the lease lapse; not offered to it for a while
+    refused_worker text,                  -- let the lease lapse or gave up; not offered to it
+    refused_until timestamptz,            -- before this moment, while another live one serves the queue
     rung_at timestamptz,
     deadline_at timestamptz not null,     -- a match still queued then is void
     void_reason text,
@@ -218,15 +224,18 @@ create index matches_queued on matches (queue, id) where state = 'queued';
 create index matches_running on matches (lease_until) where state = 'running';
 create index matches_season on matches (season_id, id);
 create index matches_scrim on matches (scrim_id, id) where scrim_id is not null;
+create index matches_live on matches (season_id, kind) where state in ('queued', 'running');
+create index matches_rejudges on matches (rejudges) where rejudges is not null;
 create table matches_default partition of matches default;
 
 create table seats (
-    match_id text not null,
+    match_id text collate "C" not null,
     seat integer not null,
     entry_id text,                        -- null in a scrim of a submission that is in no season
     submission_id text not null,
     agent_id text not null,
     team_id text not null,
+    profile text not null default 'numpy',
     -- written once, by finish
     placement integer,
     reward double precision,
@@ -257,7 +266,7 @@ create unique index episodes_number on episodes (number);
 
 -- One worker's try at a match, written once when it is over. Append-only.
 create table attempts (
-    match_id text not null,
+    match_id text collate "C" not null,
     attempt integer not null,
     worker text not null,
     node text not null default '',
@@ -265,7 +274,7 @@ create table attempts (
     rules_digest text not null default '',
     started_at timestamptz not null,
     ended_at timestamptz not null default now(),
-    ended text not null check (ended in ('finished', 'lapsed', 'fault')),
+    ended text not null check (ended in ('finished', 'lapsed', 'fault', 'void')),
     fault text check (fault in ('worker', 'host', 'game')),
     detail text not null default '',
     primary key (match_id, attempt)
@@ -279,21 +288,23 @@ create table acceptances (
     match_id text not null,
     act text not null default 'accept' check (act in ('accept', 'withdraw')),
     created_at timestamptz not null default now(),
-    primary key (season_id, no)
+    primary key (season_id, no),
+    unique (match_id, act)
 );
 
--- What each accepted match did to each rating. Immutable.
+-- What each number of the log did to each rating. Immutable. An accepted match moves those who
+-- played it; a withdrawn one moves whoever its result had reached.
 create table ratings (
     season_id text not null,
     no bigint not null,
     entry_id text not null,
-    match_id text not null,
+    match_id text collate "C" not null,
     mu_before double precision not null,
     sigma_before double precision not null,
     mu double precision not null,
     sigma double precision not null,
     created_at timestamptz not null default now(),
-    primary key (match_id, entry_id)
+    primary key (match_id, no, entry_id)
 ) partition by range (match_id);
 create index ratings_entry on ratings (entry_id, no);
 create table ratings_default partition of ratings default;
@@ -324,3 +335,23 @@ create table idempotency_keys (
     primary key (user_id, key)
 );
 create index idempotency_keys_age on idempotency_keys (created_at);
+
+-- What is over stays as it was: a rejudge is a new row, never a changed one.
+create function refuse_change() returns trigger language plpgsql as $$
+begin
+    raise exception '% of % refused: rows of the record are never changed', tg_op, tg_argv[0]
+        using errcode = 'PK002';
+end $$;
+
+create trigger matches_over before update or delete on matches for each row
+    when (old.state in ('finished', 'void')) execute function refuse_change('matches');
+create trigger seats_written before update or delete on seats for each row
+    when (old.placement is not null) execute function refuse_change('seats');
+create trigger episodes_kept before update or delete on episodes for each row
+    execute function refuse_change('episodes');
+create trigger attempts_kept before update or delete on attempts for each row
+    execute function refuse_change('attempts');
+create trigger acceptances_kept before update or delete on acceptances for each row
+    execute function refuse_change('acceptances');
+create trigger ratings_kept before update or delete on ratings for each row
+    execute function refuse_change('ratings');

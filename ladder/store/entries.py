@@ -1,0 +1,356 @@
+"""Entries: a submission in a season. Validation, the daily limit and the rating hang here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, Final
+
+from psycopg.rows import class_row, dict_row
+
+from ladder import ids
+from ladder.ids import AgentId, EntryId, MatchId, SeasonId, SubmissionId, TeamId
+from ladder.model import (
+    Conflict,
+    Entry,
+    EntryState,
+    LadderError,
+    LimitReached,
+    LineupSeat,
+    MatchKind,
+    NotFound,
+    Season,
+)
+from ladder.pairing import Candidate
+from ladder.store import agents, leagues, matches
+from ladder.store.db import Connection
+
+VALIDATIONS: Final = 3  # times a validation that came to nothing is made again, the first included
+PLAY_SECONDS: Final = 1800.0  # a validation match may take this long besides its wait in the queue
+ETA_SAMPLE: Final = 20  # recent validations whose duration tells the next one's
+ENTRY: Final = (
+    "select e.id, e.season_id, s.league_id, e.agent_id, a.name as agent_name, e.team_id,"
+    " t.name as team_name, e.submission_id, b.number as submission_number, e.profile, e.state,"
+    " e.reason, e.is_anchor, e.pairing_weight, e.validation_match_id, e.deadline_at, e.mu, e.sigma,"
+    " e.games, e.in_flight, e.faults, e.last_match_at, e.created_at, e.activated_at"
+    " from entries e join seasons s on s.id = e.season_id join agents a on a.id = e.agent_id"
+    " join teams t on t.id = e.team_id join submissions b on b.id = e.submission_id"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """A team's daily uploads in a season."""
+
+    used: int
+    allowed: int
+    left: int
+    resets_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePlace:
+    position: int
+    """Validations to be started before this one; 0: it is next or under way."""
+    eta_seconds: float | None
+    """Until its validation should be over; None while no live worker serves the queue."""
+
+
+class DailyLimitReached(LimitReached):
+    """The team's uploads of this day are used up."""
+
+    def __init__(self, limits: Limits) -> None:
+        super().__init__(
+            f"daily limit: {limits.used} of {limits.allowed} uploads used,"
+            f" {limits.left} left; resets at {limits.resets_at.isoformat()}"
+        )
+        self.limits = limits
+
+
+def enter(
+    conn: Connection,
+    season_id: SeasonId,
+    submission_id: SubmissionId,
+    *,
+    profile: str = "numpy",
+    pairing_weight: float = 1.0,
+    is_anchor: bool = False,
+    count_limit: bool = True,
+) -> tuple[Entry, Limits, bool]:
+    """The submission's entry in the season, the team's limits now, and whether it was made now.
+
+    A new entry takes one of the day's uploads (unless ``count_limit`` is false) and gets its
+    validation match, all in the caller's transaction; a repeat takes nothing. Raises NotFound,
+    Conflict (season or league not open), LadderError (bundle too large), DailyLimitReached.
+    """
+    season = leagues.get_season(conn, season_id)
+    submission = agents.get_submission(conn, submission_id)
+    known = _find(conn, season_id, submission_id)
+    if known is not None:
+        return known, limits(conn, season_id, submission.team_id), False
+    _refuse_closed(conn, season)
+    if submission.size_bytes > season.max_bundle_bytes:
+        raise LadderError(
+            f"bundle: {submission.size_bytes} bytes, this season allows {season.max_bundle_bytes}"
+        )
+    day = _today(conn)
+    taken = _take(conn, season, submission.team_id, day) if count_limit else None
+    entry_id = EntryId(ids.new("ent"))
+    made = conn.execute(
+        "insert into entries (id, season_id, agent_id, team_id, submission_id, parent_entry_id,"
+        " profile, is_anchor, pairing_weight, mu, sigma, taken_day)"
+        " select %s, %s, %s, %s, %s, (select max(id) from entries where season_id = %s"
+        "   and agent_id = %s and state in ('active', 'retired')), %s, %s, %s, %s, %s, %s"
+        " on conflict (season_id, submission_id) do nothing",
+        (
+            entry_id,
+            season_id,
+            submission.agent_id,
+            submission.team_id,
+            submission_id,
+            season_id,
+            submission.agent_id,
+            profile,
+            is_anchor,
+            pairing_weight,
+            season.mu0,
+            season.sigma0,
+            taken,
+        ),
+    )
+    if made.rowcount == 1:
+        _validate(conn, season, entry_id)
+    elif taken is not None:
+        _give_back(conn, season_id, submission.team_id, taken)  # somebody else was a moment faster
+    entry = _find(conn, season_id, submission_id)
+    assert entry is not None
+    return entry, limits(conn, season_id, submission.team_id), made.rowcount == 1
+
+
+def get_entry(conn: Connection, entry_id: EntryId) -> Entry:
+    """The entry with this id. Raises NotFound."""
+    found = _entries(conn, "where e.id = %s", (entry_id,))
+    if not found:
+        raise NotFound("there is no such entry")
+    return found[0]
+
+
+def list_entries(
+    conn: Connection,
+    *,
+    season_id: SeasonId | None = None,
+    agent_id: AgentId | None = None,
+    team_id: TeamId | None = None,
+    submission_id: SubmissionId | None = None,
+    state: EntryState | str | None = None,
+    after: EntryId | None = None,
+    limit: int = 50,
+) -> list[Entry]:
+    """Entries that fit all that is given, newest first, from behind ``after``."""
+    wanted = {
+        "e.season_id = %s": season_id,
+        "e.agent_id = %s": agent_id,
+        "e.team_id = %s": team_id,
+        "e.submission_id = %s": submission_id,
+        "e.state = %s": state,
+        "e.id < %s": after,
+    }
+    given = {clause: value for clause, value in wanted.items() if value is not None}
+    where = f"where {' and '.join(given)}" if given else ""
+    return _entries(conn, f"{where} order by e.id desc limit %s", (*given.values(), limit))
+
+
+def limits(conn: Connection, season_id: SeasonId, team_id: TeamId) -> Limits:
+    """The team's uploads in this season today (UTC)."""
+    day = _today(conn)
+    row = conn.execute(
+        "select s.daily_limit, coalesce(u.used, 0) from seasons s left join daily_uploads u"
+        " on u.season_id = s.id and u.team_id = %s and u.day = %s where s.id = %s",
+        (team_id, day, season_id),
+    ).fetchone()
+    if row is None:
+        raise NotFound("there is no such season")
+    return _limits(day, row[1], row[0])
+
+
+def place_in_queue(conn: Connection, entry_id: EntryId) -> QueuePlace | None:
+    """Where a pending entry waits for its validation; None when the entry is not pending.
+
+    The time is the mean of the season's last validations, spread over the slots that serve them.
+    """
+    entry = get_entry(conn, entry_id)
+    if entry.state is not EntryState.PENDING or entry.validation_match_id is None:
+        return None
+    row = conn.execute(
+        "select (select count(*) from matches q where q.queue = m.queue and q.state = 'queued'"
+        "         and q.id < m.id and m.state = 'queued'),"
+        " (select coalesce(sum(slots), 0) from workers"
+        "   where m.queue = any (queues) and seen_at > now() - interval '15 seconds'),"
+        " (select avg(extract(epoch from d.finished_at - d.claimed_at)) from ("
+        "    select v.finished_at, v.claimed_at from entries e"
+        "      join matches v on v.id = e.validation_match_id and v.state = 'finished'"
+        "     where e.season_id = %s order by e.id desc limit %s) d),"
+        " m.lease_seconds, extract(epoch from now() - m.claimed_at)"
+        " from matches m where m.id = %s",
+        (entry.season_id, ETA_SAMPLE, entry.validation_match_id),
+    ).fetchone()
+    if row is None:
+        return None
+    ahead, slots, usual, lease_seconds, running = row
+    if slots == 0:
+        return QueuePlace(ahead, None)
+    each = float(usual if usual is not None else lease_seconds)
+    rounds = 1 + ahead // slots
+    return QueuePlace(ahead, max(1.0, each * rounds - float(running or 0.0)))
+
+
+def retire(conn: Connection, entry_id: EntryId) -> Entry:
+    """Takes an entry out of play for good; matches under way still count. Raises NotFound."""
+    entry = get_entry(conn, entry_id)
+    if entry.validation_match_id is not None and entry.state is EntryState.PENDING:
+        matches.void(conn, [entry.validation_match_id], "the entry was withdrawn")
+    conn.execute("update seasons set revision = revision + 1 where id = %s", (entry.season_id,))
+    conn.execute(
+        "update entries set state = 'retired', deadline_at = null"
+        " where id = %s and state in ('pending', 'active')",
+        (entry_id,),
+    )
+    return get_entry(conn, entry_id)
+
+
+def expire(conn: Connection, limit: int = 100) -> list[EntryId]:
+    """Sees to pending entries past their deadline or whose validation came to nothing.
+
+    Such an entry gets a new validation match, up to VALIDATIONS in all; then it is rejected with
+    our fault named and the day's upload is given back. Returns the entries touched.
+    """
+    due = conn.execute(
+        "select id, season_id, team_id, validation_match_id, validations, taken_day from entries"
+        " where state = 'pending' and deadline_at <= now() order by deadline_at, id limit %s",
+        (limit,),
+    ).fetchall()
+    touched = []
+    for entry_id, season_id, team_id, match_id, validations, taken_day in due:
+        if match_id is not None:
+            matches.void(conn, [match_id], "not validated in time")
+        still = conn.execute(
+            "select 1 from entries where id = %s and state = 'pending'"
+            " and validation_match_id is not distinct from %s for update",
+            (entry_id, match_id),
+        ).fetchone()
+        if still is None:
+            continue  # decided by a result while we looked
+        if validations < VALIDATIONS:
+            _validate(conn, leagues.get_season(conn, season_id), entry_id)
+        else:
+            conn.execute(
+                "update entries set state = 'rejected', deadline_at = null, taken_day = null,"
+                " reason = %s where id = %s",
+                (
+                    f"our fault, not yours: {validations} validation matches could not be played;"
+                    " the day's upload is given back, please submit again",
+                    entry_id,
+                ),
+            )
+            if taken_day is not None:
+                _give_back(conn, season_id, team_id, taken_day)
+        touched.append(EntryId(entry_id))
+    return touched
+
+
+def candidates(conn: Connection, season_id: SeasonId) -> list[Candidate]:
+    """The season's active entries for the pairing, from maintained columns alone."""
+    with conn.cursor(row_factory=class_row(Candidate)) as cur:
+        return cur.execute(
+            "select e.id as entry_id, e.submission_id, e.agent_id, e.team_id, b.digest, e.profile,"
+            " e.mu, e.sigma, e.games, e.in_flight, e.pairing_weight as weight"
+            " from entries e join submissions b on b.id = e.submission_id"
+            " where e.season_id = %s and e.state = 'active' order by e.id",
+            (season_id,),
+        ).fetchall()
+
+
+def _validate(conn: Connection, season: Season, entry_id: EntryId) -> MatchId:
+    """Makes the entry's next validation match: copies of itself in all seats."""
+    row = conn.execute(
+        "select submission_id, agent_id, team_id, profile from entries where id = %s", (entry_id,)
+    ).fetchone()
+    assert row is not None
+    seat = LineupSeat(entry_id, *row)
+    match_id = matches.create(
+        conn, season=season, kind=MatchKind.VALIDATION, lineup=[seat] * season.seats
+    )
+    conn.execute(
+        "update entries set validation_match_id = %s, validations = validations + 1,"
+        " deadline_at = now() + make_interval(secs => %s) where id = %s",
+        (match_id, season.queue_seconds + PLAY_SECONDS, entry_id),
+    )
+    return match_id
+
+
+def _refuse_closed(conn: Connection, season: Season) -> None:
+    row = conn.execute(
+        "select l.state, s.opens_at > now(), coalesce(s.closes_at <= now(), false)"
+        " from seasons s join leagues l on l.id = s.league_id where s.id = %s",
+        (season.id,),
+    ).fetchone()
+    assert row is not None
+    league_state, is_early, is_late = row
+    if league_state == "closed":
+        raise Conflict("the league is closed")
+    if is_early:
+        raise Conflict(f"the season opens at {season.opens_at.isoformat()}")
+    if is_late or season.state != "open":
+        raise Conflict("uploads to this season are locked")
+
+
+def _take(conn: Connection, season: Season, team_id: TeamId, day: date) -> date:
+    """Counts one upload; the row stays locked until the caller's transaction ends."""
+    row = None
+    if season.daily_limit > 0:
+        row = conn.execute(
+            "insert into daily_uploads as u (season_id, team_id, day, used) values (%s, %s, %s, 1)"
+            " on conflict (season_id, team_id, day) do update set used = u.used + 1"
+            " where u.used < %s returning used",
+            (season.id, team_id, day, season.daily_limit),
+        ).fetchone()
+    if row is None:
+        raise DailyLimitReached(limits(conn, season.id, team_id))
+    return day
+
+
+def _give_back(conn: Connection, season_id: SeasonId, team_id: TeamId, day: date) -> None:
+    conn.execute(
+        "update daily_uploads set used = used - 1 where season_id = %s and team_id = %s"
+        " and day = %s and used > 0",
+        (season_id, team_id, day),
+    )
+
+
+def _today(conn: Connection) -> date:
+    """The UTC day by the database's clock, the same for every process."""
+    row = conn.execute("select (now() at time zone 'utc')::date").fetchone()
+    assert row is not None
+    today: date = row[0]
+    return today
+
+
+def _limits(day: date, used: int, allowed: int) -> Limits:
+    resets_at = datetime.combine(day + timedelta(days=1), time(), UTC)
+    return Limits(used, allowed, max(0, allowed - used), resets_at)
+
+
+def _find(conn: Connection, season_id: SeasonId, submission_id: SubmissionId) -> Entry | None:
+    found = _entries(
+        conn, "where e.season_id = %s and e.submission_id = %s", (season_id, submission_id)
+    )
+    return found[0] if found else None
+
+
+def _entries(conn: Connection, tail: str, arguments: Sequence[Any]) -> list[Entry]:
+    with conn.cursor(row_factory=dict_row) as cur:
+        return [
+            Entry(**{**row, "state": EntryState(row["state"])})
+            for row in cur.execute(f"{ENTRY} {tail}", arguments)
+        ]

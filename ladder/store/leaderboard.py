@@ -1,0 +1,38 @@
+"""The board of a season, read in one query."""
+
+from __future__ import annotations
+
+from ladder.ids import SeasonId
+from ladder.model import NotFound
+from ladder.standings import Board as Board
+from ladder.standings import Contender, build
+from ladder.standings import Standing as Standing
+from ladder.store.db import Connection
+
+
+def read(conn: Connection, season_id: SeasonId) -> Board:
+    """The whole board and the revision it belongs to, of one moment. Raises NotFound.
+
+    Keep it per revision: it changes only when the season's revision does.
+    """
+    rows = conn.execute(
+        "select s.revision, s.score_offset, e.id, e.agent_id, a.name, e.team_id, t.name, e.mu,"
+        " e.sigma, e.games, e.last_match_at, e.is_anchor from seasons s"
+        " left join entries e on e.season_id = s.id and e.state = 'active'"
+        " left join agents a on a.id = e.agent_id left join teams t on t.id = e.team_id"
+        " where s.id = %s",
+        (season_id,),
+    ).fetchall()
+    if not rows:
+        raise NotFound("there is no such season")
+    revision, score_offset = rows[0][:2]
+    contenders = (Contender(*row[2:]) for row in rows if row[2] is not None)
+    return Board(season_id, revision, build(contenders, score_offset))
+
+
+def revision(conn: Connection, season_id: SeasonId) -> int:
+    """The season's revision alone: the board's ETag. Raises NotFound."""
+    row = conn.execute("select revision from seasons where id = %s", (season_id,)).fetchone()
+    if row is None:
+        raise NotFound("there is no such season")
+    return int(row[0])

@@ -1,0 +1,315 @@
+"""Leagues, their members, and the seasons that pin what a result depends on."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Final
+
+from psycopg import errors
+from psycopg.rows import dict_row
+from psycopg.types.json import Jsonb
+
+from ladder import ids
+from ladder.ids import LeagueId, SeasonId, UserId
+from ladder.model import (
+    Conflict,
+    Json,
+    LadderError,
+    League,
+    LeagueRole,
+    NotFound,
+    ReplayVisibility,
+    Season,
+    Viewer,
+    Visibility,
+)
+from ladder.store.db import Connection
+
+LEAGUE: Final = (
+    "select id, slug, title, description, game, visibility, replay_visibility, state,"
+    " same_team_lineups, created_at from leagues"
+)
+SEASON: Final = (
+    "select id, league_id, number, game, configuration, clock, seats, memory_mb, max_bundle_bytes,"
+    " daily_limit, mu0, sigma0, beta, tau, draw_probability, fault_rule, score_offset,"
+    " cadence_seconds, max_in_flight, max_attempts, lease_seconds, queue_seconds, opens_at,"
+    " closes_at, ends_at, state, accepted_no, rated_no, revision from seasons"
+)
+LEAGUE_STATES: Final = ("open", "paused", "closed")
+SEASON_STATES: Final = ("open", "locked", "finished")
+
+
+def create_league(
+    conn: Connection,
+    *,
+    slug: str,
+    title: str,
+    game: str,
+    visibility: Visibility | str,
+    replay_visibility: ReplayVisibility | str,
+    created_by: UserId | None,
+    description: str = "",
+    same_team_lineups: bool = False,
+) -> League:
+    """A new league; its creator becomes a host. Raises Conflict when the slug is taken."""
+    league_id = LeagueId(ids.new("lea"))
+    try:
+        with conn.transaction():
+            conn.execute(
+                "insert into leagues (id, slug, title, description, game, visibility,"
+                " replay_visibility, same_team_lineups, created_by)"
+                " values (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
+                (
+                    league_id,
+                    slug,
+                    title,
+                    description,
+                    game,
+                    Visibility(visibility).value,
+                    ReplayVisibility(replay_visibility).value,
+                    same_team_lineups,
+                    created_by,
+                ),
+            )
+            if created_by is not None:
+                set_role(conn, league_id, created_by, LeagueRole.HOST)
+    except errors.UniqueViolation:
+        raise Conflict(f"slug: there is a league {slug!r} already; choose another") from None
+    except errors.ForeignKeyViolation:
+        raise NotFound("there is no such user") from None
+    return get_league(conn, league_id)
+
+
+def get_league(conn: Connection, league: LeagueId | str) -> League:
+    """The league with this id or slug. Raises NotFound."""
+    column = "id" if ids.is_id(league, "lea") else "slug"
+    with conn.cursor(row_factory=dict_row) as cur:
+        row = cur.execute(f"{LEAGUE} where {column} = %s", (league,)).fetchone()
+    if row is None:
+        raise NotFound("there is no such league")
+    return _league(row)
+
+
+def list_leagues(
+    conn: Connection, viewer: Viewer, after: LeagueId | None = None, limit: int = 50
+) -> list[League]:
+    """The leagues this viewer may see (access.may_see, told in SQL), oldest first."""
+    with conn.cursor(row_factory=dict_row) as cur:
+        rows = cur.execute(
+            f"{LEAGUE} where id > %s and (visibility = 'public' or %s or id = any (%s))"
+            " order by id limit %s",
+            (after or "", viewer.is_admin, list(viewer.roles), limit),
+        ).fetchall()
+    return [_league(row) for row in rows]
+
+
+def update_league(
+    conn: Connection,
+    league_id: LeagueId,
+    *,
+    title: str | None = None,
+    description: str | None = None,
+    visibility: Visibility | None = None,
+    replay_visibility: ReplayVisibility | None = None,
+    same_team_lineups: bool | None = None,
+) -> League:
+    """Changes what is given and returns the league. Raises NotFound."""
+    conn.execute(
+        "update leagues set title = coalesce(%s, title), description = coalesce(%s, description),"
+        " visibility = coalesce(%s, visibility),"
+        " replay_visibility = coalesce(%s, replay_visibility),"
+        " same_team_lineups = coalesce(%s, same_team_lineups) where id = %s",
+        (title, description, visibility, replay_visibility, same_team_lineups, league_id),
+    )
+    return get_league(conn, league_id)
+
+
+def set_state(conn: Connection, league_id: LeagueId, state: str) -> League:
+    """Opens, pauses (no new matches) or closes a league. Raises LadderError for another word."""
+    if state not in LEAGUE_STATES:
+        raise LadderError(f"state: {state!r} unknown; choose from {', '.join(LEAGUE_STATES)}")
+    conn.execute("update leagues set state = %s where id = %s", (state, league_id))
+    return get_league(conn, league_id)
+
+
+def set_role(
+    conn: Connection, league_id: LeagueId, user_id: UserId, role: LeagueRole | str | None
+) -> None:
+    """Makes a person host, competitor or viewer of a league; None removes them. Raises NotFound."""
+    if role is None:
+        conn.execute(
+            "delete from league_members where league_id = %s and user_id = %s", (league_id, user_id)
+        )
+        return
+    try:
+        with conn.transaction():
+            conn.execute(
+                "insert into league_members (league_id, user_id, role) values (%s, %s, %s)"
+                " on conflict (league_id, user_id) do update set role = excluded.role",
+                (league_id, user_id, LeagueRole(role).value),
+            )
+    except errors.ForeignKeyViolation:
+        raise NotFound("there is no such league or user") from None
+
+
+def list_members(
+    conn: Connection, league_id: LeagueId, after: UserId | None = None, limit: int = 200
+) -> list[tuple[UserId, str, LeagueRole]]:
+    """Members of a league: id, name, role; by user id, from behind ``after``."""
+    rows = conn.execute(
+        "select u.id, u.name, m.role from league_members m join users u on u.id = m.user_id"
+        " where m.league_id = %s and u.id > %s order by u.id limit %s",
+        (league_id, after or "", limit),
+    )
+    return [(user_id, name, LeagueRole(role)) for user_id, name, role in rows]
+
+
+def create_season(
+    conn: Connection,
+    league_id: LeagueId,
+    *,
+    configuration: dict[str, Json],
+    configuration_digest: str,
+    clock: dict[str, Json],
+    seats: int,
+    daily_limit: int = 5,
+    memory_mb: int = 1024,
+    max_bundle_bytes: int = 100 * 1024 * 1024,
+    active_limit: int | None = None,
+    mu0: float = 600.0,
+    sigma0: float = 200.0,
+    beta: float = 150.0,
+    tau: float = 0.0,
+    draw_probability: float = 0.05,
+    fault_rule: str = "own_seat",
+    score_offset: float = 0.0,
+    max_attempts: int = 3,
+    lease_seconds: float = 15.0,
+    queue_seconds: float = 3600.0,
+    cadence_seconds: float = 60.0,
+    max_in_flight: int = 64,
+    speed_class: str = "any",
+    opens_at: datetime | None = None,
+    closes_at: datetime | None = None,
+    ends_at: datetime | None = None,
+) -> Season:
+    """The league's next season, open from ``opens_at`` (now). What is pinned here never changes.
+
+    Raises NotFound for the league, LadderError for a value the table refuses.
+    """
+    values: dict[str, Any] = {
+        "id": SeasonId(ids.new("sea")),
+        "configuration": Jsonb(configuration),
+        "configuration_digest": configuration_digest,
+        "clock": Jsonb(clock),
+        "seats": seats,
+        "daily_limit": daily_limit,
+        "memory_mb": memory_mb,
+        "max_bundle_bytes": max_bundle_bytes,
+        "active_limit": active_limit,
+        "mu0": mu0,
+        "sigma0": sigma0,
+        "beta": beta,
+        "tau": tau,
+        "draw_probability": draw_probability,
+        "fault_rule": fault_rule,
+        "score_offset": score_offset,
+        "max_attempts": max_attempts,
+        "lease_seconds": lease_seconds,
+        "queue_seconds": queue_seconds,
+        "cadence_seconds": cadence_seconds,
+        "max_in_flight": max_in_flight,
+        "speed_class": speed_class,
+        "closes_at": closes_at,
+        "ends_at": ends_at,
+    }
+    columns = ", ".join(values)
+    places = ", ".join(f"%({name})s" for name in values)
+    # The league's row is locked so that two seasons made at once get two numbers.
+    league = conn.execute("select game from leagues where id = %s for update", (league_id,))
+    if league.fetchone() is None:
+        raise NotFound("there is no such league")
+    try:
+        with conn.transaction():
+            conn.execute(
+                f"insert into seasons (league_id, game, number, opens_at, {columns})"  # noqa: S608
+                " select l.id, l.game, 1 + (select coalesce(max(number), 0) from seasons"
+                f" where league_id = l.id), coalesce(%(opens_at)s, now()), {places}"
+                " from leagues l where l.id = %(league_id)s",
+                {**values, "league_id": league_id, "opens_at": opens_at},
+            )
+    except errors.CheckViolation as error:
+        raise LadderError(f"season: refused by {error.diag.constraint_name}") from None
+    return get_season(conn, values["id"])
+
+
+def get_season(conn: Connection, season_id: SeasonId) -> Season:
+    """The season with this id. Raises NotFound."""
+    seasons = _seasons(conn, "where id = %s", (season_id,))
+    if not seasons:
+        raise NotFound("there is no such season")
+    return seasons[0]
+
+
+def current_season(conn: Connection, league_id: LeagueId) -> Season | None:
+    """The league's newest season that has opened, else None."""
+    found = _seasons(
+        conn,
+        "where league_id = %s and opens_at <= now() order by number desc limit 1",
+        (league_id,),
+    )
+    return found[0] if found else None
+
+
+def list_seasons(conn: Connection, league_id: LeagueId) -> list[Season]:
+    """All seasons of a league, newest first."""
+    return _seasons(conn, "where league_id = %s order by number desc", (league_id,))
+
+
+def playing_seasons(conn: Connection) -> list[Season]:
+    """Seasons whose matches are to be paired: opened, not finished, in an open league."""
+    return _seasons(
+        conn,
+        "where state <> 'finished' and opens_at <= now() and (ends_at is null or ends_at > now())"
+        " and league_id in (select id from leagues where state = 'open') order by id",
+        (),
+    )
+
+
+def set_season_state(conn: Connection, season_id: SeasonId, state: str) -> Season:
+    """Opens, locks (no uploads) or finishes (no pairing) a season."""
+    if state not in SEASON_STATES:
+        raise LadderError(f"state: {state!r} unknown; choose from {', '.join(SEASON_STATES)}")
+    conn.execute(
+        "update seasons set state = %s, revision = revision + 1 where id = %s and state <> %s",
+        (state, season_id, state),
+    )
+    return get_season(conn, season_id)
+
+
+def turn_seasons(conn: Connection) -> list[SeasonId]:
+    """Locks seasons past ``closes_at`` and finishes those past ``ends_at`` with nothing in play.
+
+    Called by the scheduler; returns the seasons that changed.
+    """
+    rows = conn.execute(
+        "update seasons s set revision = revision + 1,"
+        " state = case when s.ends_at <= now() then 'finished' else 'locked' end"
+        " where (s.state = 'open' and s.closes_at <= now() and coalesce(s.ends_at > now(), true))"
+        " or (s.state <> 'finished' and s.ends_at <= now() and not exists ("
+        "   select 1 from matches m where m.season_id = s.id and m.kind = 'rated'"
+        "   and m.state in ('queued', 'running')) and s.rated_no = s.accepted_no)"
+        " returning s.id"
+    )
+    return [SeasonId(row[0]) for row in rows]
+
+
+def _seasons(conn: Connection, tail: str, arguments: tuple[object, ...]) -> list[Season]:
+    with conn.cursor(row_factory=dict_row) as cur:
+        return [Season(**row) for row in cur.execute(f"{SEASON} {tail}", arguments)]
+
+
+def _league(row: dict[str, Any]) -> League:
+    row["visibility"] = Visibility(row["visibility"])
+    row["replay_visibility"] = ReplayVisibility(row["replay_visibility"])
+    return League(**row)

@@ -1,0 +1,381 @@
+"""Matches and their lease: the one place that knows how a match is claimed, kept and finished.
+
+The functions of the lease live in SQL (migrations/0002_lease.sql), where each is one hop: call one,
+commit, go on. Rows are locked in one order (matches, season, entries, scrims), so a transaction
+must not mix several of them.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Final, Literal
+
+from psycopg import errors
+from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
+
+from ladder import ids
+from ladder.ids import MatchId, ScrimId, SeasonId
+from ladder.model import (
+    Conflict,
+    EpisodeResult,
+    Finish,
+    LadderError,
+    LineupSeat,
+    MatchKind,
+    NotFound,
+    Order,
+    Season,
+    SeatResult,
+)
+from ladder.store.db import Connection
+from ladder.store.history import get_match as get_match
+from ladder.store.history import list_matches as list_matches
+
+QUEUES: Final = ("play.cpu", "play.gpu", "scrim", "validate")
+LIVE_SECONDS: Final = 15  # a worker seen this recently is alive; the same figure as in the SQL
+BELL_SECONDS: Final = 5.0  # a bell unanswered for this long counts as lost
+BATCH: Final = 200  # matches a repair takes at once
+
+
+class ProtocolError(LadderError):
+    """A worker's call contradicts the lease protocol; the message says how."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerHello:
+    """What a worker process says of itself when it starts."""
+
+    id: str
+    host: str
+    node: str
+    queues: tuple[str, ...]
+    slots: int
+    profiles: tuple[str, ...]
+    gpu: int = 0
+    speed_class: str = "any"
+    lacks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A worker process as last heard of."""
+
+    id: str
+    host: str
+    node: str
+    queues: list[str]
+    slots: int
+    profiles: list[str]
+    gpu: int
+    speed_class: str
+    lacks: list[str]
+    started_at: datetime
+    seen_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ReapCounts:
+    """What became of the leases that had run out."""
+
+    requeued: int
+    voided: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueCount:
+    queue: str
+    queued: int
+    running: int
+    oldest_queued_at: datetime | None
+
+
+def create(
+    conn: Connection,
+    *,
+    season: Season,
+    kind: MatchKind,
+    lineup: Sequence[LineupSeat],
+    seed: bytes | None = None,
+    queue: str | None = None,
+    scrim_id: ScrimId | None = None,
+    rejudges: MatchId | None = None,
+    gpu: int = 0,
+    lanes: int = 1,
+) -> MatchId:
+    """A queued match of this lineup; the seed is 128 bits of the system's generator by default.
+
+    A rated match counts as in flight for its entries. A rejudge names the finished rated match it
+    is to replace, takes its seed, and is refused while another one is under way or has replaced it.
+    Raises Conflict (an entry is not active; rejudge refused), LadderError (wrong number of seats).
+    """
+    if len(lineup) != season.seats:
+        raise LadderError(f"lineup: {len(lineup)} seats, this season plays {season.seats}")
+    if rejudges is not None:
+        seed = _rejudged_seed(conn, rejudges)
+    seed = secrets.token_bytes(16) if seed is None else seed
+    if len(seed) != 16:
+        raise LadderError(f"seed: {len(seed)} bytes, it must be 16")
+    match_id = MatchId(ids.new("mat"))
+    if kind is MatchKind.RATED:
+        _count_in_flight(conn, lineup, is_rejudge=rejudges is not None)
+    conn.execute(
+        "insert into matches (id, kind, season_id, scrim_id, rejudges, queue, profiles, gpu, lanes,"
+        " speed_class, seed, max_attempts, lease_seconds, deadline_at)"
+        " select %s, %s, id, %s, %s, %s, %s, %s, %s,"
+        " case when %s then 'any' else speed_class end, %s, max_attempts, lease_seconds,"
+        " now() + make_interval(secs => queue_seconds) from seasons where id = %s",
+        (
+            match_id,
+            kind.value,
+            scrim_id,
+            rejudges,
+            queue or _queue(kind, gpu),
+            sorted({seat.profile for seat in lineup}),
+            gpu,
+            lanes,
+            kind is MatchKind.SCRIM,
+            seed,
+            season.id,
+        ),
+    )
+    with conn.cursor() as cur:
+        cur.executemany(
+            "insert into seats (match_id, seat, entry_id, submission_id, agent_id, team_id,"
+            " profile) values (%s, %s, %s, %s, %s, %s, %s)",
+            [
+                (match_id, n, s.entry_id, s.submission_id, s.agent_id, s.team_id, s.profile)
+                for n, s in enumerate(lineup)
+            ],
+        )
+    return match_id
+
+
+def ring_due(
+    conn: Connection, per_queue: Mapping[str, int], *, bell_seconds: float = BELL_SECONDS
+) -> list[tuple[str, MatchId]]:
+    """Marks matches as rung and returns (queue, match): commit, then send a bell for each.
+
+    Of each queue at most ``per_queue`` bells are out at a time, oldest match first; a bell not
+    answered within ``bell_seconds`` is rung again. Matches no live worker could play are left.
+    """
+    due = []
+    for queue, most in sorted(per_queue.items()):
+        rows = conn.execute("select lease_ring(%s, %s, %s)", (queue, most, bell_seconds))
+        due += [(queue, MatchId(row[0])) for row in rows]
+    return due
+
+
+def bell_failed(conn: Connection, match_ids: Sequence[MatchId]) -> None:
+    """The bells of these matches could not be sent: they are due again at once."""
+    conn.execute(
+        "update matches set rung_at = null where id in ("
+        " select id from matches where id = any (%s) and state = 'queued' order by id for update)",
+        (list(match_ids),),
+    )
+
+
+def claim(conn: Connection, match_id: MatchId, worker: str) -> Order | None:
+    """Takes the match for this worker's next attempt, or None: there is nothing to do.
+
+    None when the match is not queued, past its deadline, not playable on this node, or refused
+    for a moment because this worker failed it and another one can have it. Raises ProtocolError
+    when the worker is not registered.
+    """
+    try:
+        row = conn.execute("select lease_claim(%s, %s)", (match_id, worker)).fetchone()
+    except errors.RaiseException as error:
+        raise ProtocolError(error.diag.message_primary) from None
+    if row is None or row[0] is None:
+        return None
+    order = row[0]
+    return Order(
+        **{
+            **order,
+            "kind": MatchKind(order["kind"]),
+            "seed": bytes.fromhex(order["seed"]),
+            "profiles": tuple(order["profiles"]),
+            "digests": tuple(order["digests"]),
+        }
+    )
+
+
+def renew(conn: Connection, held: Sequence[tuple[MatchId, int]]) -> list[tuple[MatchId, int]]:
+    """Extends these (match, attempt) leases, one call for a host; returns those still held."""
+    rows = conn.execute(
+        "select match_id, attempt from lease_renew(%s, %s)",
+        ([match_id for match_id, _ in held], [attempt for _, attempt in held]),
+    )
+    return [(MatchId(match_id), attempt) for match_id, attempt in rows]
+
+
+def finish(
+    conn: Connection,
+    match_id: MatchId,
+    attempt: int,
+    worker: str,
+    seats: Sequence[SeatResult],
+    episodes: Sequence[EpisodeResult],
+    *,
+    node: str,
+    image_digest: str,
+    rules_digest: str,
+) -> Finish:
+    """Records the result if this attempt still holds the match; else LATE, and nothing changes.
+
+    Rated: the season's log accepts it (and withdraws the one it rejudges). Validation: its entry is
+    active or rejected. Scrim: counted. Raises ProtocolError for a result that does not fit.
+    """
+    try:
+        row = conn.execute(
+            "select lease_finish(%s, %s, %s, %s, %s, %s, %s, %s)",
+            (
+                match_id,
+                attempt,
+                worker,
+                Jsonb([asdict(seat) for seat in seats]),
+                Jsonb(
+                    [
+                        {"id": ids.new("epi"), "position": position, **asdict(episode)}
+                        for position, episode in enumerate(episodes)
+                    ]
+                ),
+                node,
+                image_digest,
+                rules_digest,
+            ),
+        ).fetchone()
+    except (errors.RaiseException, errors.CheckViolation) as error:
+        raise ProtocolError(error.diag.message_primary) from None
+    assert row is not None
+    return Finish(row[0])
+
+
+def fail(
+    conn: Connection,
+    match_id: MatchId,
+    attempt: int,
+    worker: str,
+    fault: Literal["worker", "host", "game"],
+    detail: str,
+) -> bool:
+    """Gives the attempt back: queued again, or void when its attempts are used up.
+
+    False when the attempt no longer held the match.
+    """
+    row = conn.execute(
+        "select lease_fail(%s, %s, %s, %s, %s)", (match_id, attempt, worker, fault, detail)
+    ).fetchone()
+    assert row is not None
+    return bool(row[0])
+
+
+def reap(conn: Connection) -> ReapCounts:
+    """Takes matches from workers whose lease ran out."""
+    row = conn.execute("select requeued, voided from lease_reap(%s)", (BATCH,)).fetchone()
+    assert row is not None
+    return ReapCounts(*row)
+
+
+def expire_queued(conn: Connection) -> int:
+    """Voids matches that waited in the queue past their deadline; returns how many."""
+    row = conn.execute("select lease_expire(%s)", (BATCH,)).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def void(conn: Connection, match_ids: Sequence[MatchId], reason: str) -> int:
+    """Ends matches that are not over, whoever holds them; returns how many. Rates nobody."""
+    row = conn.execute("select lease_void(%s, %s)", (list(match_ids), reason)).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def register_worker(conn: Connection, hello: WorkerHello) -> None:
+    """Makes a worker process known; a second hello replaces the first."""
+    document = {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in asdict(hello).items()
+    }
+    conn.execute("select lease_register(%s)", (Jsonb(document),))
+
+
+def see_worker(conn: Connection, worker: str) -> bool:
+    """Notes that a worker is alive, at least every few seconds. False: say hello again."""
+    row = conn.execute("select lease_see(%s)", (worker,)).fetchone()
+    assert row is not None
+    return bool(row[0])
+
+
+def live_workers(conn: Connection) -> list[Worker]:
+    """Workers heard of within LIVE_SECONDS."""
+    with conn.cursor(row_factory=class_row(Worker)) as cur:
+        return cur.execute(
+            "select id, host, node, queues, slots, profiles, gpu, speed_class, lacks, started_at,"
+            " seen_at from workers where seen_at > now() - make_interval(secs => %s) order by id",
+            (LIVE_SECONDS,),
+        ).fetchall()
+
+
+def counts(conn: Connection) -> list[QueueCount]:
+    """Depth of every queue."""
+    with conn.cursor(row_factory=class_row(QueueCount)) as cur:
+        return cur.execute(
+            "select q.queue, count(m.id) filter (where m.state = 'queued') as queued,"
+            " count(m.id) filter (where m.state = 'running') as running,"
+            " min(m.created_at) filter (where m.state = 'queued') as oldest_queued_at"
+            " from unnest(%s::text[]) as q(queue) left join matches m"
+            " on m.queue = q.queue and m.state in ('queued', 'running')"
+            " group by q.queue order by q.queue",
+            (list(QUEUES),),
+        ).fetchall()
+
+
+def in_flight(conn: Connection, season_id: SeasonId) -> int:
+    """Rated matches of a season that are queued or running."""
+    row = conn.execute(
+        "select count(*) from matches where season_id = %s and kind = 'rated'"
+        " and state in ('queued', 'running')",
+        (season_id,),
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def _queue(kind: MatchKind, gpu: int) -> str:
+    if kind is MatchKind.RATED:
+        return "play.gpu" if gpu else "play.cpu"
+    return "validate" if kind is MatchKind.VALIDATION else "scrim"
+
+
+def _count_in_flight(conn: Connection, lineup: Sequence[LineupSeat], *, is_rejudge: bool) -> None:
+    entries = sorted({seat.entry_id for seat in lineup if seat.entry_id is not None})
+    counted = conn.execute(
+        "update entries set in_flight = in_flight + 1 where id in ("
+        " select id from entries where id = any (%s) and (state = 'active' or %s)"
+        " order by id for update)",
+        (entries, is_rejudge),
+    )
+    if counted.rowcount != len(entries) or any(seat.entry_id is None for seat in lineup):
+        raise Conflict("lineup: a rated match needs active entries in all seats")
+
+
+def _rejudged_seed(conn: Connection, old: MatchId) -> bytes:
+    """The old match's seed. Locks it, so that of two rejudges at once one is refused."""
+    row = conn.execute(
+        "select seed, kind, state from matches where id = %s for update", (old,)
+    ).fetchone()
+    if row is None:
+        raise NotFound("there is no such match")
+    seed, kind, state = row
+    if kind != "rated" or state != "finished":
+        raise Conflict("rejudges: only a finished rated match can be judged again")
+    other = conn.execute(
+        "select 1 from matches where rejudges = %s and state <> 'void' limit 1", (old,)
+    ).fetchone()
+    if other is not None:
+        raise Conflict("rejudges: this match is being judged again already, or has been")
+    return bytes(seed)
