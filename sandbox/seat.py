@@ -16,6 +16,7 @@ import msgspec
 
 from games.protocol import InvalidMove, Json, Verdict
 from sandbox import verdict
+from sandbox.box.harness import UNSENDABLE
 from sandbox.channel import Question, Trouble
 from sandbox.clock import Bank, Clock
 from sandbox.errors import BundleRefused, HostFault
@@ -196,6 +197,8 @@ def _read_action(raw: msgspec.Raw) -> Json:
         action = msgspec.json.decode(raw)
     except _MALFORMED as error:
         raise InvalidMove(f"the answer is no plain JSON value ({error})") from None
+    if isinstance(action, dict) and UNSENDABLE in action:
+        raise InvalidMove(f"the answer cannot be written as JSON ({action[UNSENDABLE]!r:.200})")
     if not _is_plain(action, DEEPEST):
         raise InvalidMove("the answer is nested too deep or holds a number that is not finite")
     return action

@@ -1,0 +1,1 @@
+"""`peck`: the command line, a thin client of the public API."""

@@ -1,0 +1,44 @@
+"""Entry of the command line: puts the verbs together and turns errors into one sentence."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+
+import typer
+
+from services.cli import account, boards, hosting, playing, scrimming, submitting
+from services.cli.places import Unset
+from services.client import ApiError, Unreachable
+
+app = typer.Typer(
+    name="peck",
+    help="Pecking Order: upload agents, watch them climb, try ideas in private.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for verbs in (submitting, playing, boards, scrimming, hosting, account):
+    verbs.register(app)
+# `run` plays here, `up` and its like start services: they need more than a client installation has.
+for name in ("run", "up"):
+    if importlib.util.find_spec(f"services.cli.{name}") is not None:
+        importlib.import_module(f"services.cli.{name}").register(app)
+
+
+def main() -> None:
+    """Run `peck`. Exits with 1 and a sentence on stderr when something is refused."""
+    try:
+        app()
+    except (ApiError, Unreachable, Unset, OSError) as error:
+        print(f"peck: {error}", file=sys.stderr)
+        if isinstance(error, ApiError):
+            for place in error.problem.get("errors") or ():
+                print(f"  {place['where']}: {place['message']}", file=sys.stderr)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

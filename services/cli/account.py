@@ -1,0 +1,95 @@
+"""Verbs on who one is: login, whoami, token."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from services.cli.display import AsJson, moment, out, print_json, table
+from services.cli.places import DEFAULT_ADDRESS, connect, find_login, save
+from services.client import Client
+
+tokens = typer.Typer(help="Mint, list and revoke tokens.", no_args_is_help=True)
+DEFAULT_SCOPES = ["read", "agents:write", "scrims:write"]
+
+
+def login(
+    address: Annotated[str, typer.Argument(help="Address of the service.")] = DEFAULT_ADDRESS,
+    token: Annotated[
+        str, typer.Option(help="The token.", prompt=True, hide_input=True, envvar="PECK_TOKEN")
+    ] = "",
+) -> None:
+    """Remember an address and a token for this user, after trying them."""
+    with Client(address, token.strip()) as ladder:
+        me = ladder.me()
+    path = save(address, token.strip())
+    out.print(f"{me['user']['name']} at {address}; kept in {path}")
+
+
+def whoami(as_json: AsJson = False) -> None:
+    """Show who the token in use stands for, its teams and scopes."""
+    found = find_login()
+    with connect() as ladder:
+        me = ladder.me()
+    if as_json:
+        print_json(me)
+        return
+    teams = ", ".join(f"{team['name']} ({team['slug']})" for team in me["teams"]) or "no team"
+    out.print(f"{me['user']['name']}, {teams}, at {found.address} (from {found.source})")
+    out.print(f"scopes: {', '.join(me['scopes'])}")
+
+
+@tokens.command("mint")
+def mint(
+    label: Annotated[str, typer.Argument(help="What it is for.")],
+    scope: Annotated[
+        list[str] | None, typer.Option(help=f"Repeatable; {', '.join(DEFAULT_SCOPES)} if none.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Mint a token of no more scope than the one in use. Its text is shown this once."""
+    with connect() as ladder:
+        made = ladder.mint_token(label, scope or DEFAULT_SCOPES)
+    if as_json:
+        print_json(made)
+    else:
+        out.print(made["token"])
+
+
+@tokens.command("list")
+def list_tokens(as_json: AsJson = False) -> None:
+    """List own tokens."""
+    with connect() as ladder:
+        rows = list(ladder.pages("/v1/users/me/tokens"))
+    if as_json:
+        print_json(rows)
+        return
+    table(
+        ["id", "label", "scopes", "made", "expires", "revoked"],
+        [
+            (
+                row["id"],
+                row["label"],
+                ", ".join(row["scopes"]),
+                moment(row["created_at"]),
+                moment(row["expires_at"]),
+                moment(row["revoked_at"]),
+            )
+            for row in rows
+        ],
+    )
+
+
+@tokens.command("revoke")
+def revoke(token_id: Annotated[str, typer.Argument(help="Id from `peck token list`.")]) -> None:
+    """Revoke a token, at once and for good."""
+    with connect() as ladder:
+        ladder.send("DELETE", f"/v1/users/me/tokens/{token_id}")
+    out.print(f"revoked {token_id}")
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(login)
+    app.command()(whoami)
+    app.add_typer(tokens, name="token")

@@ -1,0 +1,60 @@
+"""What a person meant: an agent by name, a season by its league, an opponent on the board."""
+
+from __future__ import annotations
+
+from services.cli.places import Unset
+from services.client import Client, Json
+
+
+def own_agents(ladder: Client) -> list[Json]:
+    """The agents of the caller's teams."""
+    return [row for team in ladder.me()["teams"] for row in ladder.agents(team["id"])]
+
+
+def find(agents: list[Json], name: str) -> Json | None:
+    """The agent with this id, slug or name (whatever its case)."""
+    wanted = name.lower()
+    return next(
+        (row for row in agents if wanted in (row["id"], row["slug"], row["name"].lower())), None
+    )
+
+
+def own_agent(ladder: Client, name: str) -> Json:
+    """One's own agent by id, slug or name. Raises Unset naming those there are."""
+    agents = own_agents(ladder)
+    found = find(agents, name)
+    if found is None:
+        names = ", ".join(row["slug"] for row in agents) or "none yet"
+        raise Unset(f"you have no agent {name!r}; yours: {names}")
+    return found
+
+
+def season_key(ladder: Client, given: str | None) -> str:
+    """A season id: of the league or season given, else of the only league there is."""
+    if given is not None:
+        found: str = ladder.season(given)["id"]
+        return found
+    current = [row for row in ladder.leagues() if row["current_season"]]
+    if len(current) == 1:
+        only: str = current[0]["current_season"]
+        return only
+    slugs = ", ".join(row["slug"] for row in current)
+    raise Unset(
+        f"name a league with --league: {slugs}" if current else "there is no league with a season"
+    )
+
+
+def opponent(ladder: Client, season: str, mine: list[Json], name: str) -> str:
+    """An agent or submission id: as given, one's own agent by name, or one on the board."""
+    if name.startswith(("age_", "sub_")):
+        return name
+    own = find(mine, name)
+    if own is not None:
+        return str(own["id"])
+    wanted = name.lower()
+    rows = [row for row in ladder.leaderboard(season) if row["agent_name"].lower() == wanted]
+    if not rows:
+        raise Unset(f"there is no agent {name!r} on this leaderboard; give its id (age_...)")
+    if len({row["agent_id"] for row in rows}) > 1:
+        raise Unset(f"several teams have an agent {name!r}; give its id (age_...)")
+    return str(rows[0]["agent_id"])

@@ -1,0 +1,57 @@
+"""What commands print: tables for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print the API's JSON instead of a table.")]
+
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False)
+
+
+def print_json(value: Any) -> None:
+    """JSON on stdout, and nothing else there."""
+    print(json.dumps(value, indent=2))
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """A table; numbers stand to the right, None is left empty."""
+    listed = [list(row) for row in rows]
+    if not listed:
+        out.print("(nothing)")
+        return
+    shown = Table(box=None, header_style="bold", pad_edge=False)
+    for place, column in enumerate(columns):
+        numeric = all(isinstance(row[place], int | float | None) for row in listed)
+        shown.add_column(column, justify="right" if numeric else "left", overflow="fold")
+    for row in listed:
+        shown.add_row(*(cell(value) for value in row))
+    out.print(shown)
+
+
+def cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.1f}"
+    return escape(str(value))
+
+
+def moment(text: str | None) -> str | None:
+    """A timestamp short enough for a table, in UTC as it comes."""
+    return text[:19].replace("T", " ") if text else None
+
+
+def seconds(value: float | None) -> str:
+    """A wait in words."""
+    if value is None:
+        return "unknown"
+    return f"{value:.0f} s" if value < 120 else f"{value / 60:.0f} min"

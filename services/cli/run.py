@@ -1,0 +1,296 @@
+"""``peck run``: matches on one's own machine, under the ladder's referee, clock and sandbox."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from games import GAMES
+from games.protocol import ConfigurationError
+from sandbox import local
+from sandbox.clock import Clock, ClockError
+from sandbox.errors import HostFault, SandboxError
+from sandbox.loans import hello
+from services import children
+
+NODE_SECONDS = 180.0
+"""How long the node may take to come up; the first time on an engine it builds its images."""
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+class LauncherName(StrEnum):
+    """What builds the boxes."""
+
+    AUTO = "auto"
+    """Docker where an engine answers, else bubblewrap."""
+    DOCKER = "docker"
+    BUBBLEWRAP = "bubblewrap"
+
+
+class RunError(Exception):
+    """The command cannot run as typed; the message is the line to type instead."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command ``run``."""
+    app.command("run")(run)
+
+
+def run(
+    game: Annotated[str, typer.Argument(help="Name of a game, for example hungry_geese.")],
+    agents: Annotated[
+        list[Path], typer.Argument(help="main.py, folder, .tar.gz or .zip of each player.")
+    ],
+    games: Annotated[int, typer.Option(min=1, help="How many; seats rotate.")] = 1,
+    seed: Annotated[
+        str | None, typer.Option(help="32 hex digits or a whole number; drawn when left out.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per game.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for replays and logs; peck-runs/TIME by default.")
+    ] = None,
+    config: Annotated[
+        list[str] | None, typer.Option(help="NAME=VALUE of the game's configuration, repeatable.")
+    ] = None,
+    act_seconds: Annotated[
+        float | None, typer.Option(help="Free at every move; the game's own by default.")
+    ] = None,
+    bank_seconds: Annotated[
+        float | None, typer.Option(help="What moves may take over that in one game, together.")
+    ] = None,
+    launcher: Annotated[LauncherName, typer.Option(help="What builds the boxes.")] = (
+        LauncherName.AUTO
+    ),
+    node: Annotated[
+        Path | None, typer.Option(help="Socket of a node that runs already, instead of our own.")
+    ] = None,
+    lanes: Annotated[
+        int, typer.Option(min=0, help="Agents that think at a time; 0 means cores - 1.")
+    ] = 0,
+    profile: Annotated[str, typer.Option(help="Libraries in the box.")] = "numpy",
+    memory_mb: Annotated[int, typer.Option(min=64, help="Memory of each agent.")] = 1024,
+) -> None:
+    """Play agents against each other here, in boxes, and write replays and logs."""
+    try:
+        plan = _plan(game, agents, games, seed, config or [], act_seconds, bank_seconds)
+        plan = replace(plan, lanes=lanes or plan.lanes, profile=profile, memory_mb=memory_mb)
+        _play(plan, out or _default_folder(), launcher, node, as_json)
+    except (RunError, SandboxError) as error:
+        typer.echo(f"peck run: {error}", err=True)
+        # 2 is "type it differently", 1 is "this machine failed", as everywhere.
+        raise typer.Exit(1 if isinstance(error, HostFault) else 2) from None
+    except KeyboardInterrupt:
+        typer.echo("\npeck run: stopped", err=True)
+        raise typer.Exit(130) from None
+
+
+def _plan(
+    game: str,
+    agents: Sequence[Path],
+    games: int,
+    seed: str | None,
+    config: Sequence[str],
+    act_seconds: float | None,
+    bank_seconds: float | None,
+) -> local.Plan:
+    rules = GAMES.get(game)
+    if rules is None:
+        raise RunError(f"there is no game {game!r}; type one of {', '.join(sorted(GAMES))}")
+    if len(agents) not in rules.seats:
+        raise RunError(
+            f"{rules.title} is for {rules.seats.start} to {rules.seats.stop - 1} players, "
+            f"not {len(agents)}"
+        )
+    overrides = dict(_override(text) for text in config)
+    if act_seconds is not None:
+        overrides["actTimeout"] = act_seconds
+    try:
+        configuration = rules.configure(overrides)
+        banked = {} if bank_seconds is None else {"bank_seconds": bank_seconds}
+        acting = configuration.get("actTimeout", act_seconds)
+        if acting is not None:
+            banked["act_seconds"] = acting
+        clock = Clock.from_json(banked)
+    except (ConfigurationError, ClockError) as error:
+        raise RunError(str(error)) from None
+    return local.Plan(
+        game=rules,
+        configuration=configuration,
+        clock=clock,
+        agents=tuple(agents),
+        games=games,
+        seed=_seed(seed),
+    )
+
+
+def _override(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise RunError(f"--config {text!r}: type NAME=VALUE, for example --config rows=7")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def _seed(text: str | None) -> bytes:
+    if text is None:
+        return secrets.token_bytes(16)
+    try:
+        if len(text) == 32:
+            return bytes.fromhex(text)
+        return int(text).to_bytes(16, "big")
+    except (ValueError, OverflowError):
+        raise RunError(
+            f"--seed {text!r}: type 32 hex digits or a whole number from 0 to 2**128 - 1"
+        ) from None
+
+
+def _default_folder() -> Path:
+    return Path("peck-runs") / datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+
+
+def _play(
+    plan: local.Plan, out: Path, launcher: LauncherName, node: Path | None, as_json: bool
+) -> None:
+    results: list[local.Result] = []
+    progress = _Progress(plan.games)
+    with tempfile.TemporaryDirectory(prefix="peck-run-") as scratch:
+        bundles = local.bundles_of(plan, Path(scratch))
+        with _node(launcher, Path(scratch), node) as socket:
+            for result in local.play(plan, bundles, socket, progress.step):
+                progress.clear()
+                results.append(result)
+                files = local.save(result, plan, out)
+                if as_json:
+                    typer.echo(json.dumps(local.as_json(result, plan, files)))
+                else:
+                    typer.echo(_table(result, plan))
+    if as_json and plan.games > 1:
+        typer.echo(json.dumps(local.tally_json(local.tally(plan, results))))
+    elif plan.games > 1:
+        typer.echo(_summary(local.tally(plan, results)))
+    typer.echo(f"replays and logs are in {out}", err=True)
+
+
+@contextlib.contextmanager
+def _node(launcher: LauncherName, scratch: Path, given: Path | None) -> Iterator[Path]:
+    """The socket of a node: the given one, or a daemon of our own that ends with us."""
+    if given is not None:
+        hello(given)
+        yield given
+        return
+    # A socket's path may have 107 characters, which a temporary folder keeps well below.
+    socket, log = scratch / "node.sock", scratch / "node.log"
+    paths = [str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])]
+    command = [sys.executable, "-m", "sandbox.node", "--socket", str(socket)]
+    command += ["--run-dir", str(scratch / "node"), "--launcher", str(launcher)]
+    child = children.spawn(
+        "node",
+        command,
+        log=log,
+        death_signal=signal.SIGTERM,
+        environment={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+    )
+    try:
+        _wait_for(child, socket, log)
+        yield socket
+    finally:
+        child.stop()
+
+
+def _wait_for(child: children.Child, socket: Path, log: Path) -> None:
+    give_up_at = time.monotonic() + NODE_SECONDS
+    while True:
+        try:
+            hello(socket)
+            return
+        except HostFault as fault:
+            told = children.tail(log, 3) or str(fault)
+            if not child.alive():
+                raise RunError(told) from None
+            if time.monotonic() > give_up_at:
+                raise HostFault(f"the node did not come up: {told}") from None
+        time.sleep(0.05)
+
+
+class _Progress:
+    """One line on a terminal's stderr that is written over; nothing elsewhere."""
+
+    def __init__(self, games: int) -> None:
+        self._games = games
+        self._shown = sys.stderr.isatty()
+        self._next_at = 0.0
+
+    def step(self, game: int, step: int) -> None:
+        if self._shown and time.monotonic() >= self._next_at:
+            self._next_at = time.monotonic() + 0.1
+            sys.stderr.write(f"\rgame {game} of {self._games}, step {step} ")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        if self._shown:
+            sys.stderr.write("\r" + " " * min(60, shutil.get_terminal_size().columns - 1) + "\r")
+            sys.stderr.flush()
+
+
+def _table(result: local.Result, plan: local.Plan) -> str:
+    rows = [("place", "agent", "verdict", "reward", "time used", "longest move", "")]
+    order = sorted(range(len(result.lineup)), key=lambda s: result.played.seats[s].placement)
+    for seat in order:
+        report = result.played.seats[seat]
+        rows.append(
+            (
+                str(report.placement),
+                plan.names[result.lineup[seat]],
+                str(report.verdict),
+                "-" if report.reward is None else f"{report.reward:g}",
+                f"{report.charged_seconds:.3f} s",
+                f"{report.max_move_seconds * 1000:.1f} ms",
+                report.reason or "",
+            )
+        )
+    steps = len(result.played.episode.steps)
+    head = f"game {result.number} of {plan.games}: {steps} steps, seed {result.seed.hex()}"
+    return f"{head}\n{_aligned(rows)}"
+
+
+def _summary(tallies: Sequence[local.Tally]) -> str:
+    rows = [("agent", "games", "wins", "win rate", "95 % interval", "mean place", "faults")]
+    rows += [
+        (
+            one.agent,
+            str(one.games),
+            f"{one.wins:g}",
+            f"{one.win_rate:.1%}",
+            f"{one.win_rate_low:.1%} to {one.win_rate_high:.1%}",
+            f"{one.mean_placement:.2f}",
+            str(one.faults),
+        )
+        for one in tallies
+    ]
+    return _aligned(rows)
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  "
+        + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )

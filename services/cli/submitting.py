@@ -1,0 +1,168 @@
+"""Verbs on uploads: submit, submissions, entries (and status)."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from services.cli.bundling import pack
+from services.cli.choosing import find, own_agent, own_agents, season_key
+from services.cli.display import AsJson, err, moment, out, print_json, seconds, table
+from services.cli.places import Unset, connect
+from services.client import Client, Json
+
+POLL_SECONDS = 0.5
+
+
+def submit(
+    bundle: Annotated[
+        Path, typer.Argument(exists=True, help="main.py, a .tar.gz or .zip, or a folder.")
+    ],
+    agent: Annotated[str | None, typer.Option(help="Your agent; made if it is new.")] = None,
+    league: Annotated[
+        str | None, typer.Option("--league", "--season", help="Slug, or season id.")
+    ] = None,
+    team: Annotated[str | None, typer.Option(help="Slug; needed if you have several.")] = None,
+    message: Annotated[str, typer.Option("-m", "--message", help="A note to yourself.")] = "",
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for the validation.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Upload an agent and enter it into a league's current season."""
+    with connect() as ladder:
+        season = season_key(ladder, league)
+        chosen = choose_agent(ladder, agent, team, bundle)
+        name, content = pack(bundle)
+        made = ladder.upload(chosen["id"], content, filename=name, season=season, message=message)
+        if wait:
+            made["entry"] = follow(ladder, made["entry"])
+    if as_json:
+        print_json(made)
+    else:
+        tell(made, chosen)
+    if made["entry"]["state"] == "rejected":
+        raise typer.Exit(1)
+
+
+def choose_agent(ladder: Client, name: str | None, team: str | None, bundle: Path) -> Json:
+    """The agent meant: the one named (made if new), else the only one there is."""
+    agents = own_agents(ladder)
+    if name is None and len(agents) == 1:
+        return agents[0]
+    if name is None and agents:
+        raise Unset(f"name one with --agent: {', '.join(row['slug'] for row in agents)}")
+    if name is None:
+        name = bundle.resolve().name if bundle.is_dir() else bundle.resolve().parent.name
+    found = find(agents, name)
+    if found is None:
+        found = ladder.create_agent(name, team=team)
+        err.print(f"made agent {found['name']} ({found['id']})")
+    return found
+
+
+def follow(ladder: Client, entry: Json) -> Json:
+    """The entry once its validation is over, with progress on stderr."""
+    with err.status("waiting for validation") as status:
+        while entry["state"] == "pending":
+            queue = entry.get("queue")
+            if queue is not None:
+                wait = seconds(queue["eta_seconds"])
+                status.update(f"validation: place {queue['position']} in the queue, about {wait}")
+            time.sleep(POLL_SECONDS)
+            entry = ladder.entry(entry["id"])
+    return entry
+
+
+def tell(made: Json, agent: Json) -> None:
+    submission, entry, limits = made["submission"], made["entry"], made["limits"]
+    out.print(f"submission {submission['number']} of {agent['name']}: {submission['id']}")
+    out.print(f"entry {entry['id']}: {state_of(entry)}")
+    out.print(
+        f"uploads today: {limits['used']} used, {limits['left']} left, "
+        f"reset at {moment(limits['resets_at'])} UTC"
+    )
+
+
+def state_of(entry: Json) -> str:
+    """State, and the reason or the place in the queue."""
+    if entry["reason"]:
+        return f"{entry['state']}: {entry['reason']}"
+    queue = entry.get("queue")
+    if queue is not None:
+        wait = seconds(queue["eta_seconds"])
+        return f"{entry['state']}, place {queue['position']} in the queue, about {wait}"
+    return str(entry["state"])
+
+
+def submissions(
+    agent: Annotated[str | None, typer.Option(help="Only of this agent.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List your submissions, newest first."""
+    with connect() as ladder:
+        chosen = [own_agent(ladder, agent)] if agent else own_agents(ladder)
+        rows = [(row, one) for one in chosen for row in ladder.submissions(one["id"])]
+        entries = {
+            entry["submission_id"]: entry
+            for one in reversed(chosen)
+            for entry in ladder.entries(agent=one["id"])
+        }
+    rows.sort(key=lambda pair: pair[0]["id"], reverse=True)
+    if as_json:
+        print_json([{**row, "entry": entries.get(row["id"])} for row, _ in rows])
+        return
+    table(
+        ["ref", "id", "agent", "file", "date", "message", "status", "score"],
+        [
+            (
+                row["number"],
+                row["id"],
+                one["name"],
+                row["filename"],
+                moment(row["created_at"]),
+                row["message"],
+                state_of(entries[row["id"]]) if row["id"] in entries else "not entered",
+                float(entries[row["id"]]["mu"]) if row["id"] in entries else None,
+            )
+            for row, one in rows
+        ],
+    )
+
+
+def entries(
+    entry: Annotated[str | None, typer.Argument(help="One entry; all of yours if none.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show where your entries stand: state, reason, place in the queue, games."""
+    with connect() as ladder:
+        if entry is not None:
+            rows = [ladder.entry(entry)]
+        else:
+            rows = [row for one in own_agents(ladder) for row in ladder.entries(agent=one["id"])]
+    if as_json:
+        print_json(rows)
+        return
+    table(
+        ["entry", "agent", "submission", "state", "rating", "games", "last match"],
+        [
+            (
+                row["id"],
+                row["agent_name"],
+                row["submission_number"],
+                state_of(row),
+                float(row["mu"]),
+                row["games"],
+                moment(row["last_match_at"]),
+            )
+            for row in rows
+        ],
+    )
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(submit)
+    app.command()(submissions)
+    app.command("entries")(entries)
+    app.command("status", hidden=True)(entries)

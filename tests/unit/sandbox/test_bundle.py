@@ -1,0 +1,93 @@
+"""Local paths as bundles."""
+
+from __future__ import annotations
+
+import os
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from sandbox.bundle import BundleError, prepare
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Path:
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    return folder
+
+
+def _folder(at: Path) -> Path:
+    (at / "lib" / "__pycache__").mkdir(parents=True)
+    (at / ".git").mkdir()
+    (at / ".git" / "config").write_text("secret")
+    (at / "lib" / "__pycache__" / "x.pyc").write_text("cache")
+    (at / "lib" / "search.py").write_text("DEPTH = 3\n")
+    (at / "main.py").write_text("def agent(o): return 'NORTH'\n")
+    return at
+
+
+def test_a_file_and_an_archive_go_as_they_are(tmp_path: Path, scratch: Path) -> None:
+    for name, content in (("a.py", b"x = 1\n"), ("a.tar.gz", b"\x1f\x8b.."), ("a.zip", b"PK..")):
+        path = tmp_path / name
+        path.write_bytes(content)
+        assert prepare(path, scratch) == path
+    assert not list(scratch.iterdir())
+
+
+def test_a_folder_becomes_an_archive_of_its_files_without_caches_and_hidden_ones(
+    tmp_path: Path, scratch: Path
+) -> None:
+    with tarfile.open(prepare(_folder(tmp_path / "agent"), scratch)) as archive:
+        assert archive.getnames() == ["lib/search.py", "main.py"]
+
+
+def test_equal_folders_give_equal_bytes(tmp_path: Path, scratch: Path) -> None:
+    first, second = _folder(tmp_path / "one"), _folder(tmp_path / "two")
+    os.utime(second / "main.py", (1, 1))
+    (second / "main.py").chmod(0o700)
+    assert prepare(first, scratch).read_bytes() == prepare(second, scratch).read_bytes()
+    assert len(list(scratch.iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "word"),
+    [
+        ("missing.py", None, "no such file"),
+        ("empty.py", b"", "empty"),
+        ("picture.png", b"\x89PNG", "not a bundle"),
+    ],
+)
+def test_a_file_that_is_no_agent_is_named_with_what_to_give_instead(
+    tmp_path: Path, scratch: Path, name: str, content: bytes | None, word: str
+) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(BundleError, match=rf"{name}.*{word}.*main\.py"):
+        prepare(tmp_path / name, scratch)
+
+
+def test_a_folder_without_main_is_refused(tmp_path: Path, scratch: Path) -> None:
+    with pytest.raises(BundleError, match=r"has no main\.py"):
+        prepare(tmp_path, scratch)
+
+
+def test_a_link_in_a_folder_is_refused_by_name(tmp_path: Path, scratch: Path) -> None:
+    folder = _folder(tmp_path / "agent")
+    (folder / "weights").symlink_to("/etc/passwd")
+    with pytest.raises(BundleError, match="weights: a link"):
+        prepare(folder, scratch)
+
+
+def test_a_pipe_is_neither_file_nor_folder(tmp_path: Path, scratch: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.py")
+    with pytest.raises(BundleError, match="neither a file nor a folder"):
+        prepare(tmp_path / "pipe.py", scratch)
+
+
+def test_a_name_too_long_for_the_archive_is_named(tmp_path: Path, scratch: Path) -> None:
+    folder = _folder(tmp_path / "agent")
+    (folder / ("n" * 200)).write_text("x")
+    with pytest.raises(BundleError, match="shorter name"):
+        prepare(folder, scratch)
