@@ -66,6 +66,11 @@ def application(redis_url: str) -> Celery:
             "socket_keepalive": True,
             "health_check_interval": 10,
             "retry_on_timeout": False,
+            # A ring fails at once; only a worker's own consumer waits for Redis to come back.
+            "max_retries": 1,
+            "interval_start": 0,
+            "interval_step": 0,
+            "interval_max": 0,
         },
     )
     return app
