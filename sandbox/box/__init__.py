@@ -1,0 +1,12 @@
+"""What runs inside a box: standard library only, and nothing of the rest of this project.
+
+The folder is mounted or copied into the box under the neutral name ``peckbox``; every import in
+it is relative, so that it does not matter under which name it is found.
+
+::
+
+    supervisor ──spawns──> zygote (profile's libraries imported, never runs agent code)
+        │                     └─forks─> child (hardened, then harness, then main.py), one per match
+        ├─forks─> unpacker (hardened, once per box)
+        └─forks─> sweeper (after every match)
+"""

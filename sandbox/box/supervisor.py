@@ -1,0 +1,323 @@
+"""The trusted process of a box: obeys the node over one connection, and ends when that closes.
+
+A box takes one submission for life and plays one seat at a time. Modes, chosen by the launcher:
+
+``uids``    root in the box: a fresh uid per match, swept and proven after each, reusable
+``single``  only one uid exists (bubblewrap without root): one match, then the box is thrown away
+``plain``   no isolation at all (tests): one match, and the agent runs as whoever started it
+
+Operations, each answered once: ``setup``, ``bind`` (followed by the archive's bytes), ``start``
+(with the child's socket beside it), ``end``. Log pipes are drained on a timer and not by readiness:
+a silent agent costs nothing, a talking one no wake-up in its own move, a flooding one is slowed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from typing import Any
+
+from . import capture, harden, mounts, sweep, unpack, wire
+
+DRAIN_MS = 10
+PIPE_BYTES = 1 << 18
+UNPACK_SECONDS = 60.0
+GRACE_SECONDS = 0.25
+_OOM_FILES = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
+
+
+def main() -> None:
+    """Serve the node at the address in the only argument: ``fd:N`` or the path of its socket."""
+    kind, _, rest = sys.argv[-1].partition(":")
+    if kind == "fd":
+        control = socket.socket(fileno=int(rest))
+    else:
+        control = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        control.connect(rest)
+    try:
+        Supervisor(control).serve()
+    except wire.Closed:
+        pass
+
+
+_ZYGOTE = (
+    "import sys; sys.path.append(sys.argv[1]); "
+    "from peckbox.zygote import main; main(int(sys.argv[2]))"
+)
+
+
+class Supervisor:
+    """The state of one box."""
+
+    def __init__(self, control: socket.socket) -> None:
+        self._control = control
+        self._setup: dict[str, Any] = {}
+        self._zygote: socket.socket
+        self._base: set[int] = set()
+        self._bound = False
+        self._matches = 0
+        self._match: _Match | None = None
+
+    def serve(self) -> None:
+        """Answer until the node closes the connection; Closed then, and the box dies with us."""
+        poll = select.poll()
+        poll.register(self._control, select.POLLIN)
+        while True:
+            if self._match is not None:
+                while not poll.poll(DRAIN_MS):
+                    self._match.drain()
+            message, fds = wire.receive(self._control, max_fds=1)
+            try:
+                answer = self._answer(message, fds)
+            except wire.WireError as error:
+                answer = {"op": "fault", "reason": f"the zygote failed: {error}"}
+            finally:
+                wire.close_all(fds)
+            wire.send(self._control, answer)
+
+    def _answer(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        op = message["op"]
+        if op == "setup" and not self._setup:
+            return self._prepare(message)
+        if op == "bind" and self._setup and not self._bound:
+            return self._bind(int(message["size"]))
+        if op == "start" and self._bound and self._match is None and len(fds) == 1:
+            return self._start(fds)
+        if op == "end" and self._match is not None:
+            return self._end(self._match, bool(message["closed"]))
+        return {"op": "fault", "reason": f"{op} is not possible now"}
+
+    def _prepare(self, setup: dict[str, Any]) -> dict[str, Any]:
+        self._setup = setup
+        mounts.prepare(setup.get("mounts", []))
+        harden.hide()
+        if setup["mode"] == "uids":
+            self._setup["uid_base"] = usable_uids(int(setup["uid_base"]))
+        self._zygote = self._spawn_zygote()
+        ready, _ = wire.receive(self._zygote)
+        self._base = {1, os.getpid(), int(ready["pid"])}
+        return {"op": "ready", "mode": setup["mode"], "python": ready["python"]}
+
+    def _spawn_zygote(self) -> socket.socket:
+        ours, theirs = socket.socketpair()
+        root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        environment = {"PATH": os.defpath, "PYTHONHASHSEED": "0", "LANG": "C.UTF-8"}
+        environment.update(self._setup["environment"])
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-s", "-B", "-c", _ZYGOTE, root, str(theirs.fileno())],
+            stdin=subprocess.DEVNULL,
+            pass_fds=(theirs.fileno(),),
+            env=environment,
+            cwd="/",
+        )
+        theirs.close()
+        wire.send(ours, self._setup | {"forget_paths": [root]})
+        return ours
+
+    def _bind(self, size: int) -> dict[str, Any]:
+        self._bound = True
+        archive = os.memfd_create("bundle", os.MFD_CLOEXEC)
+        try:
+            _spool(self._control, archive, size)
+            return self._unpack(archive)
+        finally:
+            os.close(archive)
+
+    def _unpack(self, archive: int) -> dict[str, Any]:
+        folder = self._setup["agent_dir"]
+        uid = self._uid(0)
+        if uid is not None:
+            os.chown(folder, uid, uid)
+        read_end, write_end = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            _unpacker(archive, folder, uid, self._setup, write_end)
+        os.close(write_end)
+        report = _read_report(read_end, UNPACK_SECONDS)
+        os.close(read_end)
+        if report is None:
+            os.kill(pid, signal.SIGKILL)
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        if uid is not None:
+            os.chown(folder, 0, 0)
+            sweep.kill_and_wipe(uid, self._sweeper(), [])
+            if sweep.left_over(self._base, 2.0):
+                return {"op": "fault", "reason": "the unpacker left a process behind"}
+        if report:
+            answer: dict[str, Any] = json.loads(report)
+            return answer
+        why = "takes too long to open" if report is None or code == -signal.SIGXCPU else None
+        why = why or ("needs too much memory to be opened" if code < 0 else "cannot be opened")
+        return {"op": "refused", "entry": None, "reason": f"the archive {why}"}
+
+    def _start(self, fds: list[int]) -> dict[str, Any]:
+        self._matches += 1
+        match = _Match(self._uid(1 + self._matches))
+        request = {"op": "fork", "uid": match.uid, "mark": match.mark}
+        try:
+            wire.send(self._zygote, request, (fds[0], match.out_write, match.err_write))
+        finally:
+            match.close_write_ends()
+        answer, _ = wire.receive(self._zygote)
+        match.pid = int(answer["pid"])
+        self._match = match
+        if "error" in answer:
+            return {"op": "fault", "reason": answer["error"]}
+        return {"op": "started"}
+
+    def _end(self, match: _Match, closed: bool) -> dict[str, Any]:
+        self._match = None
+        status = self._ask_zygote("wait", match.pid, GRACE_SECONDS if closed else 0.0)["status"]
+        if self._setup["mode"] == "uids" and match.uid is not None:
+            scratch = self._setup["scratch"]
+            clean = sweep.kill_and_wipe(match.uid, self._sweeper(), scratch)
+            self._ask_zygote("wait", match.pid, 2.0)
+            left = sweep.left_over(self._base, 2.0)
+            clean = clean and not left and sweep.empty(scratch)
+        else:
+            self._ask_zygote("kill", match.pid, 2.0)
+            clean, left = False, []
+        match.drain()
+        code = None if status is None else os.waitstatus_to_exitcode(status)
+        return {
+            "op": "ended",
+            "exit_code": code if code is not None and code >= 0 else None,
+            "signal": -code if code is not None and code < 0 else None,
+            "out_of_memory": oom_kills() > match.oom_kills,
+            "log": match.log(),
+            "clean": clean,
+            "left": left[:50],
+        }
+
+    def _ask_zygote(self, op: str, pid: int, seconds: float) -> dict[str, Any]:
+        wire.send(self._zygote, {"op": op, "pid": pid, "seconds": seconds})
+        return wire.receive(self._zygote)[0]
+
+    def _uid(self, number: int) -> int | None:
+        return int(self._setup["uid_base"]) + number if self._setup["mode"] == "uids" else None
+
+    def _sweeper(self) -> int:
+        return int(self._setup["uid_base"]) + 999
+
+
+class _Match:
+    """What the supervisor holds while a child plays."""
+
+    def __init__(self, uid: int | None) -> None:
+        self.uid = uid
+        self.pid = 0
+        self.mark = f"\0peck:{secrets.token_hex(8)}"
+        self.oom_kills = oom_kills()
+        budget = [capture.MATCH_BYTES]
+        mark = self.mark.encode() + b":"
+        out_read, self.out_write = _pipe()
+        err_read, self.err_write = _pipe()
+        self._out = capture.Capture(out_read, mark, budget)
+        self._err = capture.Capture(err_read, mark, budget)
+
+    def close_write_ends(self) -> None:
+        os.close(self.out_write)
+        os.close(self.err_write)
+
+    def drain(self) -> None:
+        self._out.drain()
+        self._err.drain()
+
+    def log(self) -> list[list[Any]]:
+        """[step, stdout, stderr] of each step that printed; gives the pipes back."""
+        out, err = self._out.texts(), self._err.texts()
+        self._out.close()
+        self._err.close()
+        return [[step, out.get(step, ""), err.get(step, "")] for step in sorted({*out, *err})]
+
+
+def usable_uids(wanted: int) -> int:
+    """``wanted``, or the start of another 1000 uids where this user namespace maps fewer."""
+    spans = []
+    with open("/proc/self/uid_map") as lines:
+        for line in lines:
+            inside, _, count = map(int, line.split())
+            spans.append((inside, inside + count))
+    for base in (wanted, 20_000 + wanted // 1000 % 40 * 1000):
+        if any(low <= base and base + 1000 <= high for low, high in spans):
+            return base
+    raise wire.WireError("this user namespace has no 1000 uids to give to matches")
+
+
+def oom_kills() -> int:
+    """How often the kernel has killed for memory in this box, as far as it can be seen inside."""
+    for path in _OOM_FILES:
+        try:
+            with open(path) as lines:
+                for line in lines:
+                    if line.startswith("oom_kill "):
+                        return int(line.split()[1])
+        except OSError:
+            continue
+    return 0
+
+
+def _pipe() -> tuple[int, int]:
+    read_end, write_end = os.pipe2(os.O_CLOEXEC)
+    try:
+        fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    except OSError:
+        pass  # the user's share of pipe memory is spent: a smaller pipe only slows a talker
+    return read_end, write_end
+
+
+def _spool(control: socket.socket, archive: int, size: int) -> None:
+    left = size
+    while left:
+        chunk = control.recv(min(left, 1 << 20))
+        if not chunk:
+            raise wire.Closed("the node went away inside a bundle")
+        left -= len(chunk)
+        view = memoryview(chunk)
+        while view:
+            view = view[os.write(archive, view) :]
+    os.lseek(archive, 0, os.SEEK_SET)
+
+
+def _unpacker(
+    archive: int, folder: str, uid: int | None, setup: dict[str, Any], report: int
+) -> None:
+    answer: dict[str, Any] = {"op": "fault", "reason": "the unpacker was not run"}
+    try:
+        null = os.open("/dev/null", os.O_RDWR)
+        harden.keep_files([null, null, null, archive, report])
+        report = 4
+        os.umask(0o022)
+        if setup["mode"] != "plain":
+            harden.harden(uid, setup["unpack_limits"])
+        with open(3, "rb") as file:
+            answer = {"op": "bound", **unpack.unpack(file, folder, int(setup["unpacked_bytes"]))}
+    except unpack.Refused as refused:
+        answer = {"op": "refused", "entry": refused.entry, "reason": refused.reason}
+    except BaseException as error:
+        answer = {"op": "fault", "reason": f"unpacking failed: {error!r}"[:500]}
+    finally:
+        os.write(report, json.dumps(answer).encode())
+        os._exit(0)
+
+
+def _read_report(read_end: int, seconds: float) -> bytes | None:
+    """What the process wrote before it closed; None when it took longer."""
+    deadline = time.monotonic() + seconds
+    data = b""
+    poll = select.poll()
+    poll.register(read_end, select.POLLIN)
+    while poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+        chunk = os.read(read_end, 4096)
+        data += chunk
+        if not chunk or len(data) > 65536:
+            return data[:65536]
+    return None

@@ -1,0 +1,227 @@
+"""Open an uploaded archive where it can do no harm, and refuse every trick with its entry's name.
+
+Run in a hardened process of its own inside the box. Our own loop over the members instead of an
+extractor: only regular files and folders come out, every byte is counted as it comes (sizes an
+archive claims are checked and never believed), and every file is created new, never over another.
+``.tar.gz`` and ``.zip`` are told by their first bytes; anything else must be one ``main.py``.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import stat
+import tarfile
+import zipfile
+import zlib
+from typing import IO, Any
+
+ENTRY = "main.py"
+MOST_ENTRIES = 2_000
+MOST_DEPTH = 16
+MOST_NAME_BYTES = 200
+MOST_PATH_BYTES = 600
+MOST_SOURCE_BYTES = 5 << 20
+_CHUNK = 1 << 18
+_GZIP = b"\x1f\x8b"
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+
+
+class Refused(Exception):
+    """The archive broke a rule; ``entry`` names the member where one is to blame."""
+
+    def __init__(self, reason: str, entry: str | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.entry = entry
+
+
+def unpack(file: IO[bytes], folder: str, most_bytes: int) -> dict[str, int]:
+    """Fill the (empty) folder from the archive; returns counts of ``files`` and ``bytes``."""
+    magic = file.read(4)
+    file.seek(0)
+    tree = _Tree(folder, most_bytes)
+    try:
+        if magic.startswith(_GZIP):
+            _untar(file, tree)
+        elif magic.startswith(_ZIP):
+            _unzip(file, tree)
+        else:
+            _single(file, tree)
+    except (tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise Refused(f"the archive is damaged: {error}") from None
+    except (NotImplementedError, RuntimeError) as error:
+        raise Refused(f"the archive uses a feature that is not supported: {error}") from None
+    except (ValueError, OverflowError, RecursionError, UnicodeError) as error:
+        raise Refused(f"the archive is not understood: {type(error).__name__}") from None
+    except MemoryError:
+        raise Refused("the archive needs too much memory to be opened") from None
+    tree.require(ENTRY)
+    return {"files": tree.files, "bytes": tree.bytes}
+
+
+def _untar(file: IO[bytes], tree: _Tree) -> None:
+    with tarfile.open(fileobj=file, mode="r:gz") as archive:
+        for member in archive:
+            archive.members = []  # type: ignore[attr-defined]  # it would keep every header
+            name = tree.admit(member.name)
+            if member.isdir():
+                tree.add_folder(name)
+            elif member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and member.sparse is None:  # type: ignore[attr-defined]
+                source = archive.extractfile(member)
+                if source is None:
+                    raise Refused("is no regular file", name)
+                tree.add_file(name, source, member.size, bool(member.mode & 0o100))
+            else:
+                raise Refused(f"is {_kind(member)}; only files and folders are allowed", name)
+
+
+def _kind(member: tarfile.TarInfo) -> str:
+    if member.issym():
+        return "a symbolic link"
+    if member.islnk():
+        return "a hard link"
+    if member.ischr() or member.isblk():
+        return "a device"
+    if member.isfifo():
+        return "a pipe"
+    return "of an unusual type"
+
+
+def _unzip(file: IO[bytes], tree: _Tree) -> None:
+    with zipfile.ZipFile(file) as archive:
+        for member in archive.infolist():
+            name = tree.admit(member.orig_filename)
+            mode = member.external_attr >> 16
+            if stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
+                what = "a symbolic link" if stat.S_ISLNK(mode) else "of an unusual type"
+                raise Refused(f"is {what}; only files and folders are allowed", name)
+            if member.flag_bits & 0x1:
+                raise Refused("is encrypted; upload it without a password", name)
+            if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise Refused("uses a compression other than deflate", name)
+            if member.is_dir():
+                tree.add_folder(name)
+                continue
+            with archive.open(member) as source:
+                tree.add_file(name, source, member.file_size, bool(mode & 0o100))
+
+
+def _single(file: IO[bytes], tree: _Tree) -> None:
+    source = file.read(MOST_SOURCE_BYTES + 1)
+    if len(source) > MOST_SOURCE_BYTES:
+        raise Refused(f"is longer than {MOST_SOURCE_BYTES} bytes", ENTRY)
+    try:
+        text = source.decode("utf-8")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        raise Refused("the upload is no .tar.gz, no .zip and no Python source in UTF-8")
+    file.seek(0)
+    tree.add_file(ENTRY, file, len(source), False)
+
+
+class _Tree:
+    """The folder being filled, and the counts that bound it."""
+
+    def __init__(self, folder: str, most_bytes: int) -> None:
+        self._folder = folder
+        self._most_bytes = most_bytes
+        self._seen: dict[str, bool] = {"": True}  # path -> is a folder
+        self._given: set[str] = set()
+        self._admitted = 0
+        self.files = 0
+        self.bytes = 0
+
+    def admit(self, name: str) -> str:
+        """The member's path below the folder; Refused when its name is not acceptable."""
+        self._admitted += 1
+        if self._admitted > MOST_ENTRIES:
+            raise Refused(f"more than {MOST_ENTRIES} entries", shown(name))
+        if "\0" in name or "\\" in name or any(ord(c) < 32 or ord(c) == 127 for c in name):
+            raise Refused("holds a character that is not allowed in a name", shown(name))
+        try:
+            length = len(name.encode("utf-8"))
+        except UnicodeEncodeError:
+            raise Refused("is not named in UTF-8", shown(name)) from None
+        if length > MOST_PATH_BYTES:
+            raise Refused(f"has a path longer than {MOST_PATH_BYTES} bytes", shown(name))
+        if name.startswith("/"):
+            raise Refused("is an absolute path; paths must be relative", shown(name))
+        parts = [part for part in name.split("/") if part not in ("", ".")]
+        if ".." in parts:
+            raise Refused("leads out of the archive's folder", shown(name))
+        if len(parts) > MOST_DEPTH:
+            raise Refused(f"lies deeper than {MOST_DEPTH} folders", shown(name))
+        if any(len(part.encode()) > MOST_NAME_BYTES for part in parts):
+            raise Refused(f"has a name longer than {MOST_NAME_BYTES} bytes", shown(name))
+        path = "/".join(parts)
+        if path and path in self._given:
+            raise Refused("appears twice", shown(name))
+        self._given.add(path)
+        return path
+
+    def add_folder(self, path: str) -> None:
+        """Make the folder and those above it, where they are not there yet."""
+        parts = path.split("/") if path else []
+        for depth in range(1, len(parts) + 1):
+            here = "/".join(parts[:depth])
+            known = self._seen.get(here)
+            if known is False:
+                raise Refused("is a file and a folder at once", shown(here))
+            if known is None:
+                os.mkdir(os.path.join(self._folder, here), 0o755)
+                self._seen[here] = True
+
+    def add_file(self, path: str, source: IO[bytes] | Any, claimed: int, runs: bool) -> None:
+        """Write one new file; Refused when it is too large or other than it claims to be."""
+        if not path or path in self._seen:
+            raise Refused("is a file and a folder at once", shown(path))
+        if claimed < 0 or claimed > self._most_bytes - self.bytes:
+            raise Refused(f"unpacks to more than {self._most_bytes} bytes in all", shown(path))
+        self.add_folder(os.path.dirname(path))
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            fd = os.open(os.path.join(self._folder, path), flags, 0o555 if runs else 0o444)
+        except OSError as error:
+            raise Refused(f"cannot be written: {error.strerror}", shown(path)) from None
+        self._seen[path] = False
+        self.files += 1
+        written = 0
+        try:
+            while chunk := source.read(_CHUNK):
+                written += len(chunk)
+                if written > claimed:
+                    raise Refused("is larger than the archive says", shown(path))
+                _write_all(fd, chunk)
+        except OSError as error:
+            # BadGzipFile is an OSError too, and is the archive's own trouble.
+            if error.errno is None:
+                raise
+            raise Refused(f"cannot be written: {error.strerror}", shown(path)) from None
+        finally:
+            os.close(fd)
+        if written != claimed:
+            raise Refused("is shorter than the archive says", shown(path))
+        self.bytes += written
+
+    def require(self, name: str) -> None:
+        """Refused when the file is not there; says where one of that name was seen instead."""
+        if self._seen.get(name) is False:
+            return
+        found = [path for path in self._seen if path.endswith(f"/{name}")]
+        hint = f"; there is {shown(found[0])!r}: pack the folder's content" if found else ""
+        raise Refused(f"there is no {name} at the root of the archive{hint}")
+
+
+def shown(name: str) -> str:
+    """A member's name fit for a message: printable and short."""
+    text = name.encode("utf-8", "backslashreplace").decode("utf-8")
+    text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return text if len(text) <= 120 else text[:117] + "..."
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]

@@ -1,0 +1,127 @@
+"""The process with the profile's libraries imported; forks one child per match and reaps it.
+
+It never runs an agent's code and never starts a thread (a fork copies only the calling one). It
+speaks with the supervisor alone.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import signal
+import socket
+import sys
+import time
+from typing import Any
+
+from . import harden, harness, wire
+
+AGENT_FD = 3
+
+
+def main(control_fd: int) -> None:
+    """Import, say ready, and serve until the supervisor has gone."""
+    control = socket.socket(fileno=control_fd)
+    setup, _ = wire.receive(control)
+    harden.hide()
+    sys.path[:] = [entry for entry in sys.path if entry not in setup["forget_paths"]]
+    sys.path.extend(setup["library_paths"])
+    sys.dont_write_bytecode = True
+    for name in setup["imports"]:
+        importlib.import_module(name)
+    harness.prepare()
+    gc.freeze()
+    wire.send(control, {"op": "ready", "pid": os.getpid(), "python": sys.version.split()[0]})
+    while True:
+        try:
+            message, fds = wire.receive(control, max_fds=3)
+        except wire.Closed:
+            return
+        if message["op"] == "fork":
+            wire.send(control, fork(setup, message, fds))
+        elif message["op"] == "wait":
+            wire.send(control, _wait(message["pid"], message["seconds"]))
+        elif message["op"] == "kill":
+            wire.send(control, _kill(message["pid"]))
+
+
+def fork(setup: dict[str, Any], message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+    """One hardened child that waits for the referee's ``start``; its pid, or why there is none."""
+    report_read, report_write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        _child(setup, message, fds, report_write)
+    os.close(report_write)
+    wire.close_all(fds)
+    try:
+        report = os.read(report_read, 500)
+    finally:
+        os.close(report_read)
+    if report == b"ok":
+        return {"pid": pid}
+    return {"pid": pid, "error": report.decode("utf-8", "replace") or "the child died at once"}
+
+
+def _child(
+    setup: dict[str, Any], message: dict[str, Any], fds: list[int], report_write: int
+) -> None:
+    code = 70
+    try:
+        try:
+            null = os.open("/dev/null", os.O_RDONLY)
+            agent, out, err = fds
+            harden.keep_files([null, out, err, agent, report_write])
+            report_write = 4
+            if setup["mode"] == "plain":
+                os.setsid()
+                os.environ.clear()
+            else:
+                harden.harden(message["uid"], setup["limits"])
+            os.chdir(setup["agent_dir"])
+        except BaseException as error:
+            os.write(report_write, f"hardening failed: {error!r}".encode()[:400])
+            os._exit(code)
+        os.write(report_write, b"ok")
+        os.close(report_write)
+        sock = socket.socket(fileno=AGENT_FD)
+        sock.settimeout(None)
+        harness.serve(sock, setup["agent_dir"], message["mark"].encode() + b":")
+        code = 0
+    except SystemExit as stop:
+        code = stop.code if isinstance(stop.code, int) else 0 if stop.code is None else 1
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        code = 1
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except BaseException:
+                pass
+        os._exit(code & 0xFF)
+
+
+def _wait(pid: int, seconds: float) -> dict[str, Any]:
+    """The exit status of the child, or None when it still runs after ``seconds``."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            found, status = os.waitpid(pid, os.WNOHANG)
+        except ChildProcessError:
+            return {"status": None, "gone": True}
+        if found:
+            return {"status": status, "gone": True}
+        if time.monotonic() >= deadline:
+            return {"status": None, "gone": False}
+        time.sleep(0.0005)
+
+
+def _kill(pid: int) -> dict[str, Any]:
+    """End the child and its session where no other uid could do it (single and plain mode)."""
+    for send in (os.killpg, os.kill):
+        try:
+            send(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    return _wait(pid, 2.0)

@@ -1,0 +1,32 @@
+"""What can go wrong on the way to an agent, and whose doing it is.
+
+::
+
+    SandboxError
+    ├── FrameError      the agent broke the rules of the conversation (an agent's fault)
+    ├── BundleRefused   the uploaded archive broke a rule (an agent's fault)
+    └── HostFault       engine, box or daemon trouble (nobody's fault; the match runs again)
+"""
+
+from __future__ import annotations
+
+
+class SandboxError(Exception):
+    """Something went wrong between the referee and an agent."""
+
+
+class FrameError(SandboxError):
+    """The agent sent something that is no frame, too much, or at the wrong moment."""
+
+
+class BundleRefused(SandboxError):
+    """The archive broke a rule; the message names the entry and says what is allowed."""
+
+    def __init__(self, reason: str, entry: str | None = None) -> None:
+        super().__init__(f"{entry!r}: {reason}" if entry is not None else reason)
+        self.reason = reason
+        self.entry = entry
+
+
+class HostFault(SandboxError):
+    """The engine, a box or the node daemon failed; no agent is to blame."""

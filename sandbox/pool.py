@@ -1,0 +1,212 @@
+"""The node's boxes: a few generic ones kept warm, those bound to a submission kept for its next.
+
+A box is bound to one submission's digest at its first loan and to no other ever; eviction means
+removal. Boxes are started and stopped by a few threads that live as long as the pool (bubblewrap
+ends a box when the thread that started it ends), so that no loan waits for another's box.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from sandbox import control, profiles
+from sandbox.errors import HostFault
+from sandbox.launcher import SLOTS, Box, BoxSpec, Launcher
+
+START_SECONDS = 60.0
+MOST_MATCHES = 200
+MOST_AGE_SECONDS = 3600.0
+
+Key = tuple[str, int]
+"""Profile and memory in MB: boxes of one key can stand in for each other until they are bound."""
+
+
+@dataclass(eq=False)
+class Place:
+    """One box and what the pool knows of it."""
+
+    box: Box
+    key: Key
+    digest: str | None = None
+    matches: int = 0
+    started_at: float = field(default_factory=time.monotonic)
+    used_at: float = field(default_factory=time.monotonic)
+
+    @property
+    def worn(self) -> bool:
+        """Whether it has served long enough."""
+        age_seconds = time.monotonic() - self.started_at
+        return self.matches >= MOST_MATCHES or age_seconds > MOST_AGE_SECONDS
+
+
+class Pool:
+    """Lends boxes. ``warm`` says how many generic boxes of a profile wait ready."""
+
+    def __init__(
+        self,
+        launcher: Launcher,
+        node: str,
+        *,
+        warm: Mapping[str, int],
+        memory_mb: int,
+        keep: int,
+        most: int,
+        say: Callable[[str], None],
+    ) -> None:
+        self._launcher = launcher
+        self._node = node
+        self._warm = warm
+        self._keep = keep
+        self._most = most
+        self._say = say
+        self._changed = threading.Condition()
+        self._idle: list[Place] = []
+        self._busy: set[Place] = set()
+        self._starting: Counter[Key] = Counter()
+        self._slots: set[int] = set()
+        self._closed = False
+        self._threads = ThreadPoolExecutor(6, thread_name_prefix="boxes")
+        with self._changed:
+            for name in warm:
+                self._refill((name, memory_mb))
+
+    def take(self, key: Key, digest: str, deadline: float) -> Place:
+        """A box bound to this digest, or else a generic one that the caller must bind."""
+        asked: Future[None] | None = None
+        with self._changed:
+            while True:
+                if self._closed:
+                    raise HostFault("the node is closing down")
+                place = self._find(key, digest)
+                if place is not None:
+                    self._idle.remove(place)
+                    self._busy.add(place)
+                    self._refill(key)
+                    return place
+                if asked is not None and asked.done():
+                    error = asked.exception()
+                    if error is not None:
+                        raise HostFault(f"no box could be started: {error}")
+                    asked = None
+                if asked is None:
+                    asked = self._start(key)
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise HostFault("no box was free in time")
+                self._changed.wait(left)
+
+    def give_back(self, place: Place) -> None:
+        """A box proven clean goes back to wait for its submission's next match."""
+        with self._changed:
+            self._busy.discard(place)
+            place.matches += 1
+            place.used_at = time.monotonic()
+            if place.worn or self._closed:
+                self._discard(place)
+            else:
+                self._idle.append(place)
+                bound = sorted(
+                    (p for p in self._idle if p.digest is not None), key=lambda p: p.used_at
+                )
+                for old in bound[: max(0, len(bound) - self._keep)]:
+                    self._idle.remove(old)
+                    self._discard(old)
+            self._changed.notify_all()
+
+    def throw_away(self, place: Place, *, wait: bool = False) -> None:
+        """A box that is not proven clean, or takes one match only, is removed."""
+        with self._changed:
+            self._busy.discard(place)
+            gone = self._discard(place)
+            self._changed.notify_all()
+        if wait and gone is not None:
+            gone.result()
+
+    def close(self) -> None:
+        """Remove every box, the ones being started too; nothing is lent any more."""
+        with self._changed:
+            self._closed = True
+            for place in [*self._idle, *self._busy]:
+                self._discard(place)
+            self._idle.clear()
+            self._busy.clear()
+            self._changed.notify_all()
+        self._threads.shutdown(wait=True)
+
+    def _find(self, key: Key, digest: str) -> Place | None:
+        fitting = [p for p in self._idle if p.key == key and p.digest in (digest, None)]
+        return max(fitting, key=lambda p: (p.digest is not None, p.used_at), default=None)
+
+    def _refill(self, key: Key) -> None:
+        waiting = sum(1 for p in self._idle if p.key == key and p.digest is None)
+        for _ in range(self._warm.get(key[0], 0) - waiting - self._starting[key]):
+            if self._count() >= self._most:
+                return
+            self._start(key)
+
+    def _count(self) -> int:
+        return len(self._idle) + len(self._busy) + self._starting.total()
+
+    def _start(self, key: Key) -> Future[None] | None:
+        """Begin a box of this key; None when the node is full and nothing can make room."""
+        if self._count() >= self._most:
+            others = [p for p in self._idle if p.digest is not None or p.key != key]
+            if not others:
+                return None
+            old = min(others, key=lambda p: p.used_at)
+            self._idle.remove(old)
+            self._discard(old)
+        slot = random.choice(range(SLOTS))  # noqa: S311  only to differ from other nodes here
+        while slot in self._slots:
+            slot = (slot + 1) % SLOTS
+        self._slots.add(slot)
+        self._starting[key] += 1
+        return self._threads.submit(self._started, key, slot)
+
+    def _started(self, key: Key, slot: int) -> None:
+        profile, memory_mb = key
+        name = f"{self._node}-{slot:06d}-{time.monotonic_ns() & 0xFFFFFF:06x}"
+        box: Box | None = None
+        try:
+            box = self._launcher.start(BoxSpec(name, profiles.get(profile), memory_mb, slot))
+            control.set_up(box, time.monotonic() + START_SECONDS)
+        except BaseException as error:
+            self._say(f"box {name} could not be started: {error}")
+            if box is not None:
+                self._launcher.stop(box)
+            with self._changed:
+                self._starting[key] -= 1
+                self._slots.discard(slot)
+                self._changed.notify_all()
+            raise
+        with self._changed:
+            self._starting[key] -= 1
+            place = Place(box, key)
+            if self._closed:
+                # The pool's threads take nothing new any more.
+                self._stop(place)
+                return
+            self._idle.append(place)
+            self._changed.notify_all()
+
+    def _discard(self, place: Place) -> Future[None] | None:
+        if self._closed:
+            with contextlib.suppress(RuntimeError):
+                return self._threads.submit(self._stop, place)
+            self._stop(place)
+            return None
+        return self._threads.submit(self._stop, place)
+
+    def _stop(self, place: Place) -> None:
+        try:
+            self._launcher.stop(place.box)
+        except Exception as error:
+            self._say(f"box {place.box.spec.name} could not be removed: {error!r}")
+        self._slots.discard(place.box.spec.slot)
