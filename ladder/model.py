@@ -40,6 +40,18 @@ class Conflict(LadderError):
 class LimitReached(LadderError):
     """A stated limit is used up."""
 
+    def __init__(self, limit: str, used: int, allowed: int, resets_at: datetime) -> None:
+        self.limit = limit
+        """Its name, for people."""
+        self.used = used
+        self.allowed = allowed
+        self.left = max(0, allowed - used)
+        self.resets_at = resets_at
+        super().__init__(
+            f"{limit}: {used} of {allowed} used, {self.left} left;"
+            f" resets at {resets_at.isoformat()}"
+        )
+
 
 class Visibility(StrEnum):
     PUBLIC = "public"

@@ -38,7 +38,7 @@ class Stored:
     """A blob's name and size."""
 
     digest: str
-    size_bytes: int
+    size: int
 
 
 class Blobs(Protocol):

@@ -61,10 +61,7 @@ class DailyLimitReached(LimitReached):
     """The team's uploads of this day are used up."""
 
     def __init__(self, limits: Limits) -> None:
-        super().__init__(
-            f"daily limit: {limits.used} of {limits.allowed} uploads used,"
-            f" {limits.left} left; resets at {limits.resets_at.isoformat()}"
-        )
+        super().__init__("uploads a day", limits.used, limits.allowed, limits.resets_at)
         self.limits = limits
 
 

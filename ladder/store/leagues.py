@@ -251,6 +251,12 @@ def get_season(conn: Connection, season_id: SeasonId) -> Season:
     return seasons[0]
 
 
+def get_season_and_league(conn: Connection, season_id: SeasonId) -> tuple[Season, League]:
+    """A season with its league. Raises NotFound."""
+    season = get_season(conn, season_id)
+    return season, get_league(conn, season.league_id)
+
+
 def current_season(conn: Connection, league_id: LeagueId) -> Season | None:
     """The league's newest season that has opened, else None."""
     found = _seasons(

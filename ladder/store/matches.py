@@ -34,6 +34,7 @@ from ladder.model import (
 from ladder.store.db import Connection
 from ladder.store.history import get_match as get_match
 from ladder.store.history import list_matches as list_matches
+from ladder.store.history import match_of_episode as match_of_episode
 
 QUEUES: Final = ("play.cpu", "play.gpu", "scrim", "validate")
 LIVE_SECONDS: Final = 15  # a worker seen this recently is alive; the same figure as in the SQL

@@ -38,16 +38,6 @@ SCRIM: Final = (
 class ScrimLimitReached(LimitReached):
     """A day's scrim games are used up."""
 
-    def __init__(self, what: str, used: int, allowed: int, resets_at: datetime) -> None:
-        super().__init__(
-            f"{what}: {used} of {allowed} scrim games used today, {max(0, allowed - used)} left;"
-            f" resets at {resets_at.isoformat()}"
-        )
-        self.used = used
-        self.allowed = allowed
-        self.left = max(0, allowed - used)
-        self.resets_at = resets_at
-
 
 @dataclass(frozen=True, slots=True)
 class Score:
@@ -229,7 +219,7 @@ def _refuse_over_limits(
     assert used is not None
     total, resets_at = used
     if total + games > TEAM_GAMES_DAILY:
-        raise ScrimLimitReached("your team", total, TEAM_GAMES_DAILY, resets_at)
+        raise ScrimLimitReached("your team's scrim games a day", total, TEAM_GAMES_DAILY, resets_at)
     rows = conn.execute(
         "select a.name, a.scrims_per_requester_daily, coalesce(sum(c.games), 0) from agents a"
         " left join scrims c on c.team_id = %s and c.created_at >= date_trunc('day', now(), 'utc')"
@@ -239,7 +229,7 @@ def _refuse_over_limits(
     )
     for name, allowed, met in rows:
         if met + games > allowed:
-            raise ScrimLimitReached(name, met, allowed, resets_at)
+            raise ScrimLimitReached(f"your scrim games a day with {name}", met, allowed, resets_at)
 
 
 def _scrims(conn: Connection, tail: str, arguments: Sequence[Any]) -> list[Scrim]:

@@ -113,12 +113,15 @@ def revoke_token(conn: Connection, user_id: UserId, token_id: TokenId) -> Token:
 
 def user_of_token(conn: Connection, text: str) -> tuple[UserId, tuple[str, ...]] | None:
     """The person and the scopes a live token stands for, else None."""
-    if not is_well_formed(text):
-        return None
+    return user_of_hash(conn, _hash(text)) if is_well_formed(text) else None
+
+
+def user_of_hash(conn: Connection, token_hash: bytes) -> tuple[UserId, tuple[str, ...]] | None:
+    """The same by the SHA-256 of the token, which is all that a web session keeps of it."""
     row = conn.execute(
         "select user_id, scopes from tokens where hash = %s and revoked_at is null"
         " and (expires_at is null or expires_at > now())",
-        (_hash(text),),
+        (token_hash,),
     ).fetchone()
     return None if row is None else (row[0], tuple(row[1]))
 

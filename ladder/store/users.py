@@ -17,7 +17,7 @@ from ladder.store.tokens import Token as Token
 from ladder.store.tokens import list_tokens as list_tokens
 from ladder.store.tokens import mint_token as mint_token
 from ladder.store.tokens import revoke_token as revoke_token
-from ladder.store.tokens import user_of_token
+from ladder.store.tokens import user_of_hash, user_of_token
 
 T = TypeVar("T")
 USER = "select id, name, is_admin, created_at from users"
@@ -133,6 +133,12 @@ def viewer(conn: Connection, token_text: str) -> Viewer | None:
     The viewer is an admin only where the user is one and the token carries the scope ``admin``.
     """
     found = user_of_token(conn, token_text)
+    return None if found is None else viewer_of(conn, found[0], found[1])
+
+
+def viewer_by_hash(conn: Connection, token_hash: bytes) -> Viewer | None:
+    """Who holds the token with this SHA-256: a web session lives as long as its token."""
+    found = user_of_hash(conn, token_hash)
     return None if found is None else viewer_of(conn, found[0], found[1])
 
 

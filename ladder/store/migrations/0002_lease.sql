@@ -313,7 +313,7 @@ begin
     returning active_limit into v_keep;
     if v_keep is not null then
         perform 1 from entries where season_id = m.season_id and agent_id = v_agent
-          order by id for update;
+            and (state = 'active' or id = v_entry) order by id for update;
     end if;
     update entries
        set state = 'active', deadline_at = null, reason = null, activated_at = clock_timestamp()
