@@ -17,6 +17,7 @@ OVERHEAD_MB = 64
 SCRATCH_MB = 64
 SCRATCH_INODES = 4096
 UNPACKED_MB = 256
+CPUS = 1.0
 MOST_PROCESSES = 64
 """Processes of a box; a match's uid has fewer, so that the supervisor can always fork."""
 
@@ -129,4 +130,8 @@ def choose(name: str, node: str, run_dir: Path, state_dir: Path, say: Say) -> La
 
         say("WARNING: launcher 'process' isolates nothing; agents run as this user, for tests only")
         return PlainLauncher(run_dir)
+    if name == "bubblewrap":
+        from sandbox.bubblewrap import BubblewrapLauncher
+
+        return BubblewrapLauncher(run_dir, state_dir, say)
     raise HostFault(f"launcher {name!r} is not one of {', '.join(CHOICES)}")

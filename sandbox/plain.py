@@ -15,7 +15,7 @@ from pathlib import Path
 from sandbox.launcher import Box, BoxSpec, setup_of
 from sandbox.profiles import BOX_PROGRAM, Profile, Say, content_digest
 
-PROGRAM = "import sys; sys.path.append(sys.argv[1]); from peckbox.supervisor import main; main(); "
+PROGRAM = "import sys; sys.path.append(sys.argv[1]); from peckbox.supervisor import main; main()"
 
 
 class PlainLauncher:
@@ -45,7 +45,8 @@ class PlainLauncher:
                 pass_fds=(theirs.fileno(),),
                 env={},
             )
-        setup = setup_of(spec, "plain", agent_dir=str(agent_dir), scratch=[])
+        own = [path for path in sys.path if path.endswith("site-packages")]
+        setup = setup_of(spec, "plain", agent_dir=str(agent_dir), scratch=[], library_paths=own)
         return Box(spec, ours, setup, process)
 
     def stop(self, box: Box) -> None:

@@ -95,7 +95,8 @@ def harden(uid: int | None, limits: dict[str, Any]) -> None:
 
     ``uid`` None keeps the uid (a box in which only one exists).
     """
-    _write("/proc/self/oom_score_adj", b"1000")
+    if uid is not None:
+        _write("/proc/self/oom_score_adj", b"1000")
     os.setsid()
     drop_capabilities()
     if uid is not None:

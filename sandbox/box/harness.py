@@ -99,9 +99,9 @@ class _Agent:
             configuration = structify(self._configuration)
             configuration["__raw_path__"] = self._path
             arguments = [structify(message["observation"]), configuration]
-            code = getattr(self._call, "__code__", None)
-            if hasattr(code, "co_argcount"):
-                arguments = arguments[: code.co_argcount]
+            taken = getattr(getattr(self._call, "__code__", None), "co_argcount", None)
+            if taken is not None:
+                arguments = arguments[:taken]
             return {"k": "reply", "n": number, "action": self._call(*arguments)}
         except Exception:
             return {"k": "error", "n": number, "trace": last_lines()}
@@ -123,7 +123,7 @@ def last_callable(source: str, path: str) -> Callable[..., Any]:
     finally:
         if folder in sys.path:
             sys.path.remove(folder)
-    callables = [value for value in namespace.values() if callable(value)]
+    callables: list[Callable[..., Any]] = [v for v in namespace.values() if callable(v)]
     if not callables:
         raise TypeError("main.py defines no function; the last callable in it is the agent")
     return callables[-1]

@@ -112,7 +112,7 @@ class Supervisor:
         environment = {"PATH": os.defpath, "PYTHONHASHSEED": "0", "LANG": "C.UTF-8"}
         environment.update(self._setup["environment"])
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-s", "-B", "-c", _ZYGOTE, root, str(theirs.fileno())],
+            [sys.executable, "-P", "-S", "-s", "-B", "-c", _ZYGOTE, root, str(theirs.fileno())],
             stdin=subprocess.DEVNULL,
             pass_fds=(theirs.fileno(),),
             env=environment,

@@ -63,7 +63,7 @@ def unpack(file: IO[bytes], folder: str, most_bytes: int) -> dict[str, int]:
 def _untar(file: IO[bytes], tree: _Tree) -> None:
     with tarfile.open(fileobj=file, mode="r:gz") as archive:
         for member in archive:
-            archive.members = []  # type: ignore[attr-defined]  # it would keep every header
+            archive.members = []  # it would keep every header
             name = tree.admit(member.name)
             if member.isdir():
                 tree.add_folder(name)

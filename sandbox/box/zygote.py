@@ -10,6 +10,7 @@ import gc
 import importlib
 import os
 import signal
+import site
 import socket
 import sys
 import time
@@ -27,7 +28,8 @@ def main(control_fd: int) -> None:
     harden.hide()
     sys.path[:] = [entry for entry in sys.path if entry not in setup["forget_paths"]]
     sys.path.extend(setup["library_paths"])
-    sys.dont_write_bytecode = True
+    # The interpreter runs without its own site-packages, but exit() and quit() belong to Python.
+    site.setquit()
     for name in setup["imports"]:
         importlib.import_module(name)
     harness.prepare()

@@ -1,0 +1,240 @@
+"""Boxes by bubblewrap: namespaces and a control group without any container engine.
+
+As root a box is as strong as a container: no network, its own processes, a read-only root made of
+the interpreter and nothing else, scratch bounded in bytes and inodes, five capabilities for the
+supervisor and none for the agent, which runs under a uid of its own for each match. As an ordinary
+user only one uid exists in the box, so a box takes one match, and without the right to make
+control groups memory is bounded per process only; ``lacks`` says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandbox import cgroups, launcher, profiles
+from sandbox.errors import HostFault
+from sandbox.launcher import Box, BoxSpec
+from sandbox.profiles import Profile, Say
+
+_CAPABILITIES = ("SETUID", "SETGID", "KILL", "CHOWN", "SETPCAP", "SYS_ADMIN")
+"""For the supervisor; the last only until it has mounted the scratch, then given up for good."""
+_SYSTEM_FOLDERS = ("/usr/lib", "/usr/lib64", "/usr/lib32", "/usr/libx32")
+_SYSTEM_LINKS = ("/lib", "/lib64", "/lib32", "/libx32")
+_MASKED = ("kcore", "keys", "key-users", "timer_list", "sched_debug", "kallsyms", "kmsg", "scsi")
+_PROGRAM = "import sys; sys.path.append('/peck'); from peckbox.supervisor import main; main()"
+_PYTHON = "/peck/python/bin/python3"
+_LIBRARIES = "/peck/libraries"
+_JOIN = 'while [ "$1" != -- ]; do echo $$ >"$1" || exit 71; shift; done; shift; exec "$@"'
+_STOP_SECONDS = 5.0
+INSTALL = "apt-get install -y bubblewrap"
+
+
+@dataclass(frozen=True)
+class _Handle:
+    process: subprocess.Popen[bytes]
+    group: cgroups.Group | None
+
+
+class BubblewrapLauncher:
+    """Starts boxes with ``bwrap``; HostFault at once when it is not installed or not allowed."""
+
+    name = "bubblewrap"
+
+    def __init__(self, run_dir: Path, state_dir: Path, say: Say) -> None:
+        program = shutil.which("bwrap")
+        if program is None:
+            raise HostFault(f"bubblewrap is not installed; as root: {INSTALL}")
+        self._program = program
+        self._state_dir = state_dir
+        self._libraries: dict[str, Path | None] = {}
+        self._root = os.geteuid() == 0
+        self.reusable = self._root
+        key = hashlib.sha256(str(run_dir).encode()).hexdigest()[:12]
+        self._tree = cgroups.find(f"peck-{key}")
+        self._options = subprocess.run(
+            [program, "--help"], capture_output=True, text=True, check=False
+        ).stdout
+
+    def prepare(self, profile: Profile, say: Say) -> str:
+        """The profile's libraries in the state directory; the digest names them and our program."""
+        self._libraries[profile.name] = profiles.libraries(profile, self._state_dir, say)
+        return f"bubblewrap:{profiles.content_digest(profile, sys.version.encode())}"
+
+    def start(self, spec: BoxSpec) -> Box:
+        """A box in its own control group, its supervisor at the other end of a socket pair."""
+        group = None
+        if self._tree is not None:
+            memory_mb = spec.memory_mb + launcher.OVERHEAD_MB
+            group = self._tree.create(spec.name, memory_mb, launcher.MOST_PROCESSES, launcher.CPUS)
+        joins = [str(path) for path in group.process_files] if group else []
+        ours, theirs = socket.socketpair()
+        try:
+            with theirs:
+                command = [*self._command(spec), _PYTHON, "-I", "-S", "-B", "-c", _PROGRAM]
+                process = subprocess.Popen(
+                    ["/bin/sh", "-c", _JOIN, "sh", *joins, "--", *command, f"fd:{theirs.fileno()}"],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE,
+                    pass_fds=(theirs.fileno(),),
+                    env={},
+                    cwd="/",
+                )
+        except BaseException:
+            ours.close()
+            if group is not None:
+                group.remove()
+            raise
+        return Box(spec, ours, self._setup(spec), _Handle(process, group))
+
+    def stop(self, box: Box) -> None:
+        """The supervisor ends with its connection, its namespaces with it; then the group goes."""
+        handle: _Handle = box.handle
+        box.control.close()
+        try:
+            handle.process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            handle.process.kill()
+            handle.process.wait()
+        if handle.process.stderr is not None:
+            handle.process.stderr.close()
+        if handle.group is not None:
+            handle.group.remove()
+
+    def oom_kills(self, box: Box) -> int:
+        """From the box's control group."""
+        handle: _Handle = box.handle
+        return handle.group.oom_kills() if handle.group is not None else 0
+
+    def healthy(self) -> bool:
+        """bubblewrap is a program, not a service: where it was, it is."""
+        return True
+
+    def sweep(self) -> None:
+        """Remove control groups of this run directory, killing what is in them."""
+        if self._tree is not None:
+            self._tree.sweep()
+
+    def lacks(self) -> tuple[str, ...]:
+        """What this user on this machine goes without."""
+        missing = []
+        if not self._root:
+            missing.append(
+                "not root: one uid per box, so every match starts a new box and its scratch is "
+                "not bounded in inodes"
+            )
+        if self._tree is None:
+            missing.append(
+                "no control groups: memory is bounded per process and not per agent, and cpu "
+                "is not bounded; run as root, or delegate a version 2 group"
+            )
+        return tuple(missing)
+
+    def _setup(self, spec: BoxSpec) -> dict[str, object]:
+        limits = dict(launcher.LIMITS)
+        if self._tree is None:
+            limits["DATA"] = spec.memory_mb << 20
+        libraries = [_LIBRARIES] if self._libraries.get(spec.profile.name) else []
+        return launcher.setup_of(
+            spec,
+            "uids" if self._root else "single",
+            limits=limits,
+            library_paths=libraries,
+            mounts=_mounts() if self._root else [],
+        )
+
+    def _command(self, spec: BoxSpec) -> list[str]:
+        command = [self._program, "--die-with-parent", "--new-session", "--clearenv"]
+        command += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
+        command += ["--unshare-cgroup-try", "--hostname", "box", "--cap-drop", "ALL"]
+        if self._root:
+            for capability in _CAPABILITIES:
+                command += ["--cap-add", f"CAP_{capability}"]
+        else:
+            command += ["--unshare-user", "--uid", "1000", "--gid", "1000"]
+            if "--disable-userns" in self._options:
+                command.append("--disable-userns")
+        command += self._files(spec)
+        if self._root:
+            command += ["--dir", "/tmp", "--dir", "/kaggle_simulations/agent"]  # noqa: S108
+        else:
+            command += self._sized(launcher.SCRATCH_MB, "/tmp")  # noqa: S108
+            command += self._sized(launcher.UNPACKED_MB, "/kaggle_simulations/agent")
+        return [*command, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"]
+
+    def _files(self, spec: BoxSpec) -> list[str]:
+        """Mounts of the read-only root: system libraries, the interpreter, our program."""
+        files = ["--proc", "/proc", "--dev", "/dev"]
+        for name in _MASKED:
+            if os.path.lexists(f"/proc/{name}"):
+                masked = "--tmpfs" if os.path.isdir(f"/proc/{name}") else "--ro-bind"
+                source = [] if masked == "--tmpfs" else ["/dev/null"]
+                files += [masked, *source, f"/proc/{name}"]
+        for folder in _SYSTEM_FOLDERS:
+            if os.path.isdir(folder):
+                files += ["--ro-bind", folder, folder]
+        for link in _SYSTEM_LINKS:
+            if os.path.islink(link):
+                files += ["--symlink", os.readlink(link), link]
+            elif os.path.isdir(link):
+                files += ["--ro-bind", link, link]
+        files += ["--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"]
+        for source, target in _interpreter():
+            files += ["--ro-bind", source, target]
+        for name in ("site-packages", "dist-packages"):
+            own = f"{sysconfig.get_path('stdlib')}/{name}"
+            if os.path.isdir(own):
+                files += ["--tmpfs", f"{_stdlib()}/{name}"]
+        files += ["--ro-bind", str(profiles.BOX_PROGRAM), "/peck/peckbox"]
+        libraries = self._libraries.get(spec.profile.name)
+        if libraries is not None:
+            files += ["--ro-bind", str(libraries), _LIBRARIES]
+        return files
+
+    def _sized(self, size_mb: int, path: str) -> list[str]:
+        size = ["--size", str(size_mb << 20)] if "--size" in self._options else []
+        return [*size, "--tmpfs", path]
+
+
+def _mounts() -> list[dict[str, object]]:
+    scratch = f"mode=1777,size={launcher.SCRATCH_MB}m,nr_inodes={launcher.SCRATCH_INODES}"
+    unpacked = f"mode=755,size={launcher.UNPACKED_MB}m,nr_inodes={launcher.SCRATCH_INODES}"
+    return [
+        {"path": "/tmp", "options": scratch, "flags": ["nosuid", "nodev", "noexec"]},  # noqa: S108
+        {
+            "path": "/kaggle_simulations/agent",
+            "options": unpacked,
+            "flags": ["nosuid", "nodev"],
+        },
+    ]
+
+
+def _stdlib() -> str:
+    return f"/peck/python/lib/{Path(sysconfig.get_path('stdlib')).name}"
+
+
+def _interpreter() -> list[tuple[str, str]]:
+    """(source, target) of this interpreter's program, standard library and shared library.
+
+    Found by its own paths and bound at a neutral place, so that a home folder nobody else may
+    enter does not matter and its name is not shown.
+    """
+    executable = os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
+    parts = [(executable, _PYTHON), (sysconfig.get_path("stdlib"), _stdlib())]
+    folder = sysconfig.get_config_var("LIBDIR") or f"{sys.base_prefix}/lib"
+    if not folder.startswith("/usr/lib"):
+        with contextlib.suppress(OSError):
+            for name in sorted(os.listdir(folder)):
+                if re.fullmatch(r"libpython3[\w.]*\.so[\w.]*", name):
+                    parts.append((f"{folder}/{name}", f"/peck/python/lib/{name}"))
+    return parts
