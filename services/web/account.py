@@ -1,0 +1,126 @@
+"""Signing in and out, and the page of the person who is signed in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Form, Query, Request, Response
+from fastapi.responses import RedirectResponse
+
+from ladder.model import Agent, Entry, League, Team
+from ladder.store import agents, entries, leagues, scrims, users
+from ladder.store.db import Connection
+from services.api.state import Db
+from services.web import session
+from services.web.pages import HEADERS, PageRoute, render
+from services.web.session import Visitor
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+WRONG: Final = "This token is mistyped, expired or revoked. Check that all of it was copied."
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRow:
+    """One of the person's agents with its newest entry."""
+
+    agent: Agent
+    entry: Entry | None
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class LimitRow:
+    """What a team may still submit to a league today."""
+
+    league: League
+    team: Team
+    limits: entries.Limits
+
+
+@router.get("/sign-in")
+def ask_token(
+    request: Request, who: Visitor, onward: Annotated[str, Query(alias="next")] = "/me"
+) -> Response:
+    """The form; who is signed in already is sent on."""
+    if who.user_id:
+        return go(inside(onward))
+    return render(request, "sign_in.html", next=inside(onward), wrong=None)
+
+
+@router.post("/sign-in")
+def sign_in(
+    request: Request,
+    conn: Db,
+    token: Annotated[str, Form(max_length=200)],
+    form_token: Annotated[str, Form(max_length=200)],
+    onward: Annotated[str, Form(alias="next", max_length=500)] = "/me",
+) -> Response:
+    """Makes a session from a pasted token."""
+    session.check_form(request, form_token)
+    text = token.strip()
+    if users.viewer(conn, text) is None:
+        return render(request, "sign_in.html", status=422, next=inside(onward), wrong=WRONG)
+    response = go(inside(onward))
+    session.set_cookie(
+        request, response, session.SESSION, session.seal(request, text), session.LIFE_SECONDS
+    )
+    return response
+
+
+@router.post("/sign-out")
+def sign_out(request: Request, form_token: Annotated[str, Form(max_length=200)] = "") -> Response:
+    """Ends the session in this browser."""
+    session.check_form(request, form_token)
+    response = go("/")
+    response.delete_cookie(session.SESSION, path="/", httponly=True, samesite="lax")
+    return response
+
+
+@router.get("/me")
+def show_me(request: Request, conn: Db, who: Visitor) -> Response:
+    """Own agents, scrims, limits and tokens."""
+    if who.user_id is None:
+        return go("/sign-in?next=/me")
+    teams = users.teams_of(conn, who.user_id)
+    return render(
+        request,
+        "me.html",
+        teams=teams,
+        agents=[row for team in teams for row in agent_rows(conn, team)],
+        scrims=scrims.list_scrims(conn, [team.id for team in teams], None, 10),
+        limits=[row for team in teams for row in limit_rows(conn, team)],
+        tokens=users.list_tokens(conn, who.user_id),
+    )
+
+
+def agent_rows(conn: Connection, team: Team) -> list[AgentRow]:
+    """A team's agents, each with its newest entry."""
+    rows = []
+    for agent in agents.list_agents(conn, team_id=team.id, limit=100):
+        newest = entries.list_entries(conn, agent_id=agent.id, limit=1)
+        entry = newest[0] if newest else None
+        offset = leagues.get_season(conn, entry.season_id).score_offset if entry else 0.0
+        rows.append(AgentRow(agent, entry, entry.mu + offset if entry else 0.0))
+    return rows
+
+
+def limit_rows(conn: Connection, team: Team) -> list[LimitRow]:
+    """The team's limits in the open leagues it plays in."""
+    rows = []
+    for league_id in agents.leagues_of_team(conn, team.id):
+        league = leagues.get_league(conn, league_id)
+        season = leagues.current_season(conn, league_id)
+        if season is not None and season.state == "open" and league.state != "closed":
+            rows.append(LimitRow(league, team, entries.limits(conn, season.id, team.id)))
+    return rows
+
+
+def inside(address: str) -> str:
+    """The address if it is a path of this site, else the person's page."""
+    plain = address.startswith("/") and not address.startswith(("//", "/\\"))
+    return address if plain and address.isprintable() else "/me"
+
+
+def go(address: str) -> RedirectResponse:
+    return RedirectResponse(address, status_code=303, headers=dict(HEADERS))

@@ -1,0 +1,191 @@
+"""The page of an agent: where it stands, how it got there, what was submitted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+from markupsafe import Markup
+
+from ladder.ids import EntryId, MatchId
+from ladder.model import Agent, Entry, EntryState, Match, NotFound, Season, Seat, Viewer
+from ladder.store import agents, entries, leagues, matches, ratings
+from ladder.store.db import Connection
+from services.api import sight
+from services.api.fields import KEY, AgentKey
+from services.api.state import Db, House
+from services.web import boards, curve
+from services.web.pages import PageRoute, render
+from services.web.session import Visitor
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+MATCHES_SHOWN = 25
+POINTS_SHOWN = 300
+STANDING = (EntryState.ACTIVE, EntryState.RETIRED)
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionRow:
+    """A submission in a season and its state."""
+
+    entry: Entry
+    score: float
+    message: str
+    place: entries.QueuePlace | None
+
+
+@dataclass(frozen=True, slots=True)
+class MatchRow:
+    """A match as one agent played it."""
+
+    match: Match
+    seat: Seat
+    others: list[Seat]
+    change: float | None
+
+
+@router.get("/agents/{agent}")
+def show_agent(
+    request: Request,
+    agent: AgentKey,
+    conn: Db,
+    house: House,
+    who: Visitor,
+    entry: Annotated[str | None, Query(pattern=KEY)] = None,
+    before: Annotated[str | None, Query(pattern=KEY)] = None,
+) -> Response:
+    """Rating curve of its best entry, or of the one asked for; matches; submissions."""
+    found = sight.agent(conn, who, agent)
+    seen = entries_of(conn, who, found)
+    chosen = choose(seen, entry)
+    season = leagues.get_season(conn, chosen.season_id) if chosen else None
+    rows = matches.list_matches(
+        conn,
+        agent_id=found.id,
+        entry_id=chosen.id if chosen and entry else None,
+        before=MatchId(before) if before else None,
+        limit=MATCHES_SHOWN,
+    )
+    sees = sight.match_filter(conn, who)
+    scrim = next((row for row in seen if row.state is EntryState.ACTIVE), None)
+    return render(
+        request,
+        "agent.html",
+        agent=found,
+        owner=sight.owns(who, found.team_id),
+        entry=chosen,
+        season=season,
+        entry_query=f"&entry={chosen.id}" if chosen and entry else "",
+        matches=[line(row, found) for row in rows if sees(row)],
+        older=rows[-1].id if len(rows) == MATCHES_SHOWN else None,
+        scrim_submission=scrim is not None,
+        **standing_of(conn, house, chosen, season),
+        **submissions_of(conn, who, found, seen),
+    )
+
+
+@router.get("/agents/{agent}/submissions")
+def show_submissions(request: Request, agent: AgentKey, conn: Db, who: Visitor) -> Response:
+    """The list alone, for the page that waits; tells it to load anew once nothing waits."""
+    found = sight.agent(conn, who, agent)
+    values = submissions_of(conn, who, found, entries_of(conn, who, found))
+    if not values["waiting"]:
+        return Response(status_code=205)
+    return render(
+        request,
+        "parts/submissions.html",
+        agent=found,
+        owner=sight.owns(who, found.team_id),
+        entry=None,
+        **values,
+    )
+
+
+def entries_of(conn: Connection, who: Viewer, agent: Agent) -> list[Entry]:
+    """Those the visitor may know of, newest first."""
+    rows = entries.list_entries(conn, agent_id=agent.id, limit=100)
+    return [row for row in rows if sight.sees_entry(conn, who, row)]
+
+
+def choose(seen: Sequence[Entry], asked: str | None) -> Entry | None:
+    """The entry asked for, else the best that plays, else the newest. Raises NotFound."""
+    if asked is not None:
+        for row in seen:
+            if row.id == EntryId(asked):
+                return row
+        raise NotFound("there is no such entry")
+    playing = [row for row in seen if row.state is EntryState.ACTIVE]
+    played = [row for row in seen if row.state in STANDING]
+    best = sorted(playing or played, key=lambda row: (row.games == 0, -row.mu))
+    return best[0] if best else None
+
+
+def standing_of(
+    conn: Connection, house: House, entry: Entry | None, season: Season | None
+) -> dict[str, Any]:
+    """Rank, score and curve of an entry, for the template."""
+    values: dict[str, Any] = dict.fromkeys(("league", "standing", "ranked", "shown_score", "curve"))
+    if entry is None or season is None:
+        return values
+    board = boards.read(house, conn, season)
+    values["league"] = leagues.get_league(conn, season.league_id)
+    values["standing"] = next((row for row in board.rows if row.entry_id == entry.id), None)
+    values["ranked"] = sum(1 for row in board.rows if row.rank is not None)
+    values["shown_score"] = entry.mu + season.score_offset
+    values["curve"] = draw_curve(conn, entry, season)
+    return values
+
+
+def draw_curve(conn: Connection, entry: Entry, season: Season) -> Markup | None:
+    """The rating after each match, or None before the first."""
+    rows = ratings.curve(conn, entry.id, POINTS_SHOWN)
+    if not rows:
+        return None
+    offset = season.score_offset
+    start = curve.Point(
+        rows[0].mu_before + offset, rows[0].sigma_before, 0.0, rows[0].match_id, rows[0].at
+    )
+    points = [
+        curve.Point(row.mu + offset, row.sigma, row.mu - row.mu_before, row.match_id, row.at)
+        for row in rows
+    ]
+    return curve.draw(points, start)
+
+
+def submissions_of(
+    conn: Connection, who: Viewer, agent: Agent, seen: Sequence[Entry]
+) -> dict[str, Any]:
+    """Rows of the list, and whether one of them waits."""
+    own = sight.owns(who, agent.team_id)
+    offsets: dict[str, float] = {}
+    rows = []
+    for entry in seen:
+        if entry.season_id not in offsets:
+            offsets[entry.season_id] = leagues.get_season(conn, entry.season_id).score_offset
+        message = agents.get_submission(conn, entry.submission_id).message if own else ""
+        waits = entry.state is EntryState.PENDING
+        rows.append(
+            SubmissionRow(
+                entry=entry,
+                score=entry.mu + offsets[entry.season_id],
+                message=message,
+                place=entries.place_in_queue(conn, entry.id) if waits else None,
+            )
+        )
+    return {"entries": rows, "waiting": any(row.entry.state == "pending" for row in rows)}
+
+
+def line(match: Match, agent: Agent) -> MatchRow:
+    """One row of the table of matches."""
+    seat = next(seat for seat in match.seats if seat.agent_id == agent.id)
+    change = None
+    if seat.mu_after is not None and seat.mu_before is not None:
+        change = seat.mu_after - seat.mu_before
+    return MatchRow(
+        match=match,
+        seat=seat,
+        others=[other for other in match.seats if other is not seat],
+        change=change,
+    )

@@ -1,0 +1,60 @@
+"""One page of a leaderboard, with what the table needs to be drawn."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final
+
+from ladder.medals import Medal
+from ladder.model import Season
+from ladder.standings import Board, Standing
+from ladder.store import leaderboard
+from ladder.store.db import Connection
+from services.api.state import State
+
+PAGE_ROWS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class BoardPage:
+    """Rows of one page; ``low`` and ``high`` span the likely ranges drawn on it."""
+
+    rows: tuple[Standing, ...]
+    page: int
+    pages: int
+    first: int
+    last: int
+    total: int
+    ranked: int
+    low: float
+    high: float
+    medals: list[tuple[str, int]]
+    """Teams with each medal on the whole board, best kind first."""
+
+
+def read(house: State, conn: Connection, season: Season) -> Board:
+    """The season's board, from memory while its revision stands."""
+    return house.boards.board(season.id, season.revision, lambda: leaderboard.read(conn, season.id))
+
+
+def cut(board: Board, page: int) -> BoardPage:
+    """The page with this number, or the nearest one that exists."""
+    pages = max(1, -(-len(board.rows) // PAGE_ROWS))
+    number = min(max(1, page), pages)
+    start = (number - 1) * PAGE_ROWS
+    rows = board.rows[start : start + PAGE_ROWS]
+    played = [row for row in rows if row.games > 0] or list(rows)
+    counted = Counter(row.medal for row in board.rows if row.medal is not None)
+    return BoardPage(
+        rows=rows,
+        page=number,
+        pages=pages,
+        first=start + 1,
+        last=start + len(rows),
+        total=len(board.rows),
+        ranked=sum(1 for row in board.rows if row.rank is not None),
+        low=min((row.score - 2 * row.sigma for row in played), default=0.0),
+        high=max((row.score + 2 * row.sigma for row in played), default=1.0),
+        medals=[(str(kind), counted[kind]) for kind in Medal if counted[kind]],
+    )

@@ -1,0 +1,175 @@
+"""Pages of leagues: the list, and a league's leaderboard with its live parts."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+
+from ladder import access
+from ladder.ids import LeagueId
+from ladder.model import League, Match, MatchKind, MatchState, NotFound, Season, Viewer
+from ladder.store import leagues, matches
+from ladder.store.db import Connection
+from services.api import etags, sight
+from services.api.fields import KEY, LeagueKey
+from services.api.state import Db, House
+from services.web import boards
+from services.web.pages import PageRoute, render, unchanged
+from services.web.session import Visitor
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+Number = Annotated[int, Query(ge=1, le=100_000)]
+SeasonNumber = Annotated[int | None, Query(ge=1, le=100_000)]
+LEAGUES_SHOWN = 24
+RECENT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class LeagueCard:
+    """What the list tells of one league."""
+
+    league: League
+    teams: int
+    agents: int
+    matches: int
+    recent: list[Match]
+
+
+@router.get("/")
+def show_leagues(
+    request: Request,
+    conn: Db,
+    house: House,
+    who: Visitor,
+    after: Annotated[str | None, Query(pattern=KEY)] = None,
+) -> Response:
+    """The leagues the visitor may see."""
+    rows = leagues.list_leagues(conn, who, LeagueId(after) if after else None, LEAGUES_SHOWN)
+    cards = []
+    for league in rows:
+        if not access.may_see(who, access.league_seen(league)):
+            continue
+        season = leagues.current_season(conn, league.id)
+        standing = boards.read(house, conn, season).rows if season else ()
+        cards.append(
+            LeagueCard(
+                league=league,
+                teams=len({row.team_id for row in standing if not row.is_anchor}),
+                agents=len({row.agent_id for row in standing}),
+                matches=season.accepted_no if season else 0,
+                recent=finished(conn, season, 2) if season else [],
+            )
+        )
+    more = rows[-1].id if len(rows) == LEAGUES_SHOWN else None
+    return render(request, "leagues.html", leagues=cards, more=more)
+
+
+@router.get("/leagues/{league}")
+def show_league(
+    request: Request,
+    league: LeagueKey,
+    conn: Db,
+    house: House,
+    who: Visitor,
+    page: Number = 1,
+    season: SeasonNumber = None,
+) -> Response:
+    """The leaderboard, recent matches and how to join."""
+    found = sight.league(conn, who, league)
+    every = leagues.list_seasons(conn, found.id)
+    chosen = pick(conn, found, season)
+    query = f"&season={season}" if season else ""
+    values: dict[str, Any] = {}
+    if chosen:
+        values = {
+            "board": boards.cut(boards.read(house, conn, chosen), page),
+            "recent": finished(conn, chosen, RECENT),
+            "etag": etag(chosen, who, page),
+        }
+    return render(
+        request,
+        "league.html",
+        league=found,
+        season=chosen,
+        seasons=every,
+        season_query=query,
+        board_address=f"/leagues/{found.slug}/board?page={page}{query}",
+        recent_address=f"/leagues/{found.slug}/recent?page={page}{query}",
+        base_url=str(request.base_url).rstrip("/"),
+        **values,
+    )
+
+
+@router.get("/leagues/{league}/board")
+def show_board(
+    request: Request,
+    league: LeagueKey,
+    conn: Db,
+    house: House,
+    who: Visitor,
+    page: Number = 1,
+    season: SeasonNumber = None,
+    if_none_match: etags.IfNoneMatch = None,
+) -> Response:
+    """The table alone, for the page that renews itself."""
+    found = sight.league(conn, who, league)
+    chosen = must(pick(conn, found, season))
+    tag = etag(chosen, who, page)
+    if etags.matches(if_none_match, tag):
+        return unchanged(tag)
+    board = boards.cut(boards.read(house, conn, chosen), page)
+    return render(request, "parts/board.html", etag=tag, league=found, season=chosen, board=board)
+
+
+@router.get("/leagues/{league}/recent")
+def show_recent(
+    request: Request,
+    league: LeagueKey,
+    conn: Db,
+    who: Visitor,
+    page: Number = 1,
+    season: SeasonNumber = None,
+    if_none_match: etags.IfNoneMatch = None,
+) -> Response:
+    """The recent matches alone, for the page that renews itself."""
+    found = sight.league(conn, who, league)
+    chosen = must(pick(conn, found, season))
+    tag = etag(chosen, who, page)
+    if etags.matches(if_none_match, tag):
+        return unchanged(tag)
+    recent = finished(conn, chosen, RECENT)
+    return render(request, "parts/recent.html", etag=tag, season=chosen, recent=recent)
+
+
+def pick(conn: Connection, league: League, number: int | None) -> Season | None:
+    """The season with this number, or the current one. Raises NotFound for an unknown number."""
+    if number is None:
+        return leagues.current_season(conn, league.id)
+    found = [row for row in leagues.list_seasons(conn, league.id) if row.number == number]
+    return must(found[0] if found else None)
+
+
+def must(season: Season | None) -> Season:
+    if season is None:
+        raise NotFound("there is no such season")
+    return season
+
+
+def finished(conn: Connection, season: Season, limit: int) -> list[Match]:
+    """The newest finished rated matches of a season."""
+    return matches.list_matches(
+        conn,
+        season_id=season.id,
+        kind=MatchKind.RATED,
+        state=MatchState.FINISHED,
+        limit=limit,
+    )
+
+
+def etag(season: Season, who: Viewer, page: int) -> str:
+    """Changes with the season's revision; differs by reader, whose own rows are marked."""
+    reader = hashlib.sha256(",".join(sorted(who.team_ids)).encode()).hexdigest()[:8]
+    return f'W/"{season.id}.{season.revision}.{page}.{reader}"'

@@ -1,0 +1,173 @@
+"""The page of a match: result, replay player, downloads; and the log of a seat for its owner."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from games import episode as episodes
+from games import kaggle
+from ladder.model import Episode, Match, MatchState, NotFound, Seat, Viewer
+from ladder.store import leagues
+from ladder.store.db import Connection
+from services.api import etags, sight
+from services.api.fields import MatchKey
+from services.api.problems import ProblemError
+from services.api.state import Db, House, State
+from services.web.pages import HEADERS, PageRoute, render, unchanged
+from services.web.session import Visitor
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+Position = Annotated[int, Query(ge=0, le=1000)]
+OVER = (MatchState.FINISHED, MatchState.VOID)
+
+
+@dataclass(frozen=True, slots=True)
+class SeatRow:
+    """A seat as this visitor may see it."""
+
+    seat: Seat
+    owner: bool
+    log: bool
+    change: float | None
+    after: float | None
+
+
+@router.get("/matches/{match}")
+def show_match(
+    request: Request, match: MatchKey, conn: Db, house: House, who: Visitor, episode: Position = 0
+) -> Response:
+    """Result, player and downloads."""
+    found = sight.match(conn, who, match)
+    season = leagues.get_season(conn, found.season_id)
+    position = min(episode, max(0, len(found.episodes) - 1))
+    replay = (
+        bool(found.episodes)
+        and sight.replay_filter(conn, who)(found)
+        and house.blobs.exists(found.episodes[position].replay_digest)
+    )
+    rows = [seat_row(who, seat, season.score_offset) for seat in found.seats]
+    rows.sort(key=lambda row: (row.seat.placement or 99, row.seat.seat))
+    return render(
+        request,
+        "match.html",
+        match=found,
+        title=f"Match {found.episodes[0].number}" if found.episodes else "Match",
+        league=leagues.get_league(conn, found.league_id),
+        seats=rows,
+        replay=replay,
+        position=position,
+    )
+
+
+@router.get("/matches/{match}/state")
+def show_state(request: Request, match: MatchKey, conn: Db, who: Visitor) -> Response:
+    """The state alone, for the page that waits; tells it to load anew once the match is over."""
+    found = sight.match(conn, who, match)
+    if found.state in OVER:
+        return Response(status_code=205)
+    return render(request, "parts/match_state.html", match=found)
+
+
+@router.get("/matches/{match}/episode.json")
+def send_episode(
+    request: Request,
+    match: MatchKey,
+    conn: Db,
+    house: House,
+    who: Visitor,
+    position: Position = 0,
+    download: bool = False,
+    if_none_match: etags.IfNoneMatch = None,
+) -> Response:
+    """The episode as Kaggle writes it, for the player and to keep."""
+    found, one = replay_of(house, conn, who, match, position)
+    tag = f'W/"{one.id}.kaggle"'
+    if etags.matches(if_none_match, tag):
+        return unchanged(tag)
+    content = kaggle.episode_json(
+        episodes.from_bytes(b"".join(house.blobs.open(one.replay_digest))),
+        episode_id=one.number,
+        team_names=[seat.team_name for seat in found.seats],
+    )
+    headers = {**HEADERS, "ETag": tag}
+    if download:
+        headers["Content-Disposition"] = f'attachment; filename="episode-{one.number}-replay.json"'
+    return Response(json.dumps(content), headers=headers, media_type="application/json")
+
+
+@router.get("/matches/{match}/replay")
+def send_replay(
+    match: MatchKey, conn: Db, house: House, who: Visitor, position: Position = 0
+) -> Response:
+    """Our own replay, as it is stored."""
+    _, one = replay_of(house, conn, who, match, position)
+    name = f'attachment; filename="episode-{one.number}.peck.json.gz"'
+    return Response(
+        b"".join(house.blobs.open(one.replay_digest)),
+        headers={**HEADERS, "Content-Disposition": name},
+        media_type="application/gzip",
+    )
+
+
+@router.get("/logs/{match}/{seat}")
+def show_log(
+    request: Request,
+    match: MatchKey,
+    seat: Annotated[int, Path(ge=0, le=15)],
+    conn: Db,
+    house: House,
+    who: Visitor,
+    download: bool = False,
+) -> Response:
+    """What an agent printed, move by move. To anybody but its owner there is no such page."""
+    found = sight.match(conn, who, match)
+    one = next((row for row in found.seats if row.seat == seat), None)
+    if one is None or one.log_digest is None or not sight.owns(who, one.team_id):
+        raise NotFound("there is no such log")
+    text = gzip.decompress(b"".join(house.blobs.open(one.log_digest)))
+    log: dict[str, Any] = json.loads(text)
+    if download:
+        name = f'attachment; filename="match-{found.id}-seat-{seat}-log.json"'
+        headers = {**HEADERS, "Content-Disposition": name}
+        return Response(text, headers=headers, media_type="application/json")
+    spent = [move.get("charged_seconds") or 0.0 for move in log["moves"]]
+    return render(
+        request,
+        "log.html",
+        match=found,
+        seat=one,
+        league=leagues.get_league(conn, found.league_id),
+        log=log,
+        total=sum(spent),
+        slowest=max(spent, default=0.0),
+    )
+
+
+def replay_of(
+    house: State, conn: Connection, who: Viewer, key: str, position: int
+) -> tuple[Match, Episode]:
+    """The match and its episode at this position, if the visitor may see its replay."""
+    match = sight.match(conn, who, key)
+    if not sight.replay_filter(conn, who)(match):
+        raise ProblemError("forbidden", "This league does not show you this replay (yet).")
+    one = next((row for row in match.episodes if row.position == position), None)
+    if one is None or not house.blobs.exists(one.replay_digest):
+        raise NotFound("there is no such replay")
+    return match, one
+
+
+def seat_row(who: Viewer, seat: Seat, score_offset: float) -> SeatRow:
+    rated = seat.mu_after is not None and seat.mu_before is not None
+    owner = sight.owns(who, seat.team_id)
+    return SeatRow(
+        seat=seat,
+        owner=owner,
+        log=owner and seat.log_digest is not None,
+        change=(seat.mu_after or 0.0) - (seat.mu_before or 0.0) if rated else None,
+        after=(seat.mu_after or 0.0) + score_offset if rated else None,
+    )

@@ -1,0 +1,119 @@
+"""Making pages: the templates, the headers every page has, and errors as pages.
+
+Nothing on a page runs that we did not write: scripts and styles come from our own files only.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, Final
+
+import jinja2
+import psycopg
+import psycopg_pool
+from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+
+from ladder.model import STRANGER, LadderError, NotFound
+from services.api.problems import BY_STATUS, KINDS, ProblemError
+from services.web import session, wording
+
+FOLDER: Final = Path(__file__).parent
+HEADERS: Final = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "Cache-Control": "private, no-cache",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "same-origin",
+    "Vary": "Cookie",
+    "X-Content-Type-Options": "nosniff",
+}
+log = logging.getLogger(__name__)
+
+templates = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(FOLDER / "templates"),
+    autoescape=True,  # whatever the file's name: what agents and people wrote is always text
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+templates.filters.update(wording.FILTERS)
+
+
+def render(
+    request: Request, template: str, *, status: int = 200, etag: str | None = None, **values: Any
+) -> HTMLResponse:
+    """The page, for whoever ``session.visitor`` found."""
+    viewer = getattr(request.state, "viewer", STRANGER)
+    content = templates.get_template(template).render(
+        request=request,
+        viewer=viewer,
+        path=request.url.path,
+        form_token=lambda: session.form_token(request),
+        **values,
+    )
+    headers = dict(HEADERS)
+    if etag:
+        headers["ETag"] = etag
+    response = HTMLResponse(content, status_code=status, headers=headers)
+    session.ensure_visit(request, response)
+    return response
+
+
+def unchanged(etag: str) -> Response:
+    """What a reader who has this version already gets."""
+    return Response(status_code=304, headers={**HEADERS, "ETag": etag})
+
+
+def problem(request: Request, error: Exception) -> Response:
+    """The page for something that went wrong."""
+    status, title, detail = describe(error)
+    if status >= 500:
+        log.error("%s %s: %s", request.method, request.url.path, error, exc_info=error)
+    response = render(
+        request, "problem.html", status=status, code=status, title=title, detail=detail
+    )
+    if status == 503:
+        response.headers["Retry-After"] = "5"
+    return response
+
+
+def describe(error: Exception) -> tuple[int, str, str]:
+    """Status, title and the sentence for the reader."""
+    if isinstance(error, ProblemError):
+        return error.kind.status, error.kind.title, error.detail
+    if isinstance(error, NotFound):
+        return 404, KINDS["not-found"].title, KINDS["not-found"].text
+    if isinstance(error, LadderError):
+        return 400, KINDS["malformed"].title, str(error)
+    if isinstance(error, RequestValidationError):
+        return 422, KINDS["invalid"].title, "Part of this address is not valid."
+    if isinstance(error, HTTPException):
+        kind = KINDS[BY_STATUS.get(error.status_code, "internal")]
+        return error.status_code, kind.title, kind.text
+    if isinstance(error, psycopg.OperationalError | psycopg_pool.PoolTimeout):
+        return 503, KINDS["unavailable"].title, KINDS["unavailable"].text
+    return 500, KINDS["internal"].title, KINDS["internal"].text
+
+
+class PageRoute(APIRoute):
+    """A route whose errors are pages."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def shown(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except Exception as error:
+                return problem(request, error)
+
+        return shown

@@ -1,0 +1,80 @@
+"""All pages: ``router`` for the application, and ``mount`` for files and for errors as pages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException
+from starlette.types import Scope
+
+from services.api.problems import KINDS, ProblemError
+from services.web import account, agents, leagues, matches, scrims
+from services.web.pages import FOLDER, PageRoute, problem, render
+from services.web.session import Visitor
+
+Handler = Callable[[Request, Any], Awaitable[Response] | Response]
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+
+@router.get("/problems/{slug}")
+def show_problem_type(request: Request, slug: str, who: Visitor) -> Response:
+    """The page behind the ``type`` of an error of the API."""
+    kind = KINDS.get(slug)
+    if kind is None:
+        raise ProblemError("not-found", "There is no such type of problem.")
+    sample = {
+        "type": f"/problems/{kind.slug}",
+        "title": kind.title,
+        "status": kind.status,
+        "detail": "…",
+    }
+    return render(
+        request,
+        "problem_type.html",
+        kind=kind,
+        kinds=KINDS.values(),
+        sample=json.dumps(sample, indent=2, ensure_ascii=False),
+    )
+
+
+for part in (leagues, agents, matches, scrims, account):
+    router.include_router(part.router)
+
+
+class Files(StaticFiles):
+    """Our scripts and styles; a browser asks each time whether its copy still stands."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        response = await super().get_response(path, scope)
+        response.headers["Cache-Control"] = "no-cache"
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers["Content-Security-Policy"] = "default-src 'none'; style-src 'self'"
+        return response
+
+
+def mount(app: FastAPI) -> None:
+    """Adds the static files, and makes errors outside the API pages for those who read HTML.
+
+    Call it after the application's own exception handlers are in place: they keep the rest.
+    """
+    app.mount("/static", Files(directory=FOLDER / "static"), name="static")
+    for kind in (HTTPException, Exception):
+        kept: Handler | None = app.exception_handlers.get(kind)
+        app.add_exception_handler(kind, as_page(kept))
+
+
+def as_page(otherwise: Handler | None) -> Callable[[Request, Exception], Awaitable[Response]]:
+    """A handler that answers browsers outside the API with a page, and others as before."""
+
+    async def handle(request: Request, error: Exception) -> Response:
+        wants = "text/html" in request.headers.get("accept", "")
+        if otherwise is None or (wants and not request.url.path.startswith(("/v1", "/health"))):
+            return problem(request, error)
+        answer = otherwise(request, error)
+        return answer if isinstance(answer, Response) else await answer
+
+    return handle

@@ -1,0 +1,49 @@
+"""The page of a scrim, for the team that asked for it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from ladder.ids import MatchId
+from ladder.store import agents, leagues, matches, scrims
+from services.api import sight
+from services.api.fields import KEY, ScrimKey
+from services.api.state import Db
+from services.web.pages import PageRoute, render
+from services.web.session import Visitor
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+MATCHES_SHOWN = 50
+
+
+@router.get("/scrims/{scrim}")
+def show_scrim(
+    request: Request,
+    scrim: ScrimKey,
+    conn: Db,
+    who: Visitor,
+    before: Annotated[str | None, Query(pattern=KEY)] = None,
+) -> Response:
+    """Progress, win rates with their intervals, and the games."""
+    found = sight.scrim(conn, who, scrim)
+    games = matches.list_matches(
+        conn,
+        scrim_id=found.id,
+        before=MatchId(before) if before else None,
+        limit=MATCHES_SHOWN,
+    )
+    rows = [
+        (score, agents.get_submission(conn, score.submission_id).number)
+        for score in scrims.summary(conn, found.id)
+    ]
+    return render(
+        request,
+        "scrim.html",
+        scrim=found,
+        league=leagues.get_league(conn, found.league_id),
+        summary=rows,
+        matches=games,
+        older=games[-1].id if len(games) == MATCHES_SHOWN else None,
+    )

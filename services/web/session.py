@@ -1,0 +1,103 @@
+"""Who browses: a signed cookie made from a pasted token, and the protection of forms.
+
+The cookie holds the SHA-256 of the token and an expiry, signed; the token itself is not in it and
+cannot be got from it. Revoking the token ends the session. Forms carry a value derived from the
+cookie they belong to, so that another site cannot send them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import time
+from typing import Annotated, Final
+
+from fastapi import Depends, Request, Response
+
+from ladder.model import STRANGER, Viewer
+from ladder.store import users
+from services.api.problems import ProblemError
+from services.api.state import Db
+
+SESSION: Final = "peck_session"
+VISIT: Final = "peck_visit"
+LIFE_SECONDS: Final = 14 * 86400
+DRAWN: Final = secrets.token_hex(32)
+"""Signs when no secret is set: sessions then end with the process."""
+
+
+def sign(request: Request, purpose: str, text: str) -> str:
+    secret = request.app.state.peck.settings.session_secret or DRAWN
+    return hmac.new(secret.encode(), f"{purpose}:{text}".encode(), hashlib.sha256).hexdigest()
+
+
+def seal(request: Request, token: str) -> str:
+    """The cookie's value for a token that was found good."""
+    body = f"{int(time.time()) + LIFE_SECONDS}.{hashlib.sha256(token.encode()).hexdigest()}"
+    return f"{body}.{sign(request, 'session', body)}"
+
+
+def unseal(request: Request, cookie: str) -> bytes | None:
+    """The token's hash in a cookie that we signed and that has not expired."""
+    body, _, signature = cookie.rpartition(".")
+    if not hmac.compare_digest(signature.encode(), sign(request, "session", body).encode()):
+        return None
+    expires, _, digest = body.partition(".")
+    return bytes.fromhex(digest) if int(expires) > time.time() else None
+
+
+def visitor(request: Request, conn: Db) -> Viewer:
+    """The person behind the session cookie, or the stranger."""
+    cookie = request.cookies.get(SESSION)
+    digest = unseal(request, cookie) if cookie else None
+    found = users.viewer_by_hash(conn, digest) if digest else None
+    request.state.viewer = found or STRANGER
+    return found or STRANGER
+
+
+Visitor = Annotated[Viewer, Depends(visitor)]
+
+
+def form_token(request: Request) -> str:
+    """The value a form on this page carries. Needs the cookie that ``ensure_visit`` sets."""
+    bound = request.cookies.get(SESSION) or visit(request)
+    return sign(request, "form", bound)
+
+
+def visit(request: Request) -> str:
+    """A nonce for a browser that has no session yet."""
+    known = request.cookies.get(VISIT) or getattr(request.state, "visit", None)
+    request.state.visit = known or secrets.token_urlsafe(24)
+    return str(request.state.visit)
+
+
+def ensure_visit(request: Request, response: Response) -> None:
+    """Gives the browser its nonce when a form on the page was bound to one."""
+    drawn = getattr(request.state, "visit", None)
+    if drawn and request.cookies.get(VISIT) != drawn:
+        set_cookie(request, response, VISIT, drawn, LIFE_SECONDS)
+
+
+def set_cookie(request: Request, response: Response, name: str, value: str, seconds: int) -> None:
+    response.set_cookie(
+        name,
+        value,
+        max_age=seconds,
+        path="/",
+        httponly=True,
+        samesite="lax",
+        secure=request.url.scheme == "https",
+    )
+
+
+def check_form(request: Request, given: str) -> None:
+    """Refuses a form that one of our own pages did not send. Raises ProblemError."""
+    site = request.headers.get("sec-fetch-site", "same-origin")
+    expected = form_token(request)
+    if site not in ("same-origin", "none") or not hmac.compare_digest(
+        given.encode(), expected.encode()
+    ):
+        raise ProblemError(
+            "forbidden", "This form is out of date or came from elsewhere. Load the page again."
+        )

@@ -1,0 +1,10 @@
+// What every page loads. All of it is additional: pages are complete without script.
+
+import { addCopyButtons } from "./copy.js";
+import { keepLive } from "./live.js";
+import { refreshTimes } from "./times.js";
+
+addCopyButtons();
+refreshTimes();
+setInterval(refreshTimes, 10_000);
+for (const part of document.querySelectorAll("[data-live]")) keepLive(part);

@@ -1,0 +1,136 @@
+"""How values are written for people: numbers, times, places, states. Pure."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, Final
+from urllib.parse import quote
+
+from markupsafe import Markup
+
+UNITS: Final = (("d", 86400), ("h", 3600), ("min", 60))
+STATES: Final = {
+    "open": ("good", "open"),
+    "paused": ("warn", "paused"),
+    "locked": ("warn", "uploads locked"),
+    "closed": ("", "closed"),
+    "pending": ("warn", "in validation"),
+    "active": ("good", "active"),
+    "rejected": ("bad", "rejected"),
+    "retired": ("", "retired"),
+    "queued": ("warn", "queued"),
+    "running": ("accent", "running"),
+    "finished": ("good", "finished"),
+    "void": ("", "void"),
+    "cancelled": ("", "cancelled"),
+    "DONE": ("", "done"),
+    "ERROR": ("bad", "error"),
+    "INVALID": ("bad", "invalid move"),
+    "TIMEOUT": ("bad", "timeout"),
+    "private": ("", "private"),
+    "public": ("", "public"),
+    "rated": ("", "rated"),
+    "validation": ("", "validation"),
+    "scrim": ("", "scrim"),
+}
+
+
+def score(value: float) -> str:
+    """A score or a rating: whole points, as the board shows them."""
+    return f"{value:,.0f}".replace("-", "\N{MINUS SIGN}")
+
+
+def change(value: float) -> Markup:
+    """A rating change with its sign and a colour that repeats what the sign says."""
+    rounded = round(value)
+    if rounded == 0:
+        return Markup('<span class="num muted">±0</span>')
+    kind, sign = ("up", "+") if rounded > 0 else ("down", "\N{MINUS SIGN}")
+    return Markup('<span class="num {}">{}{}</span>').format(kind, sign, abs(rounded))
+
+
+def seconds(value: float | None) -> str:
+    """A duration in seconds, in the unit that suits it."""
+    if value is None:
+        return "–"
+    if value < 0.0095:
+        return f"{value * 1000:.1f} ms"
+    if value < 1:
+        return f"{value * 1000:.0f} ms"
+    if value < 120:
+        return f"{value:.1f} s"
+    if value < 7200:
+        return f"{value / 60:.0f} min"
+    return f"{value / 3600:.0f} h"
+
+
+def size(value: int) -> str:
+    """A number of bytes."""
+    if value < 1024:
+        return f"{value} B"
+    if value < 1024 * 1024:
+        return f"{value / 1024:.0f} kB"
+    return f"{value / 1024 / 1024:.1f} MB"
+
+
+def ago(moment: datetime, now: datetime | None = None) -> str:
+    """How long ago, in one unit. static/times.js says the same in the browser."""
+    passed = ((now or datetime.now(UTC)) - moment).total_seconds()
+    for unit, length in UNITS:
+        if passed >= length:
+            return f"{int(passed // length)} {unit} ago"
+    return "just now" if passed < 10 else f"{int(passed)} s ago"
+
+
+def absolute(moment: datetime) -> str:
+    """Date and time in UTC."""
+    return f"{moment.astimezone(UTC):%d %b %Y, %H:%M} UTC".lstrip("0")
+
+
+def since(moment: datetime | None, empty: str = "never") -> Markup:
+    """A <time> with the relative time shown and the absolute one as its title."""
+    if moment is None:
+        return Markup('<span class="muted">{}</span>').format(empty)
+    return Markup('<time data-ago datetime="{}" title="{}">{}</time>').format(
+        moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        absolute(moment),
+        ago(moment),
+    )
+
+
+def chip(state: Any) -> Markup:
+    """A state as a small label; the colour repeats what the word says."""
+    kind, word = STATES.get(str(state), ("", str(state)))
+    return Markup('<span class="chip {}">{}</span>').format(kind, word)
+
+
+def plural(count: int, one: str, many: str | None = None) -> str:
+    """``1 match``, ``2 matches``."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def seat_mark(seat: int) -> Markup:
+    """The seat's colour and stripe, as its goose bears them in the player."""
+    return Markup(
+        '<svg class="seat-mark seat-{}" viewBox="0 0 32 16" aria-hidden="true">'
+        '<rect width="32" height="16" rx="8"/><path d="M7 8H25"/></svg>'
+    ).format(seat % 8)
+
+
+def address(text: str) -> str:
+    """A path segment."""
+    return quote(text, safe="")
+
+
+FILTERS: Final = {
+    "score": score,
+    "change": change,
+    "seconds": seconds,
+    "size": size,
+    "since": since,
+    "absolute": absolute,
+    "chip": chip,
+    "plural": plural,
+    "seat_mark": seat_mark,
+    "address": address,
+}

@@ -1,0 +1,232 @@
+"""A contest to show: teams, agents, validated entries, rated matches, a scrim, on real rows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from games import GAMES
+from ladder.ids import AgentId, EntryId, MatchId, ScrimId
+from ladder.model import Entry, League, LineupSeat, MatchKind, Season, Team, User
+from ladder.store import agents, entries, leagues, matches, ratings, scrims, users
+from ladder.store.blobs import Blobs
+from ladder.store.db import Connection
+from tests.web.games_played import Agent, crashing, play_queued, reference
+
+CLOCK = {"act_seconds": 1.0, "bank_seconds": 60.0, "load": "first_move", "load_seconds": 30.0}
+SCRIPT_NAME = "<script>alert('name')</script>"
+ROSTER = (
+    ("Tidewater", "Long Neck", "survivor"),
+    ("Quiet Pond", "Careful", "survivor"),
+    ("Down & Out", "Breadwinner", "greedy"),
+    ("Grey Lag", "Honk 9000", "greedy"),
+    ("Team Reed", "Lattice", "numpy_heuristic"),
+    ("Solo: Mara", "Drifter", "random_legal"),
+    ("Migrators", "South by Winter", "numpy_heuristic"),
+    ("Flock of 2", "Ganter", "survivor"),
+    ("Night Feeders", "Crumb Seeker", "greedy"),
+    ("Algebra Geese", SCRIPT_NAME, "numpy_heuristic"),
+    ("Puddle Lab", "Torus Tom", "random_legal"),
+)
+
+
+@dataclass
+class Contest:
+    """What was seeded, for tests to name."""
+
+    league: League
+    season: Season
+    private: League
+    owner: User
+    owner_token: str
+    stranger_token: str
+    host_token: str
+    players: dict[EntryId, Callable[[], Agent]] = field(default_factory=dict)
+    active: list[Entry] = field(default_factory=list)
+    own: list[Entry] = field(default_factory=list)
+    pending: Entry | None = None
+    rejected: Entry | None = None
+    rated: list[MatchId] = field(default_factory=list)
+    failed_match: MatchId | None = None
+    private_match: MatchId | None = None
+    scrim: ScrimId | None = None
+
+
+def seed(conn: Connection, blobs: Blobs, *, rated: int, scrim_games: int = 6) -> Contest:
+    """The contest after this many rated matches; commits as it goes."""
+    host = users.create_user(conn, "Harriet Host")
+    _, host_token = users.mint_token(conn, host.id, "laptop", ["read", "leagues:write"])
+    owner = users.create_user(conn, "Odo Owner")
+    _, owner_token = users.mint_token(conn, owner.id, "laptop", ["read", "agents:write"])
+    users.mint_token(conn, owner.id, "build server", ["agents:write", "scrims:write"])
+    stranger = users.create_user(conn, "Sten Stranger")
+    users.create_team(conn, "Passers-by", "passers-by", stranger.id)
+    _, stranger_token = users.mint_token(conn, stranger.id, "phone", ["read"])
+    league, season = make_league(conn, host, "hungry-geese", "Hungry Geese", "public")
+    private, _ = make_league(conn, host, "club", "Club of Ornithologists", "private")
+    contest = Contest(league, season, private, owner, owner_token, stranger_token, host_token)
+
+    mine = users.create_team(conn, "Odo and Friends", "odo", owner.id)
+    for team_name, agent_name, kind in ROSTER:
+        team = users.create_team(conn, team_name, slug(team_name), None)
+        add(conn, blobs, contest, team, agent_name, kind)
+    add(
+        conn,
+        blobs,
+        contest,
+        team_of(conn, "Pecking Order"),
+        "Anchor: greedy",
+        "greedy",
+        anchor=True,
+    )
+    first = add(conn, blobs, contest, mine, "Gosling", "greedy")
+    contest.own.append(first)
+    contest.own.append(add(conn, blobs, contest, mine, "Gosling", "survivor", again=first.agent_id))
+    agents.update_agent(conn, contest.active[0].agent_id, open_for_scrims=True)
+    conn.commit()
+
+    contest.rejected = add(
+        conn, blobs, contest, mine, "Gosling", "greedy", again=first.agent_id, crash=4
+    )
+    crasher = add(conn, blobs, contest, mine, "Brittle", "survivor")
+    contest.own.append(crasher)
+    contest.players[crasher.id] = lambda: crashing(30, "survivor")
+    contest.failed_match = play_rated(conn, blobs, contest, [crasher, *contest.active[:3]])
+    play_many(conn, blobs, contest, rated)
+    play_scrim(conn, blobs, contest, mine, scrim_games)
+    contest.pending = enter(conn, contest, first.agent_id, b"waits", "tries a longer look-ahead")
+    conn.commit()
+    return contest
+
+
+def make_league(
+    conn: Connection, host: User, name: str, title: str, visibility: str
+) -> tuple[League, Season]:
+    """A league of Hungry Geese with an open season."""
+    configuration = GAMES["hungry_geese"].configure({})
+    league = leagues.create_league(
+        conn,
+        slug=name,
+        title=title,
+        game="hungry_geese",
+        visibility=visibility,
+        replay_visibility="public",
+        created_by=host.id,
+        description="Four geese on a torus. Eat, grow, and be the last one on the pond.",
+    )
+    season = leagues.create_season(
+        conn,
+        league.id,
+        configuration=configuration,
+        configuration_digest=hashlib.sha256(json.dumps(configuration).encode()).hexdigest(),
+        clock=CLOCK,
+        seats=4,
+        daily_limit=20,
+    )
+    conn.commit()
+    return league, season
+
+
+def add(
+    conn: Connection,
+    blobs: Blobs,
+    contest: Contest,
+    team: Team,
+    name: str,
+    kind: str,
+    *,
+    anchor: bool = False,
+    again: AgentId | None = None,
+    crash: int | None = None,
+) -> Entry:
+    """An agent (or one more submission of it) that has been through its validation match."""
+    agent_id = again or agents.create_agent(conn, team.id, name, slug(name)).id
+    content = f"# {team.name} {name} {kind} {crash}".encode()
+    blobs.put_bytes(content)
+    entry = enter(conn, contest, agent_id, content, f"plays like {kind}", anchor=anchor)
+    conn.commit()
+
+    def make() -> Agent:
+        return crashing(crash, kind) if crash else reference(kind)
+
+    contest.players[entry.id] = make
+    assert entry.validation_match_id is not None
+    play_queued(conn, blobs, entry.validation_match_id, [make() for _ in range(4)])
+    entry = entries.get_entry(conn, entry.id)
+    if entry.state == "active":
+        contest.active.append(entry)
+    return entry
+
+
+def enter(
+    conn: Connection,
+    contest: Contest,
+    agent_id: AgentId,
+    content: bytes,
+    message: str,
+    *,
+    anchor: bool = False,
+) -> Entry:
+    """A submission with these bytes, entered in the season."""
+    digest = hashlib.sha256(content).hexdigest()
+    submission, _ = agents.add_submission(
+        conn, agent_id, digest, len(content), "main.py", message, None
+    )
+    return entries.enter(conn, contest.season.id, submission.id, is_anchor=anchor)[0]
+
+
+def play_rated(conn: Connection, blobs: Blobs, contest: Contest, lineup: list[Entry]) -> MatchId:
+    """One rated match, played and rated."""
+    match_id = matches.create(
+        conn,
+        season=contest.season,
+        kind=MatchKind.RATED,
+        lineup=[LineupSeat(e.id, e.submission_id, e.agent_id, e.team_id) for e in lineup],
+    )
+    conn.commit()
+    play_queued(conn, blobs, match_id, [contest.players[entry.id]() for entry in lineup])
+    ratings.apply(conn, contest.season.id)
+    conn.commit()
+    contest.rated.append(match_id)
+    return match_id
+
+
+def play_many(conn: Connection, blobs: Blobs, contest: Contest, count: int) -> None:
+    """Rated matches of random lineups, one entry of a team in each."""
+    draw = random.Random(7)
+    for _ in range(count):
+        lineup: list[Entry] = []
+        for entry in draw.sample(contest.active, len(contest.active)):
+            if entry.team_id not in {one.team_id for one in lineup} and len(lineup) < 4:
+                lineup.append(entry)
+        play_rated(conn, blobs, contest, lineup)
+
+
+def play_scrim(conn: Connection, blobs: Blobs, contest: Contest, team: Team, games: int) -> None:
+    """A scrim of the owner's team, with a game or two still to be played."""
+    lineup = [contest.own[0], contest.own[1], contest.active[0], contest.own[0]]
+    scrim = scrims.request(
+        conn,
+        season=contest.season,
+        team_id=team.id,
+        user_id=contest.owner.id,
+        lineup=[entry.submission_id for entry in lineup],
+        games=games,
+    )
+    conn.commit()
+    contest.scrim = scrim.id
+    waiting = matches.list_matches(conn, scrim_id=scrim.id, limit=games)
+    for match in waiting[1:]:
+        players = [contest.players[seat.entry_id]() for seat in match.seats if seat.entry_id]
+        play_queued(conn, blobs, match.id, players)
+
+
+def team_of(conn: Connection, name: str) -> Team:
+    return users.create_team(conn, name, slug(name), None)
+
+
+def slug(name: str) -> str:
+    return "-".join("".join(c if c.isalnum() else " " for c in name.lower()).split())
