@@ -1,0 +1,104 @@
+"""Agents: named competitors of a team."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from ladder.ids import AgentId
+from ladder.model import Agent
+from ladder.store import agents
+from services.api import sight
+from services.api.auth import Anyone, Writer
+from services.api.fields import AgentKey, Filter, Key, Name, Slug
+from services.api.idempotency import Once
+from services.api.paging import Page, Paging
+from services.api.problems import ProblemError, of
+from services.api.state import Db
+
+router = APIRouter(prefix="/v1", tags=["agents"])
+
+
+class AgentOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+    id: str = Field(examples=["age_01j8x6m3c2k4v9q0w7r5t1y8z3"])
+    team_id: str
+    team_name: str
+    slug: str = Field(examples=["flood"])
+    name: str = Field(examples=["Flood"])
+    open_for_scrims: bool
+    scrims_per_requester_daily: int
+    created_at: datetime
+
+
+class NewAgent(BaseModel):
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"name": "Flood"}]})
+    name: Name
+    slug: Annotated[Slug | None, Field(description="made from the name when left out")] = None
+    team: Annotated[Key | None, Field(description="needed only by who plays for several")] = None
+
+
+class AgentChange(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    name: Name | None = None
+    open_for_scrims: bool | None = None
+    scrims_per_requester_daily: Annotated[int, Field(ge=0, le=10_000)] | None = None
+
+
+def slug_of(name: str) -> str:
+    """A slug made from a name. Raises ProblemError when nothing of it can stand in one."""
+    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40].rstrip("-")
+    if not slug:
+        raise ProblemError("invalid", "body.slug: give one; the name has no letters a slug takes.")
+    return slug
+
+
+@router.post(
+    "/agents",
+    status_code=201,
+    summary="Create an agent",
+    response_model=AgentOut,
+    responses=of(403, 404, 409),
+)
+def create_agent(body: NewAgent, conn: Db, who: Writer, once: Once) -> Response:
+    """For one's own team."""
+    team = sight.own_team(conn, who, body.team)
+
+    def create() -> AgentOut:
+        slug = body.slug or slug_of(body.name)
+        return AgentOut.model_validate(agents.create_agent(conn, team.id, body.name, slug))
+
+    return once.run(create)
+
+
+@router.get("/agents", summary="List agents", responses=of(404))
+def list_agents(conn: Db, who: Anyone, span: Paging, team: Filter = None) -> Page[AgentOut]:
+    """Those the caller may see: its own, and those that play in leagues it may see."""
+    team_id = sight.team(conn, who, team).id if team else None
+    rows = agents.list_agents(
+        conn, team_id=team_id, after=AgentId(span.after) if span.after else None, limit=span.limit
+    )
+
+    def show(row: Agent) -> AgentOut | None:
+        return AgentOut.model_validate(row) if sight.sees_agent(conn, who, row) else None
+
+    return span.page(rows, lambda row: row.id, show)
+
+
+@router.get("/agents/{agent}", summary="Read an agent", responses=of(404))
+def read_agent(agent: AgentKey, conn: Db, who: Anyone) -> AgentOut:
+    """An agent that plays only in leagues hidden from the caller is hidden too."""
+    return AgentOut.model_validate(sight.agent(conn, who, agent))
+
+
+@router.patch("/agents/{agent}", summary="Change an agent", responses=of(403, 404, 409))
+def change_agent(agent: AgentKey, body: AgentChange, conn: Db, who: Writer) -> AgentOut:
+    """Its name, and whether others may scrim against it."""
+    found = sight.own_agent(conn, who, agent)
+    return AgentOut.model_validate(
+        agents.update_agent(conn, found.id, **body.model_dump(exclude_none=True))
+    )

@@ -1,0 +1,122 @@
+"""The application: routers, problems, and what it opens when it starts.
+
+Run as ``uvicorn services.api.app:create_app --factory``; settings come from ``PECK_*``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+from ladder.store.blobs import open_blobs
+
+from ladder.settings import Settings
+from ladder.store import db
+from services.api import (
+    agents,
+    entries,
+    health,
+    leaderboard,
+    leagues,
+    matches,
+    problems,
+    scrims,
+    seasons,
+    submissions,
+    teams,
+    users,
+)
+from services.api.boards import Boards
+from services.api.bodies import BodyLimit
+from services.api.state import POOL_SIZE, State
+
+DESCRIPTION: Final = """A ladder for game-playing agents.
+
+Errors are `application/problem+json` (RFC 9457); `type` is a page that explains it. Lists are paged
+by the `next` link. Every POST that creates takes an `Idempotency-Key`. What you may not know to
+exist is `404`.
+"""
+ROUTERS: Final = (
+    users.router,
+    teams.router,
+    leagues.router,
+    seasons.router,
+    leaderboard.router,
+    agents.router,
+    submissions.router,
+    entries.router,
+    matches.router,
+    scrims.router,
+    health.router,
+)
+BODILESS: Final = ("get", "delete", "head")
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """The whole web side of one process, API and pages. Raises ValueError without a database."""
+    chosen = settings or Settings()
+    if not chosen.database_url or not chosen.blobs_url:
+        raise ValueError("set PECK_DATABASE_URL and PECK_BLOBS_URL")
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        with db.pool(chosen.database_url, POOL_SIZE) as pool:
+            app.state.peck = State(chosen, pool, open_blobs(chosen.blobs_url), Boards())
+            yield
+
+    app = FastAPI(
+        title="Pecking Order",
+        version="0.1.0",
+        description=DESCRIPTION,
+        lifespan=lifespan,
+        responses=problems.EVERYWHERE,
+        generate_unique_id_function=operation_id,
+        redirect_slashes=False,
+    )
+    problems.install(app)
+    for router in ROUTERS:
+        app.include_router(router)
+    if importlib.util.find_spec("services.web.routes") is not None:
+        web = importlib.import_module("services.web.routes")
+        app.include_router(web.router)
+        web.mount(app)
+    app.include_router(health.pages)
+    app.openapi = lambda: describe(app)  # type: ignore[method-assign]
+    app.add_middleware(BodyLimit)
+    return app
+
+
+def operation_id(route: APIRoute) -> str:
+    """The function's own name: what a generated client calls the method."""
+    return route.name
+
+
+def describe(app: FastAPI) -> dict[str, Any]:
+    """The OpenAPI document, with the problem's schema and without answers that cannot be."""
+    if app.openapi_schema is not None:
+        return app.openapi_schema
+    document = FastAPI.openapi(app)
+    schemas = document.setdefault("components", {}).setdefault("schemas", {})
+    for model in (problems.Problem, problems.Place):
+        schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+        schema.pop("$defs", None)
+        schemas[model.__name__] = schema
+    for methods in document["paths"].values():
+        for method, operation in methods.items():
+            if method in BODILESS:
+                operation["responses"].pop("413", None)
+                operation["responses"].pop("400", None)
+            elif "application/octet-stream" not in operation.get("requestBody", {}).get(
+                "content", {}
+            ):
+                operation["responses"].update(encode_keys(problems.of(415)))
+    return document
+
+
+def encode_keys(responses: dict[int | str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {str(status): response for status, response in responses.items()}

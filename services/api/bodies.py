@@ -1,0 +1,61 @@
+"""How much body a request may bring, held before anything reads it.
+
+Uploads count for themselves, against the season's limit; everything else is small JSON. Both a
+declared length and a chunked body that grows past the limit are answered with the same problem.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from services.api.problems import answer
+
+JSON_LIMIT_BYTES: Final = 256 * 1024
+UPLOADS: Final = re.compile(r"^/v1/agents/[^/]+/submissions$")
+
+
+class BodyLimit:
+    """ASGI wrapper around the application."""
+
+    def __init__(self, app: ASGIApp, limit_bytes: int = JSON_LIMIT_BYTES) -> None:
+        self.app = app
+        self.limit_bytes = limit_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or (
+            scope["method"] == "POST" and UPLOADS.match(scope["path"]) is not None
+        ):
+            await self.app(scope, receive, send)
+            return
+        headers = dict(scope["headers"])
+        declared = headers.get(b"content-length", b"0")
+        if declared.isdigit() and int(declared) > self.limit_bytes:
+            detail = f"This address takes at most {self.limit_bytes} bytes."
+            refusal = answer("too-large", detail, limit_bytes=self.limit_bytes)
+            await refusal(scope, receive, send)
+            return
+        if scope["path"].startswith("/v1/") and not json_or_empty(headers):
+            await answer("unsupported-media-type")(scope, receive, send)
+            return
+        seen = 0
+
+        async def counted() -> Message:
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            if seen > self.limit_bytes:
+                raise HTTPException(413)  # passes through FastAPI's reading of the body
+            return message
+
+        await self.app(scope, counted, send)
+
+
+def json_or_empty(headers: dict[bytes, bytes]) -> bool:
+    """Whether the request has no body or one that says it is JSON."""
+    has_body = headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
+    media_type = headers.get(b"content-type", b"").split(b";")[0].strip().lower()
+    return not has_body or media_type == b"application/json"

@@ -1,0 +1,197 @@
+"""Entries: a submission's way through a season, from validation to rating."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from ladder.ids import EntryId
+from ladder.model import Entry, EntryState, Viewer
+from ladder.store import entries, ratings
+from services.api import sight
+from services.api.auth import Anyone, Known, Writer
+from services.api.fields import EntryKey, Filter, Key, SeasonKey
+from services.api.idempotency import Once
+from services.api.logs import LogFormat, read_log
+from services.api.paging import Page, Paging
+from services.api.problems import ProblemError, of
+from services.api.seasons import LimitsOut
+from services.api.state import Db, House
+
+router = APIRouter(prefix="/v1", tags=["entries"])
+Profile = Literal["numpy"]
+
+
+class QueueOut(BaseModel):
+    """Where the validation stands: matches before it, and a guess of the wait."""
+
+    model_config = ConfigDict(from_attributes=True)
+    position: int
+    eta_seconds: float | None
+
+
+class EntryOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+    id: str = Field(examples=["ent_01j8x6m3c2k4v9q0w7r5t1y8z3"])
+    season_id: str
+    league_id: str
+    agent_id: str
+    agent_name: str
+    team_id: str
+    team_name: str
+    submission_id: str
+    submission_number: int
+    profile: str
+    state: EntryState
+    is_anchor: bool
+    mu: float
+    sigma: float
+    games: int
+    last_match_at: datetime | None
+    created_at: datetime
+    activated_at: datetime | None
+    reason: str | None = Field(
+        default=None, description="why it was rejected; its owner's eyes only"
+    )
+    validation_match_id: str | None = Field(default=None, description="its owner's eyes only")
+    queue: QueueOut | None = Field(
+        default=None, description="while it waits; its owner's eyes only"
+    )
+
+
+class NewEntry(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    submission: Key
+    profile: Profile = "numpy"
+
+
+class EnteredOut(BaseModel):
+    entry: EntryOut
+    limits: LimitsOut
+
+
+class CurvePoint(BaseModel):
+    """The rating after one match."""
+
+    model_config = ConfigDict(from_attributes=True)
+    no: int
+    match_id: str
+    mu: float
+    sigma: float
+    at: datetime
+
+
+def shown(conn: Db, who: Viewer, entry: Entry) -> EntryOut:
+    """What this viewer may know of it; the caller has checked that it may know it at all."""
+    out = EntryOut.model_validate(entry)
+    out.reason, out.validation_match_id = None, None
+    if sight.owns(who, entry.team_id):
+        out.reason, out.validation_match_id = entry.reason, entry.validation_match_id
+        if entry.state is EntryState.PENDING:
+            place = entries.place_in_queue(conn, entry.id)
+            out.queue = QueueOut.model_validate(place) if place is not None else None
+    return out
+
+
+@router.post(
+    "/seasons/{season}/entries",
+    status_code=201,
+    summary="Enter a submission",
+    response_model=EnteredOut,
+    responses={
+        200: {"model": EnteredOut, "description": "It was entered before"},
+        **of(403, 404, 409, 429),
+    },
+)
+def create_entry(season: SeasonKey, body: NewEntry, conn: Db, who: Writer, once: Once) -> Response:
+    """Takes one of the team's uploads of the day and starts validation."""
+    found = sight.season(conn, who, season)
+    submission = sight.own_submission(conn, who, body.submission)
+    sight.require_entering(conn, who, found, submission.team_id)
+
+    def create() -> tuple[EnteredOut, int]:
+        entry, limits, created = entries.enter(conn, found.id, submission.id, profile=body.profile)
+        entered = EnteredOut(entry=shown(conn, who, entry), limits=LimitsOut.model_validate(limits))
+        return entered, 201 if created else 200
+
+    return once.run(create)
+
+
+@router.get("/entries", summary="List entries", responses=of(404))
+def list_entries(
+    conn: Db,
+    who: Anyone,
+    span: Paging,
+    season: Filter = None,
+    agent: Filter = None,
+    state: Annotated[EntryState | None, Query()] = None,
+) -> Page[EntryOut]:
+    """Of a season or of an agent; newest first. One of the two must be named."""
+    if season is None and agent is None:
+        raise ProblemError("invalid", "query: name a season or an agent.")
+    rows = entries.list_entries(
+        conn,
+        season_id=sight.season(conn, who, season).id if season else None,
+        agent_id=sight.agent(conn, who, agent).id if agent else None,
+        state=state,
+        after=EntryId(span.after) if span.after else None,
+        limit=span.limit,
+    )
+
+    def show(row: Entry) -> EntryOut | None:
+        return shown(conn, who, row) if sight.sees_entry(conn, who, row) else None
+
+    return span.page(rows, lambda row: row.id, show)
+
+
+@router.get("/entries/{entry}", summary="Read an entry", responses=of(404))
+def read_entry(entry: EntryKey, conn: Db, who: Anyone) -> EntryOut:
+    """Its state, and for its owner the reason, the place in the queue and the wait."""
+    return shown(conn, who, sight.entry(conn, who, entry))
+
+
+@router.get(
+    "/entries/{entry}/log", summary="Read the log of its validation", responses=of(403, 404)
+)
+def read_entry_log(
+    entry: EntryKey,
+    conn: Db,
+    who: Known,
+    house: House,
+    format: LogFormat = "raw",
+) -> Any:
+    """The seat that failed, else the first one: output, times and traceback; owner only."""
+    found = sight.entry(conn, who, entry)
+    if not sight.owns(who, found.team_id):
+        raise ProblemError("forbidden", "Logs are for the owner of the agent alone.")
+    if found.validation_match_id is None:
+        raise ProblemError("not-found", "There is no validation match yet.")
+    match = sight.match(conn, who, found.validation_match_id)
+    failed = [seat for seat in match.seats if seat.failed_step is not None or seat.reason]
+    seat = (failed or list(match.seats))[0]
+    return read_log(house.blobs, who, match, seat.seat, format)
+
+
+@router.get("/entries/{entry}/ratings", summary="Read its rating curve", responses=of(404))
+def read_rating_curve(
+    entry: EntryKey,
+    conn: Db,
+    who: Anyone,
+    limit: Annotated[int, Query(ge=1, le=5000)] = 1000,
+) -> Page[CurvePoint]:
+    """One point per rated match, oldest first; the newest ``limit`` of them."""
+    found = sight.entry(conn, who, entry)
+    points = ratings.curve(conn, found.id, limit)
+    return Page(items=[CurvePoint.model_validate(point) for point in points])
+
+
+@router.post("/entries/{entry}/retire", summary="Retire an entry", responses=of(403, 404, 409))
+def retire_entry(entry: EntryKey, conn: Db, who: Writer) -> EntryOut:
+    """It plays no more and keeps its history. Retiring it again changes nothing."""
+    found = sight.entry(conn, who, entry)
+    if not sight.owns(who, found.team_id):
+        raise ProblemError("forbidden", "Only the owner of an agent may retire its entry.")
+    return shown(conn, who, entries.retire(conn, found.id))

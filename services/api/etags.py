@@ -1,0 +1,25 @@
+"""Entity tags: an answer that has not changed is not sent again (RFC 9110, section 13)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Header
+
+IfNoneMatch = Annotated[
+    str | None,
+    Header(
+        alias="If-None-Match",
+        description="An ETag of an earlier answer; while it stands the answer is 304.",
+        max_length=1000,
+    ),
+]
+
+
+def matches(header: str | None, etag: str) -> bool:
+    """Whether one of the tags in an If-None-Match header is ``etag``, compared weakly."""
+    if not header:
+        return False
+    bare = etag.removeprefix("W/")
+    tags = {tag.strip().removeprefix("W/") for tag in header.split(",")}
+    return "*" in tags or bare in tags

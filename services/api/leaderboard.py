@@ -1,0 +1,114 @@
+"""The leaderboard of a season, sent from memory while its revision stands."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query, Response
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from ladder.store import leaderboard
+from services.api import etags, paging, sight
+from services.api.auth import Anyone
+from services.api.fields import SeasonKey
+from services.api.problems import ProblemError, of
+from services.api.state import Db, House
+
+router = APIRouter(prefix="/v1", tags=["leaderboard"])
+
+
+class StandingOut(BaseModel):
+    """One team's row; anchors stand in their place without a rank."""
+
+    model_config = ConfigDict(from_attributes=True)
+    rank: int | None = Field(examples=[1])
+    team_id: str
+    team_name: str
+    agent_id: str
+    agent_name: str
+    entry_id: str
+    score: float = Field(examples=[842.5])
+    mu: float
+    sigma: float
+    games: int
+    last_match_at: datetime | None
+    medal: str | None = Field(examples=["gold"])
+    is_anchor: bool
+
+
+class BoardOut(BaseModel):
+    season_id: str
+    revision: int
+    total: int = Field(description="rows of the whole board")
+    items: list[StandingOut]
+    next: str | None = None
+
+
+BOARD = TypeAdapter(BoardOut)
+
+
+@router.get(
+    "/seasons/{season}/leaderboard",
+    summary="Read the leaderboard",
+    response_model=BoardOut,
+    responses={304: {"description": "It still stands"}, **of(404)},
+)
+def read_leaderboard(
+    season: SeasonKey,
+    conn: Db,
+    who: Anyone,
+    house: House,
+    if_none_match: etags.IfNoneMatch = None,
+    cursor: Annotated[str | None, Query(max_length=120)] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    accept_encoding: Annotated[str, Header(include_in_schema=False)] = "",
+) -> Response:
+    """Best first. The ETag is the season's revision: poll with If-None-Match at little cost."""
+    found = sight.season(conn, who, season)
+    start = 0
+    if cursor is not None:
+        after = paging.decode(cursor)
+        if not after.isdigit():
+            raise ProblemError("invalid", "cursor: this one belongs to another list.")
+        start = int(after)
+    packed = "gzip" in accept_encoding
+    part = f"{start}.{limit}"
+    headers = {
+        "ETag": f'W/"{found.revision}.{part}"',
+        "Cache-Control": "no-cache",
+        "Vary": "Accept-Encoding, Authorization",
+    }
+    if etags.matches(if_none_match, headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+    content = house.boards.page(found.id, found.revision, part, packed)
+    if content is None:
+        board = house.boards.board(
+            found.id, found.revision, lambda: leaderboard.read(conn, found.id)
+        )
+        content = house.boards.keep(
+            found.id, board.revision, part, packed, serialise(board, found.id, start, limit)
+        )
+        headers["ETag"] = f'W/"{board.revision}.{part}"'
+    if packed:
+        headers["Content-Encoding"] = "gzip"
+    return Response(content, headers=headers, media_type="application/json")
+
+
+def serialise(board: leaderboard.Board, season_id: str, start: int, limit: int) -> bytes:
+    """One part of the board as JSON."""
+    rows = board.rows[start : start + limit]
+    end = start + len(rows)
+    following = None
+    if end < len(board.rows):
+        cursor = paging.encode(str(end))
+        following = f"/v1/seasons/{season_id}/leaderboard?cursor={cursor}&limit={limit}"
+    return BOARD.dump_json(
+        BoardOut(
+            season_id=season_id,
+            revision=board.revision,
+            total=len(board.rows),
+            items=[StandingOut.model_validate(row) for row in rows],
+            next=following,
+        )
+    )

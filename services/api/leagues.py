@@ -1,0 +1,195 @@
+"""Leagues, their members, and the seasons of a league."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Path, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from games import GAMES
+from ladder.ids import LeagueId, UserId
+from ladder.model import League, LeagueRole, ReplayVisibility, Viewer, Visibility
+from ladder.store import leagues, users
+from services.api import sight
+from services.api.auth import Anyone, Host, Known
+from services.api.fields import KEY, LeagueKey, Line, Slug, Text
+from services.api.idempotency import Once
+from services.api.paging import Page, Paging
+from services.api.problems import ProblemError, of
+from services.api.state import Db
+
+router = APIRouter(prefix="/v1", tags=["leagues"])
+
+
+class GameOut(BaseModel):
+    """A game this installation can play, with its default configuration."""
+
+    name: str = Field(examples=["hungry_geese"])
+    title: str = Field(examples=["Hungry Geese"])
+    version: str
+    min_seats: int
+    max_seats: int
+    configuration: dict[str, Any]
+
+
+class LeagueOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+    id: str = Field(examples=["lea_01j8x6m3c2k4v9q0w7r5t1y8z3"])
+    slug: str = Field(examples=["geese"])
+    title: str = Field(examples=["Hungry Geese, every day"])
+    description: str
+    game: str = Field(examples=["hungry_geese"])
+    visibility: Visibility
+    replay_visibility: ReplayVisibility
+    state: str = Field(examples=["open"])
+    same_team_lineups: bool
+    created_at: datetime
+    current_season: str | None = Field(default=None, examples=["sea_01j8x6m3c2k4v9q0w7r5t1y8z3"])
+    role: LeagueRole | None = Field(default=None, description="the caller's own role")
+
+
+class NewLeague(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [{"slug": "geese", "title": "Geese", "game": "hungry_geese"}]
+        },
+    )
+    slug: Slug
+    title: Annotated[Line, Field(min_length=1)]
+    game: Annotated[Line, Field(examples=["hungry_geese"])]
+    visibility: Visibility = Visibility.PUBLIC
+    replay_visibility: ReplayVisibility = ReplayVisibility.PUBLIC
+    description: Text = ""
+    same_team_lineups: bool = False
+
+
+class LeagueChange(BaseModel):
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"state": "paused"}]})
+    title: Annotated[Line, Field(min_length=1)] | None = None
+    description: Text | None = None
+    visibility: Visibility | None = None
+    replay_visibility: ReplayVisibility | None = None
+    same_team_lineups: bool | None = None
+    state: Literal["open", "paused", "closed"] | None = None
+
+
+class MemberOut(BaseModel):
+    user_id: str
+    name: str
+    role: LeagueRole
+
+
+class Role(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    role: LeagueRole
+
+
+def shown(conn: Db, who: Viewer, league: League) -> LeagueOut:
+    season = leagues.current_season(conn, league.id)
+    out = LeagueOut.model_validate(league)
+    out.current_season = season.id if season else None
+    out.role = who.roles.get(league.id)
+    return out
+
+
+@router.get("/games", summary="List games", tags=["games"])
+def list_games() -> Page[GameOut]:
+    """What leagues can be made of."""
+    return Page(
+        items=[
+            GameOut(
+                name=game.name,
+                title=game.title,
+                version=game.version,
+                min_seats=game.seats.start,
+                max_seats=game.seats.stop - 1,
+                configuration=game.configure({}),
+            )
+            for game in GAMES.values()
+        ]
+    )
+
+
+@router.get("/leagues", summary="List leagues")
+def list_leagues(conn: Db, who: Anyone, span: Paging) -> Page[LeagueOut]:
+    """Those the caller may see."""
+    rows = leagues.list_leagues(conn, who, LeagueId(span.after) if span.after else None, span.limit)
+    return span.page(
+        rows,
+        lambda row: row.id,
+        lambda row: shown(conn, who, row),
+    )
+
+
+@router.post(
+    "/leagues",
+    status_code=201,
+    summary="Create a league",
+    response_model=LeagueOut,
+    responses=of(403, 409),
+)
+def create_league(body: NewLeague, conn: Db, who: Host, once: Once) -> Response:
+    """The caller becomes its host. It has no season yet: create one next."""
+    if body.game not in GAMES:
+        raise ProblemError(
+            "invalid", f"body.game: there is no game {body.game!r}; try GET /v1/games."
+        )
+
+    def create() -> LeagueOut:
+        league = leagues.create_league(conn, created_by=who.user_id, **body.model_dump())
+        out = shown(conn, who, league)
+        out.role = LeagueRole.HOST
+        return out
+
+    return once.run(create)
+
+
+@router.get("/leagues/{league}", summary="Read a league", responses=of(404))
+def read_league(league: LeagueKey, conn: Db, who: Anyone) -> LeagueOut:
+    """With its current season."""
+    return shown(conn, who, sight.league(conn, who, league))
+
+
+@router.patch("/leagues/{league}", summary="Change a league", responses=of(403, 404))
+def change_league(league: LeagueKey, body: LeagueChange, conn: Db, who: Host) -> LeagueOut:
+    """Hosts and administrators only. A paused league starts no new matches."""
+    found = sight.hosted_league(conn, who, league)
+    change = body.model_dump(exclude_none=True, exclude={"state"})
+    changed = leagues.update_league(conn, found.id, **change)
+    if body.state is not None:
+        changed = leagues.set_state(conn, found.id, body.state)
+    return shown(conn, who, changed)
+
+
+@router.get("/leagues/{league}/members", summary="List members", responses=of(403, 404))
+def list_members(league: LeagueKey, conn: Db, who: Known) -> Page[MemberOut]:
+    """Hosts and administrators only: names of people are nobody else's business."""
+    found = sight.hosted_league(conn, who, league)
+    return Page(
+        items=[
+            MemberOut(user_id=user_id, name=name, role=role)
+            for user_id, name, role in leagues.list_members(conn, found.id, limit=10_000)
+        ]
+    )
+
+
+@router.put(
+    "/leagues/{league}/members/{user}",
+    status_code=204,
+    summary="Give a role",
+    responses=of(403, 404),
+)
+def put_member(
+    league: LeagueKey,
+    user: Annotated[str, Path(pattern=KEY, description="user id")],
+    body: Role,
+    conn: Db,
+    who: Host,
+) -> None:
+    """Hosts and administrators only. Replaces the role the user had."""
+    found = sight.hosted_league(conn, who, league)
+    users.get_user(conn, UserId(user))
+    leagues.set_role(conn, found.id, UserId(user), body.role)

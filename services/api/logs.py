@@ -1,0 +1,39 @@
+"""A seat's log: what the agent printed and why it failed. Its owner's eyes only."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import Annotated, Any, Literal
+
+from fastapi import Query
+from fastapi.responses import Response
+
+from games import kaggle
+from ladder.model import Match, Viewer
+from ladder.store.blobs import Blobs
+from services.api import sight
+from services.api.problems import ProblemError
+
+LogFormat = Annotated[
+    Literal["raw", "kaggle"], Query(description="our own shape, or the one Kaggle's logs have")
+]
+
+
+def read_log(blobs: Blobs, who: Viewer, match: Match, seat: int, log_format: str) -> Response:
+    """The log of one seat of a match the viewer may see, as JSON.
+
+    Raises ProblemError: 403 for who does not own the seat, 404 where there is no log (yet).
+    """
+    found = next((one for one in match.seats if one.seat == seat), None)
+    if found is None:
+        raise ProblemError("not-found", f"This match has {len(match.seats)} seats, from 0.")
+    if not sight.owns(who, found.team_id):
+        raise ProblemError("forbidden", "Logs are for the owner of the agent alone.")
+    if found.log_digest is None or not blobs.exists(found.log_digest):
+        raise ProblemError("not-found", f"There is no log; the match is {match.state}.")
+    content = gzip.decompress(b"".join(blobs.open(found.log_digest)))
+    if log_format == "kaggle":
+        record: dict[str, Any] = json.loads(content)
+        content = json.dumps(kaggle.log_json(record["moves"])).encode()
+    return Response(content, media_type="application/json")

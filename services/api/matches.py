@@ -1,0 +1,229 @@
+"""Matches: what was played, by whom, how it ended; replays and logs."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Header, Path, Query, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from games import episode as episodes
+from games import kaggle
+from ladder.ids import MatchId
+from ladder.model import Match, MatchKind, MatchState, Viewer
+from ladder.store import history, matches
+from services.api import etags, sight
+from services.api.auth import Anyone, Known
+from services.api.fields import Filter, MatchKey
+from services.api.logs import LogFormat, read_log
+from services.api.paging import Page, Paging
+from services.api.problems import ProblemError, of
+from services.api.state import Db, House
+
+router = APIRouter(prefix="/v1", tags=["matches"])
+TERMINAL = (MatchState.FINISHED, MatchState.VOID)
+
+
+class SeatOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+    seat: int
+    entry_id: str | None
+    submission_id: str
+    agent_id: str
+    agent_name: str
+    team_id: str
+    team_name: str
+    placement: int | None = Field(description="1 is best, ties share a place")
+    reward: float | None
+    verdict: str | None = Field(examples=["DONE"])
+    mu_before: float | None
+    mu_after: float | None
+    charged_seconds: float | None = Field(default=None, description="with the replay")
+    max_move_seconds: float | None = Field(default=None, description="its owner's eyes only")
+    failed_step: int | None = Field(default=None, description="its owner's eyes only")
+    reason: str | None = Field(default=None, description="its owner's eyes only")
+
+
+class EpisodeOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+    id: str
+    number: int = Field(description="the integer of Kaggle's formats; grants nothing")
+    position: int
+    steps: int
+
+
+class MatchOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+    id: str = Field(examples=["mat_01j8x6m3c2k4v9q0w7r5t1y8z3"])
+    kind: MatchKind
+    season_id: str
+    league_id: str
+    scrim_id: str | None
+    game: str
+    state: MatchState
+    attempt: int
+    created_at: datetime
+    finished_at: datetime | None
+    void_reason: str | None
+    accepted_no: int | None
+    seed: str | None = Field(default=None, description="hex; hidden until the match is over")
+    seats: list[SeatOut]
+    episodes: list[EpisodeOut]
+
+
+class EpisodeWhere(BaseModel):
+    """The match an episode number belongs to."""
+
+    match_id: str
+    number: int
+    position: int
+
+
+def shown(who: Viewer, match: Match, *, replay: bool) -> MatchOut:
+    """What this viewer may know of it; the caller has checked that it may know it at all."""
+    seats = []
+    for seat in match.seats:
+        out = SeatOut.model_validate(seat)
+        if not sight.owns(who, seat.team_id):
+            out.reason = out.max_move_seconds = out.failed_step = None
+            if not replay:
+                out.charged_seconds = None
+        seats.append(out)
+    return MatchOut(
+        id=match.id,
+        kind=match.kind,
+        season_id=match.season_id,
+        league_id=match.league_id,
+        scrim_id=match.scrim_id,
+        game=match.game,
+        state=match.state,
+        attempt=match.attempt,
+        created_at=match.created_at,
+        finished_at=match.finished_at,
+        void_reason=match.void_reason,
+        accepted_no=match.accepted_no,
+        seed=match.seed.hex() if match.state in TERMINAL else None,
+        seats=seats,
+        episodes=[EpisodeOut.model_validate(one) for one in match.episodes],
+    )
+
+
+@router.get("/matches", summary="List matches", responses=of(404))
+def list_matches(
+    conn: Db,
+    who: Anyone,
+    span: Paging,
+    season: Filter = None,
+    agent: Filter = None,
+    entry: Filter = None,
+    scrim: Filter = None,
+    kind: Annotated[MatchKind | None, Query()] = None,
+) -> Page[MatchOut]:
+    """Of a season, an agent, an entry or a scrim; newest first. One of them must be named."""
+    if not (season or agent or entry or scrim):
+        raise ProblemError("invalid", "query: name a season, an agent, an entry or a scrim.")
+    rows = matches.list_matches(
+        conn,
+        season_id=sight.season(conn, who, season).id if season else None,
+        agent_id=sight.agent(conn, who, agent).id if agent else None,
+        entry_id=sight.entry(conn, who, entry).id if entry else None,
+        scrim_id=sight.scrim(conn, who, scrim).id if scrim else None,
+        kind=kind,
+        before=MatchId(span.after) if span.after else None,
+        limit=span.limit,
+    )
+    sees, sees_replay = sight.match_filter(conn, who), sight.replay_filter(conn, who)
+
+    def show(row: Match) -> MatchOut | None:
+        return shown(who, row, replay=sees_replay(row)) if sees(row) else None
+
+    return span.page(rows, lambda row: row.id, show)
+
+
+@router.get("/matches/{match}", summary="Read a match", responses=of(404))
+def read_match(match: MatchKey, conn: Db, who: Anyone) -> MatchOut:
+    """Its seats and how each ended; the seed once it is over."""
+    found = sight.match(conn, who, match)
+    return shown(who, found, replay=sight.replay_filter(conn, who)(found))
+
+
+@router.get("/episodes/{number}", summary="Find an episode by its number", responses=of(404))
+def find_episode(
+    number: Annotated[int, Path(ge=1, le=2**62)], conn: Db, who: Anyone
+) -> EpisodeWhere:
+    """From the integer that Kaggle's formats use to the match."""
+    match = sight.match(conn, who, history.match_of_episode(conn, number).id)
+    one = next(one for one in match.episodes if one.number == number)
+    return EpisodeWhere(match_id=match.id, number=number, position=one.position)
+
+
+@router.get(
+    "/matches/{match}/replay",
+    summary="Read a replay",
+    response_model=dict[str, Any],
+    responses={304: {"description": "A replay never changes"}, **of(403, 404)},
+)
+def read_replay(
+    match: MatchKey,
+    conn: Db,
+    who: Anyone,
+    house: House,
+    format: Annotated[
+        Literal["peck", "kaggle"],
+        Query(description="our own shape, or episode JSON that kaggle_environments loads"),
+    ] = "peck",
+    episode: Annotated[int, Query(ge=0, le=1000)] = 0,
+    if_none_match: etags.IfNoneMatch = None,
+    accept_encoding: Annotated[str, Header(include_in_schema=False)] = "",
+) -> Response:
+    """Moves, chance, verdicts and charged times. Who may read it is the league's setting."""
+    found = sight.match(conn, who, match)
+    if found.state is not MatchState.FINISHED:
+        raise ProblemError("not-found", f"There is no replay; the match is {found.state}.")
+    if not sight.replay_filter(conn, who)(found):
+        raise ProblemError("forbidden", "This league does not show you this replay (yet).")
+    one = next((one for one in found.episodes if one.position == episode), None)
+    if one is None or not house.blobs.exists(one.replay_digest):
+        raise ProblemError("not-found", f"There is no such replay; the match is {found.state}.")
+    headers = {
+        "ETag": f'W/"{one.id}.{format}"',
+        "Cache-Control": "private, no-cache",
+        "Vary": "Accept-Encoding, Authorization",
+    }
+    if etags.matches(if_none_match, headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+    content = b"".join(house.blobs.open(one.replay_digest))
+    if format == "kaggle":
+        exported = kaggle.episode_json(
+            episodes.from_bytes(content),
+            episode_id=one.number,
+            team_names=[seat.team_name for seat in found.seats],
+        )
+        content = json.dumps(exported).encode()
+    elif "gzip" in accept_encoding:
+        headers["Content-Encoding"] = "gzip"
+    else:
+        content = gzip.decompress(content)
+    return Response(content, headers=headers, media_type="application/json")
+
+
+@router.get(
+    "/matches/{match}/seats/{seat}/log",
+    summary="Read a seat's log",
+    response_model=Any,
+    responses=of(403, 404),
+)
+def read_seat_log(
+    match: MatchKey,
+    seat: Annotated[int, Path(ge=0, le=15)],
+    conn: Db,
+    who: Known,
+    house: House,
+    format: LogFormat = "raw",
+) -> Response:
+    """Output, times and traceback; for the owner of the seat's agent alone."""
+    found = sight.match(conn, who, match)
+    return read_log(house.blobs, who, found, seat, format)

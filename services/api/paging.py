@@ -1,0 +1,75 @@
+"""Pages of a list: an opaque cursor in, the items and a ``next`` link out."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Sequence
+from typing import Annotated, Final, Generic, TypeVar
+
+from fastapi import Depends, Query, Request
+from pydantic import BaseModel, Field
+
+from services.api.problems import ProblemError
+
+T = TypeVar("T")
+R = TypeVar("R")
+KEY: Final = re.compile(r"^[a-z0-9_.:-]{1,80}$")
+
+
+class Page(BaseModel, Generic[T]):
+    """Some items of a list; ``next`` is the address of those that follow, null at the end."""
+
+    items: list[T]
+    next: str | None = Field(default=None, examples=["/v1/leagues?cursor=bGVhXzAx&limit=50"])
+
+
+class Span:
+    """Which part of a list is asked for: up to ``limit`` items behind the key ``after``."""
+
+    def __init__(
+        self,
+        request: Request,
+        cursor: Annotated[
+            str | None,
+            Query(max_length=120, description="from the `next` link of the page before"),
+        ] = None,
+        limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    ) -> None:
+        self.request = request
+        self.after = None if cursor is None else decode(cursor)
+        self.limit = limit
+
+    def page(
+        self, rows: Sequence[R], key: Callable[[R], str], show: Callable[[R], T | None]
+    ) -> Page[T]:
+        """The page of ``rows``, read with ``self.limit``. Rows whose ``show`` is None are hidden
+        ones; they are left out, and the page may be shorter than its limit."""
+        items = [item for item in map(show, rows) if item is not None]
+        following = None
+        if len(rows) >= self.limit:
+            url = self.request.url.include_query_params(
+                cursor=encode(key(rows[-1])), limit=self.limit
+            )
+            following = f"{url.path}?{url.query}"
+        return Page(items=items, next=following)
+
+
+def encode(key: str) -> str:
+    return base64.urlsafe_b64encode(key.encode()).decode().rstrip("=")
+
+
+def decode(cursor: str) -> str:
+    """The key in a cursor. Raises ProblemError for one that no page of ours bears."""
+    try:
+        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
+        key = base64.b64decode(padded, altchars=b"-_", validate=True).decode("ascii")
+    except (binascii.Error, ValueError):
+        key = ""
+    if not KEY.match(key):
+        raise ProblemError("invalid", "cursor: take it from the `next` link of the page before.")
+    return key
+
+
+Paging = Annotated[Span, Depends()]

@@ -1,0 +1,301 @@
+"""Errors of the API as RFC 9457 problems: one JSON shape and one stable type for each.
+
+``type`` is a path below ``/problems`` that is served as a page. ``detail`` is a sentence for the
+person who sees it. Whatever goes wrong inside a request leaves through a handler of this module.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import psycopg
+import psycopg_pool
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, Response
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
+
+from ladder.model import Conflict, LadderError, LimitReached, NotFound
+from ladder.store.blobs import BlobTooLarge
+
+MEDIA_TYPE: Final = "application/problem+json"
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One type of problem; ``text`` is its page."""
+
+    slug: str
+    status: int
+    title: str
+    text: str
+
+
+KINDS: Final = {
+    kind.slug: kind
+    for kind in (
+        Kind(
+            "malformed",
+            400,
+            "The request could not be read",
+            "The body or a header is not well formed, for instance not JSON in UTF-8.",
+        ),
+        Kind(
+            "unauthorized",
+            401,
+            "A valid token is needed",
+            "Send 'Authorization: Bearer peck_...'. The token is missing, mistyped, expired or "
+            "revoked. 'peck whoami' tells which token is in use.",
+        ),
+        Kind(
+            "forbidden",
+            403,
+            "Not allowed",
+            "You may see this but not do that: the token lacks the scope, or you lack the role. "
+            "The detail names which.",
+        ),
+        Kind(
+            "not-found",
+            404,
+            "Not found",
+            "There is no such thing, or it is not yours to see. The two answers are the same on "
+            "purpose.",
+        ),
+        Kind(
+            "method-not-allowed",
+            405,
+            "Method not allowed",
+            "This address does not take that method; the Allow header lists those it takes.",
+        ),
+        Kind(
+            "conflict",
+            409,
+            "Contradicts what stands",
+            "The name is taken, or the thing is in a state that does not allow this.",
+        ),
+        Kind(
+            "idempotency-mismatch",
+            409,
+            "Idempotency key used for something else",
+            "This Idempotency-Key was used before with another request. Draw a new key for a new "
+            "request; repeat a key only to repeat the same request.",
+        ),
+        Kind(
+            "too-large",
+            413,
+            "Too large",
+            "The body is larger than this address takes; 'limit_bytes' tells how much that is.",
+        ),
+        Kind(
+            "unsupported-media-type",
+            415,
+            "Unsupported media type",
+            "Send JSON with 'Content-Type: application/json'.",
+        ),
+        Kind(
+            "invalid",
+            422,
+            "Invalid value",
+            "A value is missing, of the wrong type or out of range; 'errors' names each place.",
+        ),
+        Kind(
+            "digest-mismatch",
+            422,
+            "The body is not what its digest says",
+            "Content-Digest was given and differs from the SHA-256 of the bytes that arrived: the "
+            "upload was damaged on the way. Send it again.",
+        ),
+        Kind(
+            "limit-reached",
+            429,
+            "A limit is used up",
+            "'limit' names it; where it comes back by itself, 'resets_at' and the Retry-After "
+            "header tell when.",
+        ),
+        Kind("internal", 500, "Our fault", "Something broke on our side. The log names it."),
+        Kind(
+            "unavailable",
+            503,
+            "Try again shortly",
+            "The database or the blob store does not answer at this moment. Nothing was changed.",
+        ),
+    )
+}
+
+BY_STATUS: Final = {
+    kind.status: slug
+    for slug, kind in KINDS.items()
+    if slug not in ("idempotency-mismatch", "digest-mismatch")
+}
+
+
+class Place(BaseModel):
+    """One value that was refused."""
+
+    where: str = Field(examples=["body.games"])
+    message: str = Field(examples=["Input should be less than or equal to 100"])
+
+
+class Problem(BaseModel):
+    """An error (RFC 9457). Members beyond these may appear, as the type's page says."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str = Field(examples=["/problems/not-found"])
+    title: str = Field(examples=["Not found"])
+    status: int = Field(examples=[404])
+    detail: str = Field(examples=["There is no such thing, or it is not yours to see."])
+    errors: list[Place] | None = None
+
+
+class ProblemError(Exception):
+    """An answer other than the wished one; becomes problem+json with the kind's status."""
+
+    def __init__(
+        self,
+        slug: str,
+        detail: str = "",
+        *,
+        headers: Mapping[str, str] | None = None,
+        **members: object,
+    ) -> None:
+        self.kind = KINDS[slug]
+        self.detail = detail or self.kind.text
+        self.headers = dict(headers or {})
+        self.members = members
+        super().__init__(self.detail)
+
+
+def answer(
+    slug: str, detail: str = "", *, headers: Mapping[str, str] | None = None, **members: object
+) -> Response:
+    """The response that bears this problem."""
+    return respond(ProblemError(slug, detail, headers=headers, **members))
+
+
+def respond(error: ProblemError) -> Response:
+    kind = error.kind
+    body: dict[str, object] = {
+        "type": f"/problems/{kind.slug}",
+        "title": kind.title,
+        "status": kind.status,
+        "detail": error.detail,
+        **error.members,
+    }
+    headers = dict(error.headers)
+    if kind.status == 401:
+        headers.setdefault("WWW-Authenticate", 'Bearer realm="peck"')
+    if kind.status == 503:
+        headers.setdefault("Retry-After", "2")
+    # ensure_ascii keeps a lone surrogate in an echoed value from breaking the answer
+    content = json.dumps(body, default=str)
+    return Response(content, status_code=kind.status, headers=headers, media_type=MEDIA_TYPE)
+
+
+def of(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """What a route declares: ``responses=of(404, 409)``. See also EVERYWHERE."""
+    return {
+        status: {
+            "description": KINDS[BY_STATUS[status]].title,
+            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        }
+        for status in statuses
+    }
+
+
+EVERYWHERE: Final = of(400, 401, 413, 422, 503)
+"""Every route can answer these: a bad token, bad values, a database that is away."""
+
+
+async def on_problem(request: Request, error: Exception) -> Response:
+    assert isinstance(error, ProblemError)
+    return respond(error)
+
+
+async def on_ladder_error(request: Request, error: Exception) -> Response:
+    detail = str(error)
+    if isinstance(error, NotFound):
+        return answer("not-found", detail)
+    if isinstance(error, Conflict):
+        return answer("conflict", detail)
+    if isinstance(error, BlobTooLarge):
+        return answer("too-large", detail, limit_bytes=error.limit_bytes)
+    if isinstance(error, LimitReached):
+        # Both kinds carry the same figures, the daily uploads' in a record of their own.
+        figures = getattr(error, "limits", error)
+        members = {
+            name: getattr(figures, name)
+            for name in ("used", "allowed", "left", "resets_at")
+            if hasattr(figures, name)
+        }
+        headers = {}
+        if "resets_at" in members:
+            wait = members["resets_at"] - datetime.now(UTC)
+            headers["Retry-After"] = str(max(1, round(wait.total_seconds())))
+            members["resets_at"] = members["resets_at"].isoformat()
+        limit = detail.partition(":")[0]
+        return answer("limit-reached", detail, headers=headers, limit=limit, **members)
+    return answer("invalid", detail)
+
+
+async def on_invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    # The input itself is not echoed: it can be large, secret, or not encodable.
+    places = [
+        {"where": ".".join(str(part) for part in item["loc"]), "message": item["msg"]}
+        for item in error.errors()
+    ]
+    first = places[0] if places else {"where": "request", "message": "is not valid"}
+    more = f" (and {len(places) - 1} more)" if len(places) > 1 else ""
+    return answer("invalid", f"{first['where']}: {first['message']}{more}", errors=places)
+
+
+async def on_http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    slug = BY_STATUS.get(error.status_code, "internal" if error.status_code >= 500 else "malformed")
+    detail = KINDS[slug].text
+    if slug == "not-found":
+        detail = f"There is nothing at {request.url.path}."
+    if slug == "method-not-allowed":
+        detail = f"{request.url.path} does not take {request.method}."
+    return answer(slug, detail, headers=error.headers)
+
+
+async def on_database_away(request: Request, error: Exception) -> Response:
+    log.warning("database away: %s", error)
+    return answer("unavailable")
+
+
+async def on_crash(request: Request, error: Exception) -> Response:
+    return answer("internal")
+
+
+def page(slug: str) -> HTMLResponse:
+    """The page of a type. Raises ProblemError for one that does not exist."""
+    kind = KINDS.get(slug)
+    if kind is None:
+        raise ProblemError("not-found", f"There is no problem type {slug!r}.")
+    title, text = html.escape(f"{kind.status} {kind.title}"), html.escape(kind.text)
+    return HTMLResponse(
+        f"<!doctype html><html lang=en><meta charset=utf-8><title>{title}</title>"
+        f"<body><h1>{title}</h1><p>{text}</p></body></html>"
+    )
+
+
+def install(app: FastAPI) -> None:
+    """Make every error of ``app`` a problem."""
+    app.add_exception_handler(ProblemError, on_problem)
+    app.add_exception_handler(LadderError, on_ladder_error)
+    app.add_exception_handler(RequestValidationError, on_invalid)
+    app.add_exception_handler(HTTPException, on_http)
+    app.add_exception_handler(psycopg.OperationalError, on_database_away)
+    app.add_exception_handler(psycopg_pool.PoolTimeout, on_database_away)
+    app.add_exception_handler(Exception, on_crash)

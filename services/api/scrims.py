@@ -1,0 +1,158 @@
+"""Scrims: unrated matches by request, private to who asked."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from ladder.ids import ScrimId, SubmissionId, is_id
+from ladder.model import EntryState, Scrim, Season, Viewer
+from ladder.store import entries, scrims
+from services.api import sight
+from services.api.auth import Known, Scrimmer
+from services.api.fields import Filter, Key, ScrimKey
+from services.api.idempotency import Once
+from services.api.paging import Page, Paging
+from services.api.problems import ProblemError, of
+from services.api.state import Db
+
+router = APIRouter(prefix="/v1", tags=["scrims"])
+Seed = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
+
+
+class ScrimOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+    id: str = Field(examples=["scr_01j8x6m3c2k4v9q0w7r5t1y8z3"])
+    season_id: str
+    league_id: str
+    team_id: str
+    requested_by: str
+    lineup: list[str] = Field(description="submission ids by seat, before seats rotate")
+    games: int
+    state: str = Field(examples=["running"])
+    finished_games: int
+    void_games: int
+    created_at: datetime
+    finished_at: datetime | None
+
+
+class ScoreOut(BaseModel):
+    """How one submission of the lineup did. The interval is Wilson's, 95 %."""
+
+    model_config = ConfigDict(from_attributes=True)
+    submission_id: str
+    games: int
+    agent_name: str
+    wins: float = Field(description="first places; one shared by k counts 1/k")
+    mean_placement: float | None
+    win_rate: float | None
+    low: float
+    high: float
+    faults: int
+
+
+class ScrimDetail(ScrimOut):
+    summary: list[ScoreOut]
+
+
+class NewScrim(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    season: Annotated[Key, Field(description="whose game, configuration and clock are used")]
+    lineup: Annotated[
+        list[Key],
+        Field(
+            min_length=1,
+            max_length=16,
+            description="by seat: a submission id, or an agent id for its newest active entry",
+        ),
+    ]
+    games: Annotated[int, Field(ge=1, le=100)] = 1
+    seeds: Annotated[
+        list[Seed] | None,
+        Field(max_length=100, description="one of 32 hex digits a game; drawn when left out"),
+    ] = None
+    team: Annotated[Key | None, Field(description="needed only by who plays for several")] = None
+
+
+def newest(conn: Db, who: Viewer, season: Season, key: str) -> SubmissionId:
+    """What an agent plays with: its newest active entry in the season."""
+    found = sight.agent(conn, who, key)
+    active = entries.list_entries(
+        conn, season_id=season.id, agent_id=found.id, state=EntryState.ACTIVE, limit=1
+    )
+    if not active:
+        raise ProblemError("conflict", f"{found.name} has no active entry in this season.")
+    return active[0].submission_id
+
+
+def lineup(conn: Db, who: Viewer, season: Season, keys: list[str]) -> list[SubmissionId]:
+    """The submissions by seat. Agents stand for their newest active entry in the season."""
+    return [
+        SubmissionId(key) if is_id(key, "sub") else newest(conn, who, season, key) for key in keys
+    ]
+
+
+@router.post(
+    "/scrims",
+    status_code=201,
+    summary="Request a scrim",
+    response_model=ScrimOut,
+    responses=of(403, 404, 409, 429),
+)
+def create_scrim(body: NewScrim, conn: Db, who: Scrimmer, once: Once) -> Response:
+    """Own submissions, agents of one's own team, and agents whose owner opened them."""
+    season = sight.season(conn, who, body.season)
+    team = sight.own_team(conn, who, body.team)
+    if len(body.lineup) != season.seats:
+        raise ProblemError("invalid", f"body.lineup: this season plays with {season.seats} seats.")
+    if body.seeds is not None and len(body.seeds) != body.games:
+        raise ProblemError("invalid", "body.seeds: give one for each game, or none.")
+    seats = lineup(conn, who, season, body.lineup)
+
+    def create() -> ScrimOut:
+        assert who.user_id is not None
+        scrim = scrims.request(
+            conn,
+            season=season,
+            team_id=team.id,
+            user_id=who.user_id,
+            lineup=seats,
+            games=body.games,
+            seeds=[bytes.fromhex(seed) for seed in body.seeds] if body.seeds else None,
+        )
+        return ScrimOut.model_validate(scrim)
+
+    return once.run(create)
+
+
+@router.get("/scrims", summary="List scrims", responses=of(403, 404))
+def list_scrims(conn: Db, who: Known, span: Paging, team: Filter = None) -> Page[ScrimOut]:
+    """Those of one's own teams, newest first."""
+    team_ids = [sight.own_team(conn, who, team).id] if team else sorted(who.team_ids)
+    rows = scrims.list_scrims(
+        conn, team_ids, ScrimId(span.after) if span.after else None, span.limit
+    )
+    return span.page(rows, lambda row: row.id, ScrimOut.model_validate)
+
+
+def detail(conn: Db, scrim: Scrim) -> ScrimDetail:
+    scores = [ScoreOut.model_validate(score) for score in scrims.summary(conn, scrim.id)]
+    return ScrimDetail(**ScrimOut.model_validate(scrim).model_dump(), summary=scores)
+
+
+@router.get("/scrims/{scrim}", summary="Read a scrim", responses=of(404))
+def read_scrim(scrim: ScrimKey, conn: Db, who: Known) -> ScrimDetail:
+    """With wins, win rate and interval so far."""
+    return detail(conn, sight.scrim(conn, who, scrim))
+
+
+@router.post("/scrims/{scrim}/cancel", summary="Cancel a scrim", responses=of(403, 404, 409))
+def cancel_scrim(scrim: ScrimKey, conn: Db, who: Scrimmer) -> ScrimDetail:
+    """Games that wait are dropped; those that run end and are kept."""
+    found = sight.scrim(conn, who, scrim)
+    if not sight.owns(who, found.team_id):
+        raise ProblemError("forbidden", "Only the team that asked for a scrim may cancel it.")
+    return detail(conn, scrims.cancel(conn, found.id))

@@ -1,0 +1,160 @@
+"""Seasons: one time-boxed ladder of a league, with one game, configuration and clock."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Response
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from games import GAMES
+from games.protocol import ConfigurationError
+from ladder.store import entries, leagues
+from services.api import sight
+from services.api.auth import Anyone, Host, Known
+from services.api.fields import Filter, LeagueKey, SeasonKey
+from services.api.idempotency import Once
+from services.api.paging import Page
+from services.api.problems import ProblemError, of
+from services.api.state import Db
+
+router = APIRouter(prefix="/v1", tags=["seasons"])
+
+
+class Clock(BaseModel):
+    """How long agents may think."""
+
+    model_config = ConfigDict(extra="forbid")
+    act_seconds: Annotated[float, Field(gt=0, le=60)] = 1.0
+    """Free for each move."""
+    bank_seconds: Annotated[float, Field(ge=0, le=3600)] = 60.0
+    """For the whole match, drawn by what a move takes above that."""
+    load: Literal["first_move", "own"] = "first_move"
+    """Whether importing the agent is part of its first move, as on Kaggle, or timed alone."""
+    load_seconds: Annotated[float, Field(gt=0, le=600)] = 30.0
+
+
+class SeasonOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+    id: str = Field(examples=["sea_01j8x6m3c2k4v9q0w7r5t1y8z3"])
+    league_id: str
+    number: int
+    game: str
+    configuration: dict[str, Any]
+    clock: dict[str, Any]
+    seats: int
+    memory_mb: int
+    max_bundle_bytes: int
+    daily_limit: int
+    mu0: float
+    sigma0: float
+    beta: float
+    tau: float
+    draw_probability: float
+    fault_rule: str
+    opens_at: datetime
+    closes_at: datetime | None
+    ends_at: datetime | None
+    state: str = Field(examples=["open"])
+    revision: int = Field(description="grows when something shown on the leaderboard changed")
+
+
+class NewSeason(BaseModel):
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"seats": 4}]})
+    configuration: Annotated[dict[str, Any], Field(max_length=100)] = Field(
+        default_factory=dict, description="what differs from the game's defaults"
+    )
+    clock: Clock = Field(default_factory=Clock)
+    seats: Annotated[int, Field(ge=1, le=16)] = 4
+    daily_limit: Annotated[int, Field(ge=0, le=10_000)] = 5
+    max_bundle_bytes: Annotated[int, Field(ge=1024, le=1 << 30)] = 100 << 20
+    closes_at: AwareDatetime | None = None
+    ends_at: AwareDatetime | None = None
+
+
+class SeasonState(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    state: Literal["open", "locked", "finished"]
+
+
+class LimitsOut(BaseModel):
+    """How many more uploads a team may enter today."""
+
+    model_config = ConfigDict(from_attributes=True)
+    used: int
+    allowed: int
+    left: int
+    resets_at: datetime
+
+
+@router.get("/leagues/{league}/seasons", summary="List seasons", responses=of(404))
+def list_seasons(league: LeagueKey, conn: Db, who: Anyone) -> Page[SeasonOut]:
+    """Newest first."""
+    found = sight.league(conn, who, league)
+    rows = leagues.list_seasons(conn, found.id)
+    return Page(items=[SeasonOut.model_validate(row) for row in rows])
+
+
+@router.post(
+    "/leagues/{league}/seasons",
+    status_code=201,
+    summary="Create a season",
+    response_model=SeasonOut,
+    responses=of(403, 404, 409),
+)
+def create_season(league: LeagueKey, body: NewSeason, conn: Db, who: Host, once: Once) -> Response:
+    """Hosts and administrators only. What results depend on is fixed from here on."""
+    found = sight.hosted_league(conn, who, league)
+    game = GAMES[found.game]
+    if body.seats not in game.seats:
+        raise ProblemError(
+            "invalid",
+            f"body.seats: {game.title} takes {game.seats.start} to {game.seats.stop - 1} seats.",
+        )
+    try:
+        configuration = game.configure(body.configuration)
+    except ConfigurationError as error:
+        raise ProblemError("invalid", f"body.configuration.{error}") from None
+
+    def create() -> SeasonOut:
+        canonical = json.dumps(configuration, sort_keys=True, separators=(",", ":"))
+        season = leagues.create_season(
+            conn,
+            found.id,
+            configuration=configuration,
+            configuration_digest=hashlib.sha256(canonical.encode()).hexdigest(),
+            clock=body.clock.model_dump(),
+            seats=body.seats,
+            daily_limit=body.daily_limit,
+            max_bundle_bytes=body.max_bundle_bytes,
+            closes_at=body.closes_at,
+            ends_at=body.ends_at,
+        )
+        return SeasonOut.model_validate(season)
+
+    return once.run(create)
+
+
+@router.get("/seasons/{season}", summary="Read a season", responses=of(404))
+def read_season(season: SeasonKey, conn: Db, who: Anyone) -> SeasonOut:
+    """By its id, or by a league's slug for the current one."""
+    return SeasonOut.model_validate(sight.season(conn, who, season))
+
+
+@router.patch("/seasons/{season}", summary="Lock or finish a season", responses=of(403, 404, 409))
+def change_season(season: SeasonKey, body: SeasonState, conn: Db, who: Host) -> SeasonOut:
+    """Hosts and administrators only. Locked takes no uploads; finished plays no more."""
+    found = sight.season(conn, who, season)
+    sight.hosted_league(conn, who, found.league_id)
+    return SeasonOut.model_validate(leagues.set_season_state(conn, found.id, body.state))
+
+
+@router.get("/seasons/{season}/limits", summary="Uploads left today", responses=of(403, 404))
+def read_limits(season: SeasonKey, conn: Db, who: Known, team: Filter = None) -> LimitsOut:
+    """For the caller's team; name it where there are several."""
+    found = sight.season(conn, who, season)
+    playing = sight.own_team(conn, who, team)
+    return LimitsOut.model_validate(entries.limits(conn, found.id, playing.id))

@@ -1,0 +1,203 @@
+"""What a viewer may see and change: the one place where routes meet ``ladder.access``.
+
+Each function finds a thing and checks it. What the viewer may not know to exist is NotFound, like
+what does not exist; what it may see but not change is a 403 problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ladder import access
+from ladder.ids import (
+    AgentId,
+    EntryId,
+    LeagueId,
+    MatchId,
+    ScrimId,
+    SeasonId,
+    SubmissionId,
+    TeamId,
+    is_id,
+)
+from ladder.model import (
+    Agent,
+    Entry,
+    EntryState,
+    League,
+    Match,
+    NotFound,
+    Scrim,
+    Season,
+    Submission,
+    Team,
+    Viewer,
+)
+from ladder.store import agents, entries, leagues, matches, scrims, users
+from ladder.store.db import Connection
+from services.api.problems import ProblemError
+
+
+def require(who: Viewer, resource: access.Resource, what: str) -> None:
+    """Nothing, or NotFound when the viewer may not see this."""
+    if not access.may_see(who, resource):
+        raise NotFound(f"there is no such {what}")
+
+
+def league(conn: Connection, who: Viewer, key: str) -> League:
+    """By id or slug."""
+    found = leagues.get_league(conn, key)
+    require(who, access.league_seen(found), "league")
+    return found
+
+
+def hosted_league(conn: Connection, who: Viewer, key: str) -> League:
+    """A league the viewer runs."""
+    found = league(conn, who, key)
+    if not access.may_run(who, access.league_seen(found)):
+        raise ProblemError("forbidden", "Only a host of the league or an administrator may.")
+    return found
+
+
+def season(conn: Connection, who: Viewer, key: str) -> Season:
+    """By its id, or the current one of the league with this slug."""
+    if is_id(key, "sea"):
+        found = leagues.get_season(conn, SeasonId(key))
+        require(who, access.league_seen(leagues.get_league(conn, found.league_id)), "season")
+        return found
+    current = leagues.current_season(conn, league(conn, who, key).id)
+    if current is None:
+        raise NotFound("this league has no season yet")
+    return current
+
+
+def team(conn: Connection, who: Viewer, key: str) -> Team:
+    """By id or slug."""
+    found = users.get_team(conn, key)
+    if found.id not in who.team_ids:
+        played = _seen(conn, agents.leagues_of_team(conn, found.id))
+        require(who, access.TeamSeen(found.id, played), "team")
+    return found
+
+
+def own_team(conn: Connection, who: Viewer, key: str | None) -> Team:
+    """The team to act for: the one named, else the only one there is."""
+    mine = users.teams_of(conn, who.user_id) if who.user_id is not None else []
+    if key is not None:
+        found = team(conn, who, key)
+        if found.id not in who.team_ids:
+            raise ProblemError("forbidden", f"You are not a member of {found.name}.")
+        return found
+    if not mine:
+        raise ProblemError("forbidden", "You have no team; an administrator can give you one.")
+    if len(mine) > 1:
+        slugs = ", ".join(one.slug for one in mine)
+        raise ProblemError("invalid", f"team: name the one you mean; yours are {slugs}.")
+    return mine[0]
+
+
+def agent(conn: Connection, who: Viewer, key: str) -> Agent:
+    found = agents.get_agent(conn, AgentId(key))
+    if not sees_agent(conn, who, found):
+        raise NotFound("there is no such agent")
+    return found
+
+
+def sees_agent(conn: Connection, who: Viewer, found: Agent) -> bool:
+    """Its own people, and whoever may see a league it has played in."""
+    if found.team_id in who.team_ids:
+        return True
+    played = _seen(conn, agents.leagues_of_agent(conn, found.id))
+    return access.may_see(who, access.TeamSeen(found.team_id, played))
+
+
+def own_agent(conn: Connection, who: Viewer, key: str) -> Agent:
+    """An agent of the viewer's team."""
+    found = agent(conn, who, key)
+    if found.team_id not in who.team_ids:
+        raise ProblemError("forbidden", f"{found.name} belongs to another team.")
+    return found
+
+
+def submission(conn: Connection, who: Viewer, key: str) -> Submission:
+    """By id or number."""
+    wanted = int(key[:18]) if key.isdigit() else SubmissionId(key)
+    found = agents.get_submission(conn, wanted)
+    require(who, access.SubmissionSeen(found.team_id), "submission")
+    return found
+
+
+def own_submission(conn: Connection, who: Viewer, key: str) -> Submission:
+    """A submission of the viewer's team."""
+    found = submission(conn, who, key)
+    if found.team_id not in who.team_ids:
+        raise ProblemError("forbidden", "This submission belongs to another team.")
+    return found
+
+
+def require_entering(conn: Connection, who: Viewer, into: Season, team_id: TeamId) -> None:
+    """403 for who may see the league but not compete in it with this team."""
+    found = leagues.get_league(conn, into.league_id)
+    if not access.may_enter(who, access.league_seen(found), team_id):
+        raise ProblemError("forbidden", f"You are no competitor of {found.title}: ask its host.")
+
+
+def entry(conn: Connection, who: Viewer, key: str) -> Entry:
+    found = entries.get_entry(conn, EntryId(key))
+    if not sees_entry(conn, who, found):
+        raise NotFound("there is no such entry")
+    return found
+
+
+def sees_entry(conn: Connection, who: Viewer, found: Entry) -> bool:
+    """Entries on the board as the league; others by their team and who runs the league."""
+    on_board = found.state is EntryState.ACTIVE or found.activated_at is not None
+    (seen,) = _seen(conn, [found.league_id])
+    return access.may_see(who, access.EntrySeen(found.team_id, seen, on_board))
+
+
+def owns(who: Viewer, team_id: TeamId) -> bool:
+    """Whether what is for a team's eyes only may be shown."""
+    return access.may_see(who, access.OwnSeen(team_id))
+
+
+def match(conn: Connection, who: Viewer, key: str) -> Match:
+    found = matches.get_match(conn, MatchId(key))
+    if not match_filter(conn, who)(found):
+        raise NotFound("there is no such match")
+    return found
+
+
+def match_filter(conn: Connection, who: Viewer) -> Callable[[Match], bool]:
+    """Says of many matches which may be seen; looks each league up once."""
+    known: dict[LeagueId, League] = {}
+
+    def sees(found: Match) -> bool:
+        if found.league_id not in known:
+            known[found.league_id] = leagues.get_league(conn, found.league_id)
+        return access.may_see(who, access.match_seen(found, known[found.league_id]))
+
+    return sees
+
+
+def replay_filter(conn: Connection, who: Viewer) -> Callable[[Match], bool]:
+    """Says of many matches whose replay may be seen; looks each league and season up once."""
+    known: dict[SeasonId, tuple[League, str]] = {}
+
+    def sees(found: Match) -> bool:
+        if found.season_id not in known:
+            state = leagues.get_season(conn, found.season_id).state
+            known[found.season_id] = (leagues.get_league(conn, found.league_id), state)
+        return access.may_see(who, access.replay_seen(found, *known[found.season_id]))
+
+    return sees
+
+
+def scrim(conn: Connection, who: Viewer, key: str) -> Scrim:
+    found = scrims.get_scrim(conn, ScrimId(key))
+    require(who, access.scrim_seen(found), "scrim")
+    return found
+
+
+def _seen(conn: Connection, league_ids: list[LeagueId]) -> tuple[access.LeagueSeen, ...]:
+    return tuple(access.league_seen(leagues.get_league(conn, one)) for one in league_ids)

@@ -1,0 +1,46 @@
+"""What one API process holds, and the dependencies that hand it to routes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+from fastapi import Depends, Request
+from ladder.store.blobs import Blobs
+from psycopg_pool import ConnectionPool
+
+from ladder.settings import Settings
+from ladder.store.db import Connection
+from services.api.boards import Boards
+
+POOL_SIZE: Final = 20
+AT_A_TIME: Final = 16
+"""Routes that hold a connection. Fewer than the pool has, and those above it wait without a
+thread: else waiting requests could take every thread from those that hold what they wait for."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Opened when the application starts, closed when it stops; lies at ``app.state.peck``."""
+
+    settings: Settings
+    pool: ConnectionPool[Connection]
+    blobs: Blobs
+    boards: Boards
+
+
+def state(request: Request) -> State:
+    found: State = request.app.state.peck
+    return found
+
+
+def connection(request: Request) -> Iterator[Connection]:
+    """One transaction around the route: committed before the answer leaves, rolled back on any
+    error, a problem included."""
+    with state(request).pool.connection() as conn:
+        yield conn
+
+
+House = Annotated[State, Depends(state)]
+Db = Annotated[Connection, Depends(connection, scope="function", max_concurrency=AT_A_TIME)]

@@ -1,0 +1,164 @@
+"""Submissions: immutable uploads of an agent's code."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response, Security
+from fastapi.security import SecurityScopes
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
+
+from ladder.ids import SubmissionId
+from ladder.store import agents, entries
+from services.api import sight, uploads
+from services.api.auth import Credentials, Known, known, viewer
+from services.api.entries import EntryOut, Profile
+from services.api.entries import shown as shown_entry
+from services.api.fields import LINE, AgentKey, Filter, SubmissionKey
+from services.api.idempotency import IdempotencyKey, Repeatable
+from services.api.paging import Page, Paging
+from services.api.problems import of
+from services.api.seasons import LimitsOut
+from services.api.state import Db, state
+from services.api.uploads import Plan
+
+router = APIRouter(prefix="/v1", tags=["submissions"])
+DEFAULT_LIMIT_BYTES = 100 << 20
+
+
+class SubmissionOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+    id: str = Field(examples=["sub_01j8x6m3c2k4v9q0w7r5t1y8z3"])
+    number: int
+    agent_id: str
+    team_id: str
+    digest: str = Field(description="SHA-256 of the bytes")
+    size_bytes: int
+    filename: str
+    message: str
+    created_at: datetime
+
+
+class UploadOut(BaseModel):
+    """The submission, and where a season was named its entry and what is left of today."""
+
+    submission: SubmissionOut
+    entry: EntryOut | None = None
+    limits: LimitsOut | None = None
+
+
+def plan(
+    request: Request,
+    scopes: SecurityScopes,
+    credentials: Credentials,
+    agent: AgentKey,
+    season: Filter = None,
+) -> Plan:
+    """Who uploads for which agent into which season, checked before the body is read and in a
+    transaction of its own, so that a slow upload holds no connection."""
+    with state(request).pool.connection() as conn:
+        who = known(scopes, viewer(request, conn, credentials))
+        found = sight.own_agent(conn, who, agent)
+        entering = sight.season(conn, who, season) if season else None
+        if entering is not None:
+            sight.require_entering(conn, who, entering, found.team_id)
+    limit_bytes = entering.max_bundle_bytes if entering else DEFAULT_LIMIT_BYTES
+    return Plan(who, found.id, entering.id if entering else None, limit_bytes)
+
+
+Planned = Annotated[Plan, Security(plan, scopes=["agents:write"])]
+
+
+@router.post(
+    "/agents/{agent}/submissions",
+    status_code=201,
+    summary="Upload a bundle",
+    response_model=UploadOut,
+    responses={
+        200: {"model": UploadOut, "description": "The same bytes were here before"},
+        **of(403, 404, 409, 429),
+    },
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "description": "main.py, or a .tar.gz or .zip with main.py at its root",
+            "content": {"application/octet-stream": {"schema": {"type": "string"}}},
+        }
+    },
+)
+async def upload_submission(
+    request: Request,
+    planned: Planned,
+    content_digest: uploads.ContentDigest = None,
+    key: IdempotencyKey = None,
+    filename: Annotated[str, Query(pattern=r"^[^/\\\x00-\x1f\x7f]+$", max_length=120)] = "main.py",
+    message: Annotated[str, Query(pattern=LINE, max_length=500)] = "",
+    profile: Annotated[Profile, Query()] = "numpy",
+) -> Response:
+    """The raw bytes as body. Repeating an upload gives the same submission and costs nothing.
+
+    With `season` it also enters that season: validation starts, and the answer tells how many
+    uploads the team has left today and when they come back.
+    """
+    body = await uploads.receive(request, planned.limit_bytes, content_digest)
+    house = state(request)
+
+    def record() -> Response:
+        with body.file, house.pool.connection() as conn:
+            stored = house.blobs.put(body.chunks(), limit_bytes=planned.limit_bytes)
+
+            def create() -> tuple[UploadOut, int]:
+                user_id = planned.who.user_id
+                assert user_id is not None
+                submission, created = agents.add_submission(
+                    conn,
+                    planned.agent_id,
+                    stored.digest,
+                    stored.size,
+                    filename,
+                    message,
+                    user_id,
+                )
+                out = UploadOut(submission=SubmissionOut.model_validate(submission))
+                if planned.season_id is not None:
+                    entry, limits, entered = entries.enter(
+                        conn, planned.season_id, submission.id, profile=profile
+                    )
+                    out.entry = shown_entry(conn, planned.who, entry)
+                    out.limits = LimitsOut.model_validate(limits)
+                    created = created or entered
+                return out, 201 if created else 200
+
+            return Repeatable(conn, planned.who, key, request, stored.digest).run(create)
+
+    return await run_in_threadpool(record)
+
+
+@router.get(
+    "/agents/{agent}/submissions", summary="List an agent's submissions", responses=of(403, 404)
+)
+def list_submissions(agent: AgentKey, conn: Db, who: Known, span: Paging) -> Page[SubmissionOut]:
+    """Newest first; for the owner."""
+    found = sight.own_agent(conn, who, agent)
+    rows = agents.list_submissions(
+        conn, found.id, SubmissionId(span.after) if span.after else None, span.limit
+    )
+    return span.page(rows, lambda row: row.id, SubmissionOut.model_validate)
+
+
+@router.get("/submissions/{submission}", summary="Read a submission", responses=of(404))
+def read_submission(submission: SubmissionKey, conn: Db, who: Known) -> SubmissionOut:
+    """For the owner."""
+    return SubmissionOut.model_validate(sight.submission(conn, who, submission))
+
+
+@router.get(
+    "/submissions/{submission}/entries", summary="Where a submission plays", responses=of(404)
+)
+def list_submission_entries(submission: SubmissionKey, conn: Db, who: Known) -> Page[EntryOut]:
+    """Its entries in all seasons; for the owner."""
+    found = sight.submission(conn, who, submission)
+    rows = entries.list_entries(conn, submission_id=found.id, limit=1000)
+    return Page(items=[shown_entry(conn, who, row) for row in rows])

@@ -1,0 +1,79 @@
+"""Teams: who competes."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from ladder.ids import UserId
+from ladder.store import users
+from services.api import sight
+from services.api.auth import Admin, Anyone
+from services.api.fields import Key, Name, Slug, TeamKey
+from services.api.idempotency import Once
+from services.api.problems import of
+from services.api.state import Db
+
+router = APIRouter(prefix="/v1", tags=["teams"])
+
+
+class TeamOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+    id: str = Field(examples=["tea_01j8x6m3c2k4v9q0w7r5t1y8z3"])
+    slug: str = Field(examples=["night-geese"])
+    name: str = Field(examples=["Night Geese"])
+    created_at: datetime
+
+
+class NewTeam(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"name": "Night Geese", "slug": "night-geese"}]},
+    )
+    name: Name
+    slug: Slug
+    owner: Annotated[Key | None, Field(description="user id; the caller when left out")] = None
+
+
+class NewTeamMember(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    user: Key
+    is_owner: bool = False
+
+
+@router.post(
+    "/teams",
+    status_code=201,
+    summary="Create a team",
+    response_model=TeamOut,
+    responses=of(403, 404, 409),
+)
+def create_team(body: NewTeam, conn: Db, who: Admin, once: Once) -> Response:
+    """Administrators only, for themselves or for the user they name as owner."""
+    assert who.user_id is not None
+    owner = UserId(body.owner) if body.owner else who.user_id
+
+    def create() -> TeamOut:
+        users.get_user(conn, owner)
+        return TeamOut.model_validate(users.create_team(conn, body.name, body.slug, owner))
+
+    return once.run(create)
+
+
+@router.get("/teams/{team}", summary="Read a team", responses=of(404))
+def read_team(team: TeamKey, conn: Db, who: Anyone) -> TeamOut:
+    """A team that plays only in leagues hidden from the caller is hidden too."""
+    return TeamOut.model_validate(sight.team(conn, who, team))
+
+
+@router.post(
+    "/teams/{team}/members", status_code=204, summary="Add a member", responses=of(403, 404)
+)
+def add_team_member(team: TeamKey, body: NewTeamMember, conn: Db, who: Admin) -> None:
+    """Administrators only in this version. Adding a member again changes nothing."""
+    found = sight.team(conn, who, team)
+    users.get_user(conn, UserId(body.user))
+    users.add_team_member(conn, found.id, UserId(body.user), is_owner=body.is_owner)

@@ -1,0 +1,107 @@
+"""Receiving a bundle: counted, hashed and spooled as it arrives, so that a slow sender holds
+neither a thread nor a database connection."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import re
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO, Annotated, Final
+
+from fastapi import Header, Request
+
+from ladder.ids import AgentId, SeasonId
+from ladder.model import Viewer
+from services.api.problems import ProblemError
+
+CHUNK_BYTES: Final = 1 << 18
+IN_MEMORY_BYTES: Final = 1 << 20
+RECEIVE_SECONDS: Final = 600.0
+SHA256: Final = re.compile(r"(?:^|,)\s*sha-256=:([A-Za-z0-9+/=]+):")
+
+ContentDigest = Annotated[
+    str | None,
+    Header(
+        alias="Content-Digest",
+        max_length=1000,
+        description="sha-256=:base64: of the body (RFC 9530); checked when given",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an upload is for; everything about it was checked."""
+
+    who: Viewer
+    agent_id: AgentId
+    season_id: SeasonId | None
+    limit_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The bytes as they arrived."""
+
+    file: IO[bytes]
+    digest: str
+    size_bytes: int
+
+    def chunks(self) -> Iterator[bytes]:
+        self.file.seek(0)
+        while chunk := self.file.read(CHUNK_BYTES):
+            yield chunk
+
+
+async def receive(request: Request, limit_bytes: int, content_digest: str | None) -> Body:
+    """The request's body. Raises ProblemError when it is empty, too large, too slow, or not what
+    its Content-Digest says."""
+    expected = expected_sha256(content_digest)
+    declared = request.headers.get("content-length", "")
+    if declared.isdigit() and int(declared) > limit_bytes:
+        raise too_large(limit_bytes)
+    file: IO[bytes] = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY_BYTES)  # noqa: SIM115
+    try:
+        hashing, size = hashlib.sha256(), 0
+        async with asyncio.timeout(RECEIVE_SECONDS):
+            async for chunk in request.stream():
+                size += len(chunk)
+                if size > limit_bytes:
+                    raise too_large(limit_bytes)
+                hashing.update(chunk)
+                file.write(chunk)
+        if size == 0:
+            raise ProblemError("invalid", "body: it is empty; send main.py or an archive of it.")
+        if expected is not None and expected != hashing.digest():
+            raise ProblemError("digest-mismatch")
+        return Body(file, hashing.hexdigest(), size)
+    except TimeoutError:
+        file.close()
+        raise ProblemError(
+            "malformed", f"The body did not arrive within {RECEIVE_SECONDS:.0f} seconds."
+        ) from None
+    except BaseException:
+        file.close()
+        raise
+
+
+def too_large(limit_bytes: int) -> ProblemError:
+    return ProblemError(
+        "too-large", f"A bundle has at most {limit_bytes} bytes here.", limit_bytes=limit_bytes
+    )
+
+
+def expected_sha256(header: str | None) -> bytes | None:
+    """The digest a Content-Digest header names, None where it names none of this kind."""
+    found = SHA256.search(header or "")
+    if found is None:
+        return None
+    try:
+        return base64.b64decode(found.group(1), validate=True)
+    except binascii.Error:
+        raise ProblemError("invalid", "Content-Digest: the value is not base64.") from None

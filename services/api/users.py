@@ -1,0 +1,168 @@
+"""People and their tokens."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Response
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from ladder.ids import TokenId, UserId
+from ladder.model import User, Viewer
+from ladder.store import users
+from services.api.auth import Admin, Known
+from services.api.fields import Name, TokenKey, UserKey
+from services.api.idempotency import Once
+from services.api.paging import Page, Paging
+from services.api.problems import ProblemError, of
+from services.api.state import Db
+from services.api.teams import TeamOut
+
+router = APIRouter(prefix="/v1", tags=["users"])
+Scope = Literal["read", "agents:write", "scrims:write", "leagues:write", "admin"]
+
+
+class UserOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+    id: str = Field(examples=["usr_01j8x6m3c2k4v9q0w7r5t1y8z3"])
+    name: str = Field(examples=["Ada"])
+    is_admin: bool
+    created_at: datetime
+
+
+class NewUser(BaseModel):
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"name": "Ada"}]})
+    name: Name
+    is_admin: bool = False
+
+
+class Me(BaseModel):
+    """Who the token stands for and what it may do."""
+
+    user: UserOut
+    teams: list[TeamOut]
+    scopes: list[str] = Field(examples=[["agents:write", "read"]])
+
+
+class NewToken(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"label": "laptop", "scopes": ["read", "agents:write"]}]},
+    )
+    label: Name
+    scopes: Annotated[list[Scope], Field(min_length=1, max_length=5)]
+    expires_at: AwareDatetime | None = None
+
+
+class TokenOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+    id: str = Field(examples=["tok_01j8x6m3c2k4v9q0w7r5t1y8z3"])
+    label: str
+    scopes: list[str]
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+
+
+class MintedToken(TokenOut):
+    """A new token with its text, which is shown this once and stored nowhere: the answer to a
+    repeated Idempotency-Key has null in its place."""
+
+    token: str | None = Field(examples=["peck_..."])
+
+
+def person(conn: Db, who: Viewer, key: str) -> User:
+    """The user a route names: oneself, or anybody for an administrator."""
+    user_id = UserId(str(who.user_id) if key == "me" else key)
+    if user_id != who.user_id and not who.is_admin:
+        raise ProblemError("not-found", "There is no such user, or it is not you.")
+    return users.get_user(conn, user_id)
+
+
+@router.get("/me", summary="Who am I")
+def read_me(conn: Db, who: Known) -> Me:
+    assert who.user_id is not None
+    return Me(
+        user=UserOut.model_validate(users.get_user(conn, who.user_id)),
+        teams=[TeamOut.model_validate(team) for team in users.teams_of(conn, who.user_id)],
+        scopes=sorted(who.scopes),
+    )
+
+
+@router.post(
+    "/users",
+    status_code=201,
+    summary="Create a user",
+    response_model=UserOut,
+    responses=of(403, 409),
+)
+def create_user(body: NewUser, conn: Db, who: Admin, once: Once) -> Response:
+    """Administrators only. The user has no token yet: mint one, and create or name a team."""
+
+    def create() -> UserOut:
+        return UserOut.model_validate(users.create_user(conn, body.name, is_admin=body.is_admin))
+
+    return once.run(create)
+
+
+@router.get("/users", summary="List users", responses=of(403))
+def list_users(conn: Db, who: Admin, span: Paging) -> Page[UserOut]:
+    """Administrators only."""
+    rows = users.list_users(conn, UserId(span.after) if span.after else None, span.limit)
+    return span.page(rows, lambda row: row.id, UserOut.model_validate)
+
+
+@router.get("/users/{user}", summary="Read a user", responses=of(404))
+def read_user(user: UserKey, conn: Db, who: Known) -> UserOut:
+    """Oneself, or anybody for an administrator."""
+    return UserOut.model_validate(person(conn, who, user))
+
+
+@router.post(
+    "/users/{user}/tokens",
+    status_code=201,
+    summary="Mint a token",
+    response_model=MintedToken,
+    responses=of(403, 404, 409),
+    tags=["tokens"],
+)
+def mint_token(user: UserKey, body: NewToken, conn: Db, who: Known, once: Once) -> Response:
+    """Never more than the caller's own scopes, except that an administrator may give any scope."""
+    owner = person(conn, who, user)
+    wider = sorted(set(body.scopes) - who.scopes)
+    if wider and not who.is_admin:
+        raise ProblemError(
+            "forbidden", f"A token can pass on only its own scopes; this one lacks {wider[0]!r}."
+        )
+    if "admin" in body.scopes and not owner.is_admin:
+        raise ProblemError("forbidden", f"{owner.name} is no administrator.")
+
+    def mint() -> MintedToken:
+        token, text = users.mint_token(
+            conn, owner.id, body.label, sorted(set(body.scopes)), body.expires_at
+        )
+        shown = TokenOut.model_validate(token)
+        return MintedToken(**shown.model_dump(), token=text)
+
+    return once.run(mint, keep=lambda minted: minted.model_copy(update={"token": None}))
+
+
+@router.get("/users/{user}/tokens", summary="List tokens", responses=of(404), tags=["tokens"])
+def list_tokens(user: UserKey, conn: Db, who: Known) -> Page[TokenOut]:
+    """Their labels and scopes; never their text."""
+    owner = person(conn, who, user)
+    tokens = users.list_tokens(conn, owner.id)
+    return Page(items=[TokenOut.model_validate(token) for token in tokens])
+
+
+@router.delete(
+    "/users/{user}/tokens/{token}",
+    summary="Revoke a token",
+    responses=of(404),
+    tags=["tokens"],
+)
+def revoke_token(user: UserKey, token: TokenKey, conn: Db, who: Known) -> TokenOut:
+    """At once and for good; a second time changes nothing."""
+    owner = person(conn, who, user)
+    return TokenOut.model_validate(users.revoke_token(conn, owner.id, TokenId(token)))

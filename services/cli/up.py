@@ -1,0 +1,94 @@
+"""``peck up``: the whole house on this machine, from one command."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from enum import StrEnum
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from services.demo import LEAGUE
+from services.up import House, Options, UpError
+
+
+class LauncherName(StrEnum):
+    """What builds the boxes."""
+
+    AUTO = "auto"
+    """Docker where an engine answers, else bubblewrap."""
+    DOCKER = "docker"
+    BUBBLEWRAP = "bubblewrap"
+
+
+def up(
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="8000 by default; 0 picks a free one.")
+    ] = None,
+    install: Annotated[
+        bool, typer.Option(help="Let it install bubblewrap when no sandbox is there.")
+    ] = True,
+    demo: Annotated[bool, typer.Option(help="Seed the demo league.")] = True,
+    launcher: Annotated[LauncherName, typer.Option(help="What builds the boxes.")] = (
+        LauncherName.AUTO
+    ),
+    state: Annotated[
+        Path | None, typer.Option(help="Folder for everything that is kept; ./.state by default.")
+    ] = None,
+    slots: Annotated[
+        int | None, typer.Option(min=1, help="Matches at a time; cores less one by default.")
+    ] = None,
+) -> None:
+    """Start everything on this machine: servers, site, scheduler, workers. Ctrl-C stops it."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    house = House(Options(state, port, install, demo, launcher.value, slots), say)
+    try:
+        try:
+            house.start()
+            greet(house)
+            house.watch()
+        finally:
+            if house.parts:
+                say("stopping; running matches have a moment to end")
+            house.stop()
+    except UpError as error:
+        print(f"peck: {error}", file=sys.stderr)
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        say("stopped; ./peck up goes on where it was")
+
+
+def greet(house: House) -> None:
+    """The address, the token, and what to try next."""
+    print(
+        f"""
+Pecking Order is up: {house.address}
+
+  Token (an ordinary user's; also in {house.state / "token"}):
+  {house.token}
+
+  Three things to try:
+  1. Watch the board fill:   {house.address}/leagues/{LEAGUE}
+  2. Send an agent:          ./peck submit agents/hungry_geese/greedy --wait
+  3. Play it in private:     ./peck scrim greedy searcher survivor random-legal --games 4
+
+Ctrl-C stops it.""",
+        flush=True,
+    )
+
+
+def say(text: str) -> None:
+    """A line of progress."""
+    print(f"peck: {text}", file=sys.stderr, flush=True)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def register(app: typer.Typer) -> None:
+    app.command("up")(up)

@@ -1,0 +1,290 @@
+"""The public API as Python functions, in one file: what `peck` and the tests speak through.
+
+    with Client("http://127.0.0.1:8000", token="peck_...") as ladder:
+        agent = ladder.create_agent("Flood")
+        ladder.upload(agent["id"], Path("main.py"), season="geese")
+
+Answers are the API's JSON, as dictionaries. Errors are ApiError with the server's own sentence.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Final
+
+import httpx
+
+Json = dict[str, Any]
+TIMEOUT_SECONDS: Final = 60.0
+CHUNK_BYTES: Final = 1 << 16
+
+
+class ApiError(Exception):
+    """The service refused; the message is its sentence, ``problem`` the whole answer."""
+
+    def __init__(self, problem: Mapping[str, Any], status: int) -> None:
+        super().__init__(str(problem.get("detail") or problem.get("title") or f"HTTP {status}"))
+        self.problem = dict(problem)
+        self.status = status
+
+    @property
+    def slug(self) -> str:
+        """The last part of the problem's type: ``not-found``."""
+        return str(self.problem.get("type", "")).rsplit("/", 1)[-1]
+
+
+class Unreachable(Exception):
+    """No answer came from the address."""
+
+
+class Client:
+    """One connection to one ladder service. Close it, or use it in ``with``."""
+
+    def __init__(
+        self, address: str, token: str | None = None, *, http: httpx.Client | None = None
+    ) -> None:
+        self.address = address.rstrip("/")
+        self.http = http or httpx.Client(base_url=self.address, timeout=TIMEOUT_SECONDS)
+        self.headers = {"Authorization": f"Bearer {token}"} if token else {}
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.http.close()
+
+    # -- the wire -----------------------------------------------------------------------------
+
+    def send(self, method: str, path: str, **options: Any) -> httpx.Response:
+        """One request. Raises ApiError for an error answer, Unreachable for none at all."""
+        headers = {**self.headers, **options.pop("headers", {})}
+        params = {k: v for k, v in (options.pop("params", None) or {}).items() if v is not None}
+        try:
+            response = self.http.request(method, path, headers=headers, params=params, **options)
+        except httpx.HTTPError as error:
+            raise Unreachable(f"no answer from {self.address}: {error}") from error
+        if response.is_error:
+            try:
+                problem = response.json()
+            except ValueError:
+                problem = {"detail": response.text[:200]}
+            raise ApiError(problem if isinstance(problem, dict) else {}, response.status_code)
+        return response
+
+    def get(self, path: str, **params: Any) -> Json:
+        found: Json = self.send("GET", path, params=params).json()
+        return found
+
+    def post(self, path: str, body: Json | None = None) -> Json:
+        """A POST with a fresh Idempotency-Key, sent once more if the connection broke."""
+        options: dict[str, Any] = {"headers": {"Idempotency-Key": str(uuid.uuid4())}}
+        if body is not None:
+            options["json"] = {key: value for key, value in body.items() if value is not None}
+        made: Json = self.again(lambda: self.send("POST", path, **options)).json()
+        return made
+
+    def patch(self, path: str, body: Json) -> Json:
+        changed: Json = self.send("PATCH", path, json=body).json()
+        return changed
+
+    @staticmethod
+    def again(ask: Callable[[], httpx.Response]) -> httpx.Response:
+        try:
+            return ask()
+        except Unreachable:
+            return ask()
+
+    def pages(self, path: str, *, most: int | None = None, **params: Any) -> Iterator[Json]:
+        """The items of a list over all its pages, at most ``most`` of them."""
+        page = self.get(path, **params)
+        count = 0
+        while True:
+            for item in page["items"]:
+                if most is not None and count >= most:
+                    return
+                count += 1
+                yield item
+            if page["next"] is None:
+                return
+            page = self.send("GET", page["next"]).json()
+
+    # -- people -------------------------------------------------------------------------------
+
+    def me(self) -> Json:
+        return self.get("/v1/me")
+
+    def create_user(self, name: str, *, is_admin: bool = False) -> Json:
+        return self.post("/v1/users", {"name": name, "is_admin": is_admin})
+
+    def mint_token(
+        self, label: str, scopes: Sequence[str], *, user: str = "me", expires_at: str | None = None
+    ) -> Json:
+        body = {"label": label, "scopes": list(scopes), "expires_at": expires_at}
+        return self.post(f"/v1/users/{user}/tokens", body)
+
+    def create_team(self, name: str, slug: str, *, owner: str | None = None) -> Json:
+        return self.post("/v1/teams", {"name": name, "slug": slug, "owner": owner})
+
+    # -- leagues ------------------------------------------------------------------------------
+
+    def leagues(self) -> Iterator[Json]:
+        return self.pages("/v1/leagues", limit=200)
+
+    def league(self, key: str) -> Json:
+        return self.get(f"/v1/leagues/{key}")
+
+    def create_league(self, slug: str, title: str, game: str, **more: Any) -> Json:
+        return self.post("/v1/leagues", {"slug": slug, "title": title, "game": game, **more})
+
+    def create_season(self, league: str, **more: Any) -> Json:
+        return self.post(f"/v1/leagues/{league}/seasons", more)
+
+    def put_member(self, league: str, user: str, role: str) -> None:
+        self.send("PUT", f"/v1/leagues/{league}/members/{user}", json={"role": role})
+
+    def season(self, key: str) -> Json:
+        return self.get(f"/v1/seasons/{key}")
+
+    def leaderboard(self, season: str, *, most: int | None = None) -> Iterator[Json]:
+        limit = min(most or 1000, 1000)
+        return self.pages(f"/v1/seasons/{season}/leaderboard", most=most, limit=limit)
+
+    def limits(self, season: str, team: str | None = None) -> Json:
+        return self.get(f"/v1/seasons/{season}/limits", team=team)
+
+    # -- agents and uploads -------------------------------------------------------------------
+
+    def agents(self, team: str | None = None) -> Iterator[Json]:
+        return self.pages("/v1/agents", team=team, limit=200)
+
+    def create_agent(self, name: str, *, slug: str | None = None, team: str | None = None) -> Json:
+        return self.post("/v1/agents", {"name": name, "slug": slug, "team": team})
+
+    def change_agent(self, agent: str, **change: Any) -> Json:
+        return self.patch(f"/v1/agents/{agent}", change)
+
+    def upload(
+        self,
+        agent: str,
+        bundle: Path | bytes,
+        *,
+        filename: str | None = None,
+        season: str | None = None,
+        message: str = "",
+        profile: str | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> Json:
+        """Uploads a bundle and, with ``season``, enters it. ``progress`` is told each chunk's size.
+
+        Equal bytes for the same agent answer with the same submission, so a broken connection is
+        simply tried once more.
+        """
+        content = bundle if isinstance(bundle, bytes) else None
+        name = filename or ("main.py" if content is not None else Path(str(bundle)).name)
+        size = len(content) if content is not None else Path(str(bundle)).stat().st_size
+
+        def ask() -> httpx.Response:
+            body = content if content is not None else chunks(Path(str(bundle)), progress)
+            return self.send(
+                "POST",
+                f"/v1/agents/{agent}/submissions",
+                params={
+                    "filename": name,
+                    "season": season,
+                    "message": message or None,
+                    "profile": profile,
+                },
+                headers={
+                    "Content-Type": "application/octet-stream",
+                    "Content-Length": str(size),
+                },
+                content=body,
+            )
+
+        made: Json = self.again(ask).json()
+        return made
+
+    def submissions(self, agent: str) -> Iterator[Json]:
+        return self.pages(f"/v1/agents/{agent}/submissions")
+
+    def submission(self, key: str) -> Json:
+        return self.get(f"/v1/submissions/{key}")
+
+    def submission_entries(self, submission: str) -> list[Json]:
+        found: list[Json] = self.get(f"/v1/submissions/{submission}/entries")["items"]
+        return found
+
+    def enter(self, season: str, submission: str, *, profile: str | None = None) -> Json:
+        body = {"submission": submission, "profile": profile}
+        return self.post(f"/v1/seasons/{season}/entries", body)
+
+    def entry(self, key: str) -> Json:
+        return self.get(f"/v1/entries/{key}")
+
+    def entries(self, *, season: str | None = None, agent: str | None = None) -> Iterator[Json]:
+        return self.pages("/v1/entries", season=season, agent=agent)
+
+    def entry_log(self, key: str) -> Json:
+        return self.get(f"/v1/entries/{key}/log")
+
+    # -- matches and scrims -------------------------------------------------------------------
+
+    def matches(self, *, most: int | None = None, **which: Any) -> Iterator[Json]:
+        """By ``season``, ``agent``, ``entry`` or ``scrim``, and ``kind``; newest first."""
+        return self.pages("/v1/matches", most=most, limit=min(most or 50, 200), **which)
+
+    def match(self, key: str) -> Json:
+        return self.get(f"/v1/matches/{key}")
+
+    def match_of_episode(self, number: int) -> Json:
+        return self.get(f"/v1/episodes/{number}")
+
+    def replay(self, match: str, *, form: str = "peck", episode: int = 0) -> Json:
+        return self.get(f"/v1/matches/{match}/replay", format=form, episode=episode)
+
+    def seat_log(self, match: str, seat: int, *, form: str = "raw") -> Any:
+        return self.send(
+            "GET", f"/v1/matches/{match}/seats/{seat}/log", params={"format": form}
+        ).json()
+
+    def request_scrim(
+        self,
+        season: str,
+        lineup: Sequence[str],
+        *,
+        games: int = 1,
+        seeds: Sequence[str] | None = None,
+        team: str | None = None,
+    ) -> Json:
+        body = {
+            "season": season,
+            "lineup": list(lineup),
+            "games": games,
+            "seeds": list(seeds) if seeds else None,
+            "team": team,
+        }
+        return self.post("/v1/scrims", body)
+
+    def scrim(self, key: str) -> Json:
+        return self.get(f"/v1/scrims/{key}")
+
+
+def chunks(path: Path, progress: Callable[[int], None] | None) -> Iterator[bytes]:
+    """The bytes of a file, reported as they are sent."""
+    file: IO[bytes]
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK_BYTES):
+            yield chunk
+            if progress is not None:
+                progress(len(chunk))

@@ -1,0 +1,245 @@
+"""A small world for the tests of the API: people, a public and a private league, finished matches.
+
+| person | is |
+|---|---|
+| admin | administrator, in no league |
+| host | host of both leagues, with a team |
+| member | competitor in the private league, with the team that owns "Flood" |
+| rival | plays in the public league alone, with a team |
+| stranger | no token |
+
+Matches are not played here: their results are written through the lease as a worker would.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from games import GAMES
+from games.episode import Episode, Step, to_bytes
+from ladder.ids import MatchId, SeasonId
+from ladder.model import EpisodeResult, LineupSeat, MatchKind, SeatResult
+from ladder.store import db, entries, leagues, matches, ratings, users
+from ladder.store.blobs import Blobs, open_blobs
+from ladder.store.db import Connection
+from services.client import Client
+
+WORKER = "worker-of-the-tests"
+SCOPES = ["read", "agents:write", "scrims:write", "leagues:write"]
+PEOPLE = ("admin", "host", "member", "rival")
+GOOD = b"def agent(observation, configuration):\n    return 'NORTH'\n"
+
+
+@dataclass
+class World:
+    """Ids of what there is, and clients for everybody."""
+
+    http: httpx.Client
+    database_url: str
+    blobs: Blobs
+    tokens: dict[str, str] = field(default_factory=dict)
+    users: dict[str, str] = field(default_factory=dict)
+    teams: dict[str, str] = field(default_factory=dict)
+    leagues: dict[str, str] = field(default_factory=dict)
+    seasons: dict[str, str] = field(default_factory=dict)
+    agents: dict[str, str] = field(default_factory=dict)
+    submissions: dict[str, str] = field(default_factory=dict)
+    entries: dict[str, str] = field(default_factory=dict)
+    matches: dict[str, str] = field(default_factory=dict)
+    scrims: dict[str, str] = field(default_factory=dict)
+
+    def client(self, person: str) -> Client:
+        """The API as this person sees it; ``stranger`` has no token."""
+        return Client(str(self.http.base_url), self.tokens.get(person), http=self.http)
+
+    def connect(self) -> Connection:
+        return db.connect(self.database_url)
+
+
+def build(http: httpx.Client, database_url: str, blobs_url: str) -> World:
+    """Makes the world. What the API can make is made by the API."""
+    world = World(http, database_url, open_blobs(blobs_url))
+    with world.connect() as conn:
+        root = users.create_user(conn, "admin", is_admin=True)
+        world.users["admin"] = root.id
+        world.tokens["admin"] = users.mint_token(conn, root.id, "root", users.SCOPES)[1]
+        matches.register_worker(
+            conn, matches.WorkerHello(WORKER, "here", "node", matches.QUEUES, 4, ("numpy",))
+        )
+    admin = world.client("admin")
+    for person in ("host", "member", "rival"):
+        world.users[person] = admin.create_user(person)["id"]
+        world.tokens[person] = admin.mint_token("test", SCOPES, user=world.users[person])["token"]
+        team = admin.create_team(f"Team {person}", person, owner=world.users[person])
+        world.teams[person] = team["id"]
+    host = world.client("host")
+    for name in ("public", "private"):
+        league = host.create_league(
+            name, f"The {name} league", "hungry_geese", visibility=name, replay_visibility="own"
+        )
+        world.leagues[name] = league["id"]
+        season = host.create_season(league["id"], seats=2, daily_limit=20)
+        world.seasons[name] = season["id"]
+        host.put_member(name, world.users["member"], "competitor")
+    for name in ("public", "private"):
+        enter(world, name, "member")
+        enter(world, name, "host")
+        play_rated(world, name)
+    enter(world, "public", "rival")
+    reject(world)
+    request_scrim(world)
+    return world
+
+
+def enter(world: World, league: str, person: str) -> None:
+    """An agent of this person with an active entry, named ``league.person``."""
+    client = world.client(person)
+    key = f"{league}.{person}"
+    agent = client.create_agent(f"Flood {key}")
+    made = client.upload(agent["id"], GOOD + key.encode(), season=world.seasons[league])
+    world.agents[key], world.submissions[key] = agent["id"], made["submission"]["id"]
+    world.entries[key] = made["entry"]["id"]
+    with world.connect() as conn:
+        found = entries.get_entry(conn, made["entry"]["id"])
+        assert found.validation_match_id is not None
+        finish(conn, world.blobs, found.validation_match_id)
+        world.matches[f"{key}.validation"] = found.validation_match_id
+
+
+def reject(world: World) -> None:
+    """A second entry of the member in each league that fails its validation."""
+    for league in ("public", "private"):
+        client = world.client("member")
+        made = client.upload(
+            world.agents[f"{league}.member"], b"1 / 0", season=world.seasons[league]
+        )
+        world.entries[f"{league}.rejected"] = made["entry"]["id"]
+        with world.connect() as conn:
+            found = entries.get_entry(conn, made["entry"]["id"])
+            assert found.validation_match_id is not None
+            finish(conn, world.blobs, found.validation_match_id, failed_seat=1)
+
+
+def play_rated(world: World, league: str) -> None:
+    """One finished and rated match of member against host."""
+    with world.connect() as conn:
+        season = leagues.get_season(conn, SeasonId(world.seasons[league]))
+        lineup = []
+        for person in ("member", "host"):
+            found = entries.get_entry(conn, world.entries[f"{league}.{person}"])  # type: ignore[arg-type]
+            lineup.append(LineupSeat(found.id, found.submission_id, found.agent_id, found.team_id))
+        match_id = matches.create(conn, season=season, kind=MatchKind.RATED, lineup=lineup)
+    with world.connect() as conn:
+        finish(conn, world.blobs, match_id)
+    with world.connect() as conn:
+        ratings.apply(conn, season.id)
+    world.matches[f"{league}.rated"] = match_id
+
+
+def request_scrim(world: World) -> None:
+    """A finished scrim of one game in each league, of the member against the host's open agent."""
+    for league in ("public", "private"):
+        world.client("host").change_agent(world.agents[f"{league}.host"], open_for_scrims=True)
+        made = world.client("member").request_scrim(
+            world.seasons[league],
+            [world.agents[f"{league}.member"], world.agents[f"{league}.host"]],
+        )
+        world.scrims[league] = made["id"]
+        with world.connect() as conn:
+            (match,) = matches.list_matches(conn, scrim_id=made["id"])
+            finish(conn, world.blobs, match.id)
+        world.matches[f"{league}.scrim"] = match.id
+
+
+def finish(
+    conn: Connection, blobs: Blobs, match_id: MatchId, *, failed_seat: int | None = None
+) -> None:
+    """Claims the match and reports a played-out result, as a worker would."""
+    order = matches.claim(conn, match_id, WORKER)
+    assert order is not None
+    conn.commit()
+    episode = simulate(order.game, order.configuration, order.clock, len(order.digests))
+    replay = blobs.put_bytes(to_bytes(episode))
+    seats = []
+    for seat, placement in enumerate(episode.placements):
+        failed = seat == failed_seat
+        log = blobs.put_bytes(seat_log(f"secret of seat {seat}", failed=failed))
+        seats.append(
+            SeatResult(
+                seat=seat,
+                placement=placement,
+                reward=episode.rewards[seat],
+                verdict="ERROR" if failed else "DONE",
+                reason="ZeroDivisionError: division by zero" if failed else None,
+                failed_step=1 if failed else None,
+                charged_seconds=0.5,
+                max_move_seconds=0.1,
+                log_digest=log.digest,
+            )
+        )
+    done = matches.finish(
+        conn,
+        match_id,
+        order.attempt,
+        WORKER,
+        seats,
+        [EpisodeResult(len(episode.steps), replay.digest)],
+        node="node",
+        image_digest="",
+        rules_digest="",
+    )
+    conn.commit()
+    assert done.value == "accepted"
+
+
+def simulate(
+    name: str, configuration: dict[str, Any], clock: dict[str, Any], seats: int
+) -> Episode:
+    """An episode of seats that move at random."""
+    game, rng = GAMES[name], random.Random(7)
+    state, first = game.reset(configuration, seats, rng)
+    steps = []
+    while (outcome := game.outcome(state)) is None:
+        asked = game.to_move(state)
+        moves = {seat: rng.choice(["NORTH", "EAST", "SOUTH", "WEST"]) for seat in asked}
+        state, chance = game.step(state, moves, rng)
+        steps.append(
+            Step(
+                moves=tuple(moves.get(seat) for seat in range(seats)),
+                chance=chance,
+                charged_seconds=tuple(0.01 if seat in moves else None for seat in range(seats)),
+                bank_seconds=tuple(60.0 if seat in moves else None for seat in range(seats)),
+            )
+        )
+    return Episode(
+        game=name,
+        version=game.version,
+        configuration=configuration,
+        clock=clock,
+        seats=seats,
+        chance=first,
+        steps=tuple(steps),
+        placements=outcome.placements,
+        rewards=outcome.rewards,
+        verdicts=tuple(verdict.value for verdict in outcome.verdicts),
+    )
+
+
+def seat_log(text: str, *, failed: bool) -> bytes:
+    """A log as the referee writes it."""
+    move = {"step": 1, "charged_seconds": 0.01, "wall_seconds": 0.01, "stdout": text, "stderr": ""}
+    record = {
+        "format": "peck-log/1",
+        "moves": [move],
+        "verdict": "ERROR" if failed else "DONE",
+        "reason": "ZeroDivisionError: division by zero" if failed else None,
+        "failed_step": 1 if failed else None,
+        "traceback": "Traceback ..." if failed else None,
+    }
+    return gzip.compress(json.dumps(record).encode(), mtime=0)
