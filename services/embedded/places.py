@@ -7,6 +7,7 @@ import hashlib
 import importlib.util
 import os
 import stat
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -110,3 +111,23 @@ def wheel_folders(package: str) -> list[Path]:
     """Where a wheel lies, found without importing it: its wrapper is not used."""
     spec = importlib.util.find_spec(package)
     return [Path(place) for place in (spec.submodule_search_locations or [])] if spec else []
+
+
+def await_previous(lock: Path, names: tuple[str, ...]) -> None:
+    """Wait for a server that still stops; drop a pid file whose number another program now bears.
+
+    Callers hold the state folder's lock, so nobody else starts a server on this data.
+    """
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            pid = int(lock.read_text().splitlines()[0])
+            name = Path(f"/proc/{pid}/comm").read_text().strip()
+            at_home = Path(f"/proc/{pid}/cwd").resolve() == lock.parent.resolve()
+        except (OSError, ValueError, IndexError):
+            return
+        if name not in names or not at_home:
+            lock.unlink(missing_ok=True)
+            return
+        time.sleep(0.05)
+    raise EmbeddedError(f"a {names[0]} still runs on {lock.parent}; stop it first")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import signal
@@ -20,6 +19,7 @@ from services.embedded.places import (
     START_SECONDS,
     EmbeddedError,
     Server,
+    await_previous,
     own_folder,
     reachable,
     service_uid,
@@ -42,7 +42,7 @@ def start_postgres(state: Path, *, durable: bool = True) -> Server:
         fresh = own_folder(state / "postgres.new", uid)
         _initdb(binaries, fresh, uid)
         fresh.rename(data)  # half-made data never stays
-    _await_previous(data / "postmaster.pid")
+    await_previous(data / "postmaster.pid", ("postgres", "postmaster"))
     sockets = socket_folder(state, "postgres", uid)
     options = {
         "listen_addresses": "",
@@ -179,30 +179,6 @@ def _initdb(binaries: Path, data: Path, uid: int | None) -> None:
         if result.returncode == 0:
             return
     raise EmbeddedError(f"initdb failed: {result.stderr.strip() if result else ''}")
-
-
-def _await_previous(lock: Path) -> None:
-    """Wait for a server that still stops; drop a lock whose number another program now bears.
-
-    Callers hold the state folder's lock, so nobody else starts a server on this data.
-    """
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
-        try:
-            pid = int(lock.read_text().splitlines()[0])
-            name = Path(f"/proc/{pid}/comm").read_text().strip()
-        except (OSError, ValueError, IndexError):
-            return
-        if name not in ("postgres", "postmaster"):
-            lock.unlink(missing_ok=True)
-            return
-        working = Path(f"/proc/{pid}/cwd")
-        with contextlib.suppress(OSError):
-            if working.resolve() != lock.parent.resolve():
-                lock.unlink(missing_ok=True)
-                return
-        time.sleep(0.05)
-    raise EmbeddedError(f"a Postgres server still runs on {lock.parent}; stop it first")
 
 
 def _await_postgres(child: Child, url: str, log: Path) -> None:

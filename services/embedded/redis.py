@@ -10,11 +10,12 @@ import time
 from pathlib import Path
 from urllib.parse import quote
 
-from services.children import spawn, tail
+from services.children import Child, spawn, tail
 from services.embedded.places import (
     START_SECONDS,
     EmbeddedError,
     Server,
+    await_previous,
     own_folder,
     reachable,
     service_uid,
@@ -30,24 +31,38 @@ def start_redis(state: Path) -> Server:
     log = state / "log" / "redis.log"
     address = socket_folder(state, "redis", uid) / "redis.sock"
     binary = _redis_binary(state, uid)
-    child = spawn(
-        "redis",
-        [
-            *(str(binary), "--port", "0", "--unixsocket", str(address), "--unixsocketperm", "700"),
-            *("--dir", str(data), "--appendonly", "yes", "--save", ""),
-            *("--daemonize", "no", "--loglevel", "warning"),
-        ],
-        log=log,
-        uid=uid,
-        cwd=data,
-    )
+    await_previous(data / "redis.pid", ("redis-server", "valkey-server"))
+    for last_try in (False, True):
+        child = spawn(
+            "redis",
+            [
+                *(str(binary), "--port", "0", "--unixsocket", str(address)),
+                *("--unixsocketperm", "700", "--pidfile", str(data / "redis.pid")),
+                *("--dir", str(data), "--appendonly", "yes", "--save", ""),
+                *("--daemonize", "no", "--loglevel", "warning"),
+            ],
+            log=log,
+            uid=uid,
+            cwd=data,
+        )
+        if _answers_in_time(child, address):
+            break
+        child.stop()
+        if last_try:
+            raise EmbeddedError(f"Redis did not start; the end of {log}:\n{tail(log)}")
+        # Its file may be damaged by a crash. Bells are all it holds, and they are rung again.
+        for leftover in data.iterdir():
+            shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+    return Server(f"unix://{quote(str(address))}?db=0", child)
+
+
+def _answers_in_time(child: Child, address: Path) -> bool:
     deadline = time.monotonic() + START_SECONDS
     while not _redis_answers(address):
         if not child.alive() or time.monotonic() > deadline:
-            child.stop()
-            raise EmbeddedError(f"Redis did not start; the end of {log}:\n{tail(log)}")
+            return False
         time.sleep(0.02)
-    return Server(f"unix://{quote(str(address))}?db=0", child)
+    return True
 
 
 def _redis_binary(state: Path, uid: int | None) -> Path:

@@ -102,6 +102,16 @@ def test_a_lock_left_by_a_crash_whose_number_another_program_bears_is_no_obstacl
     embedded.start_postgres(state).stop()
 
 
+def test_a_damaged_redis_file_costs_bells_and_no_start(state: Path) -> None:
+    server = embedded.start_redis(state)
+    server.stop()
+    damaged = [path for path in (state / "redis").rglob("*") if path.is_file()]
+    assert damaged
+    for path in damaged:
+        path.write_bytes(b"\x00rubbish")
+    embedded.start_redis(state).stop()
+
+
 def test_the_wheels_server_serves_where_no_other_is_installed(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

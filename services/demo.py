@@ -1,0 +1,132 @@
+"""What a fresh house holds: a player with a token, and a league of Hungry Geese that plays.
+
+Goes through the store, so that uploads, validation and ratings are those of everybody. Safe to
+repeat: what is there already is left as it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from games import GAMES
+from ladder.ids import SeasonId, UserId
+from ladder.model import Conflict, NotFound, ReplayVisibility, Visibility
+from ladder.store import agents, db, entries, leagues, tokens, users
+from ladder.store.blobs import Blobs
+from ladder.store.db import Connection
+
+AGENTS: Final = Path(__file__).resolve().parent.parent / "agents" / "hungry_geese"
+LEAGUE: Final = "hungry-geese"
+PLAYER: Final = "player"
+PLAYER_TEAM: Final = "players"
+HOST: Final = "demo"
+SCOPES: Final = ("read", "agents:write", "scrims:write", "leagues:write")
+
+
+@dataclass(frozen=True)
+class DemoAgent:
+    """A reference agent as the demo league enters it; the slow ones join at low weight."""
+
+    folder: str
+    name: str
+    team: str
+    weight: float = 1.0
+
+
+FIELD: Final = (
+    DemoAgent("random_legal", "Random Legal", "Loose Feathers"),
+    DemoAgent("greedy", "Greedy", "Breadcrumb Club"),
+    DemoAgent("survivor", "Survivor", "Pond Patrol"),
+    DemoAgent("numpy_heuristic", "Numpy Heuristic", "Vector Flock"),
+    DemoAgent("searcher", "Searcher", "Deep Waters", weight=0.1),
+    DemoAgent("bank_spender", "Bank Spender", "Overtime", weight=0.1),
+)
+
+
+def player(conn: Connection, known_token: str | None) -> str:
+    """A token of an ordinary user with a team: ``known_token`` while it works, else a new one."""
+    if known_token is not None and users.viewer(conn, known_token) is not None:
+        return known_token
+    user_id = _user(conn, PLAYER)
+    if not users.teams_of(conn, user_id):
+        users.create_team(conn, "Players", PLAYER_TEAM, user_id)
+    return tokens.mint_token(conn, user_id, "peck up", SCOPES)[1]
+
+
+def league(conn: Connection, blobs: Blobs) -> SeasonId | None:
+    """The demo league with every reference agent entered; None when it stood already."""
+    try:
+        leagues.get_league(conn, LEAGUE)
+        return None
+    except NotFound:
+        host = _user(conn, HOST)
+    game = GAMES["hungry_geese"]
+    configuration = game.configure({})
+    canonical = json.dumps(configuration, sort_keys=True, separators=(",", ":"))
+    made = leagues.create_league(
+        conn,
+        slug=LEAGUE,
+        title="Hungry Geese",
+        game=game.name,
+        visibility=Visibility.PUBLIC,
+        replay_visibility=ReplayVisibility.PUBLIC,
+        created_by=host,
+        description="The demo league: reference agents that play around the clock. Send yours.",
+    )
+    season = leagues.create_season(
+        conn,
+        made.id,
+        configuration=configuration,
+        configuration_digest=hashlib.sha256(canonical.encode()).hexdigest(),
+        clock={
+            "act_seconds": 1.0,
+            "bank_seconds": 60.0,
+            "load": "first_move",
+            "load_seconds": 30.0,
+        },
+        seats=4,
+        daily_limit=20,
+    )
+    for each in FIELD:
+        _enter(conn, blobs, season.id, host, each)
+    return season.id
+
+
+def _enter(
+    conn: Connection, blobs: Blobs, season_id: SeasonId, host: UserId, each: DemoAgent
+) -> None:
+    team = users.create_team(conn, each.team, each.team.lower().replace(" ", "-"), host)
+    agent = agents.create_agent(conn, team.id, each.name, each.folder.replace("_", "-"))
+    agents.update_agent(conn, agent.id, open_for_scrims=True)
+    stored = blobs.put_bytes((AGENTS / each.folder / "main.py").read_bytes())
+    submission, _ = agents.add_submission(
+        conn, agent.id, stored.digest, stored.size, "main.py", "reference agent", host
+    )
+    entries.enter(conn, season_id, submission.id, pairing_weight=each.weight, count_limit=False)
+
+
+def _user(conn: Connection, name: str) -> UserId:
+    """The user of this name, made when missing."""
+    try:
+        return users.create_user(conn, name).id
+    except Conflict:
+        found = conn.execute(
+            "select id from users where lower(name) = lower(%s) and erased_at is null", (name,)
+        ).fetchone()
+        assert found is not None
+        return UserId(found[0])
+
+
+def admin_token(conn: db.Connection, name: str) -> str:
+    """A token that may do everything, of an administrator of this name, made when missing."""
+    try:
+        user_id = users.create_user(conn, name, is_admin=True).id
+    except Conflict:
+        user_id = _user(conn, name)
+        if not users.get_user(conn, user_id).is_admin:
+            raise Conflict(f"{name} is there and no administrator; choose another name") from None
+    return tokens.mint_token(conn, user_id, "set-up", tokens.SCOPES)[1]

@@ -1,0 +1,71 @@
+"""One-shot set-up of a deployment: ``python -m services.setup``; ends when it is done.
+
+Brings the database up to date and lets the workers' role log in. ``--demo`` adds the demo league
+and an ordinary player's token, ``--admin NAME`` prints a token that may do everything. Safe to
+repeat, also at the same time on several machines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ladder.settings import Settings
+from ladder.store import db
+from ladder.store.blobs import open_blobs
+from ladder.telemetry import emit
+from services import demo
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m services.setup", description=__doc__)
+    parser.add_argument("--demo", action="store_true", help="add the demo league and a player")
+    parser.add_argument("--token-file", type=Path, help="where the player's token is kept")
+    parser.add_argument("--admin", metavar="NAME", help="print a token of an administrator")
+    options = parser.parse_args(arguments)
+    settings = Settings()
+    if not settings.database_url:
+        sys.exit("PECK_DATABASE_URL is not set; set-up cannot do without it")
+    prepare(settings.database_url, os.environ.get("PECK_WORKER_PASSWORD"))
+    if options.demo:
+        print(f"token: {seed(settings, options.token_file)}")
+    if options.admin:
+        with db.connect(settings.database_url) as conn:
+            print(f"admin token: {demo.admin_token(conn, options.admin)}")
+
+
+def prepare(database_url: str, worker_password: str | None) -> None:
+    """Migrate, and let workers log in: with the password, or by the server's trust when None."""
+    applied = db.migrate(database_url)
+    if applied:
+        emit("migrated", applied=applied)
+    with db.connect(database_url) as conn:
+        db.set_worker_login(conn, worker_password)
+
+
+def seed(settings: Settings, token_file: Path | None, *, with_league: bool = True) -> str:
+    """The demo league and a player's token, kept in ``token_file`` over restarts."""
+    known = None
+    if token_file is not None and token_file.is_file():
+        known = token_file.read_text().strip()
+    with db.connect(settings.database_url) as conn:
+        if with_league:
+            demo.league(conn, open_blobs(settings.blobs_url))
+        token = demo.player(conn, known)
+    if token_file is not None and token != known:
+        write_private(token_file, token + "\n")
+    return token
+
+
+def write_private(path: Path, text: str) -> None:
+    """A file only its owner can read, from its first byte on."""
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,405 @@
+"""The whole house on one machine: every part a child of this process, state in one folder.
+
+Children never outlive it, a child that dies is started again, and what is under way is in Postgres:
+stopping, also by SIGKILL, loses nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import secrets
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Final
+
+from ladder.settings import Settings
+from sandbox.errors import HostFault
+from sandbox.loans import hello
+from services import embedded, packages, setup
+from services.children import Child, spawn, tail
+
+CHECKOUT: Final = Path(__file__).resolve().parent.parent
+HOST: Final = "127.0.0.1"
+DEFAULT_PORT: Final = 8000
+NODE_SECONDS: Final = 600.0
+API_SECONDS: Final = 60.0
+WATCH_SECONDS: Final = 0.25
+LONGEST_PAUSE_SECONDS: Final = 30.0
+STEADY_SECONDS: Final = 60.0
+LOG_BYTES: Final = 20 * 1024 * 1024
+
+
+class UpError(Exception):
+    """The house cannot be started; the message is what to do."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What ``peck up`` was asked for."""
+
+    state: Path | None = None
+    port: int | None = None
+    """None: 8000, or a free one when that is taken. 0: any free one."""
+    install: bool = True
+    demo: bool = True
+    launcher: str = "auto"
+    slots: int | None = None
+    """Matches at a time; None: a core stays free for the rest."""
+
+
+@dataclass
+class Part:
+    """A child that is started again when it dies."""
+
+    name: str
+    start: Callable[[], Child]
+    grace_seconds: float = 10.0
+    child: Child | None = None
+    started_at: float = 0.0
+    pause_seconds: float = 0.5
+    again_at: float = 0.0
+
+    def begin(self) -> Child:
+        self.child = self.start()
+        self.started_at = time.monotonic()
+        return self.child
+
+
+@dataclass
+class House:
+    """Everything that runs. Use as ``with House(...) as house: house.watch()``."""
+
+    options: Options
+    say: Callable[[str], None]
+    state: Path = field(init=False)
+    settings: Settings = field(init=False)
+    address: str = ""
+    token: str = ""
+    parts: list[Part] = field(default_factory=list)
+    _lock: IO[str] | None = None
+
+    def start(self) -> None:
+        """Start all parts, in the order in which they need each other. Raises UpError."""
+        _see_to_launcher(self.options, self.say)
+        try:
+            self.state = embedded.state_folder(CHECKOUT, self.options.state)
+            self._take_lock()
+            self._start_servers()
+        except embedded.EmbeddedError as error:
+            raise UpError(str(error)) from None
+        setup.prepare(self.settings.database_url, None if self._embedded else self._password())
+        self.token = setup.seed(self.settings, self.state / "token", with_league=self.options.demo)
+        self._start_node()
+        self._start_api()
+        for name, command in (
+            ("scheduler", ["services.scheduler"]),
+            ("worker", ["workers.main", "--slots", str(self._slots())]),
+            ("rater", ["workers.main", "--queues", "rate", "--slots", "1"]),
+        ):
+            self._python(name, command, grace_seconds=10.0)
+        for folder in self._address_folders():
+            with contextlib.suppress(OSError):
+                folder.mkdir(mode=0o700, exist_ok=True)
+                (folder / "address").write_text(self.address + "\n")
+                if folder != self.state:
+                    setup.write_private(folder / "token", self.token + "\n")
+        self._remember()
+
+    def watch(self) -> None:
+        """Start parts again that died; returns only by KeyboardInterrupt."""
+        while True:
+            time.sleep(WATCH_SECONDS)
+            now = time.monotonic()
+            for part in self.parts:
+                self._look_after(part, now)
+
+    def stop(self) -> None:
+        """Stop all parts, those that use others first; a second Ctrl-C ends them at once."""
+        try:
+            users = [part for part in self.parts if part.name not in ("node", "redis", "postgres")]
+            for part in users:
+                if part.child is not None:
+                    part.child.ask_to_stop()
+            for part in (*users, *(p for p in reversed(self.parts) if p not in users)):
+                if part.child is not None:
+                    part.child.stop(part.grace_seconds)
+        except KeyboardInterrupt:
+            for part in self.parts:
+                if part.child is not None and part.child.alive():
+                    part.child.process.kill()
+        finally:
+            for folder in self._address_folders():
+                (folder / "address").unlink(missing_ok=True)
+            if self._lock is not None:
+                self._lock.close()
+
+    def _look_after(self, part: Part, now: float) -> None:
+        if part.child is None or part.child.alive():
+            if now - part.started_at > STEADY_SECONDS:
+                part.pause_seconds = 0.5
+            return
+        if part.again_at == 0.0:
+            status = part.child.process.returncode
+            self.say(
+                f"{part.name} ended with status {status}; starting it again "
+                f"(log: {self._log(part.name)})"
+            )
+            part.again_at = now + part.pause_seconds
+            part.pause_seconds = min(part.pause_seconds * 2, LONGEST_PAUSE_SECONDS)
+        elif now >= part.again_at:
+            part.again_at = 0.0
+            try:
+                part.begin()
+            except embedded.EmbeddedError as error:
+                self.say(str(error))
+
+    # Parts
+
+    @property
+    def _embedded(self) -> bool:
+        return not os.environ.get("PECK_DATABASE_URL")
+
+    def _start_servers(self) -> None:
+        database_url = os.environ.get("PECK_DATABASE_URL", "")
+        redis_url = os.environ.get("PECK_REDIS_URL", "")
+        worker_url = os.environ.get("PECK_WORKER_DATABASE_URL", database_url)
+        if not database_url:
+            self.say("starting Postgres")
+            server = self._server("postgres", lambda: embedded.start_postgres(self.state))
+            database_url = server.url
+            worker_url = server.url.replace("//peck@", "//peck_worker@", 1)
+        if not redis_url:
+            self.say("starting Redis")
+            redis_url = self._server("redis", lambda: embedded.start_redis(self.state)).url
+        run_dir = self.state / "run"
+        run_dir.mkdir(mode=0o711, exist_ok=True)
+        blobs = self.state / "blobs"
+        blobs.mkdir(mode=0o700, exist_ok=True)
+        self.settings = Settings(
+            database_url=database_url,
+            worker_database_url=worker_url,
+            redis_url=redis_url,
+            blobs_url=os.environ.get("PECK_BLOBS_URL") or blobs.as_uri(),
+            run_dir=run_dir,
+            node_socket=run_dir / "node.sock",
+            host=HOST,
+            port=_port(self.options.port, self.say),
+            session_secret=self._kept_secret("session-secret"),
+        )
+        self.address = f"http://{HOST}:{self.settings.port}"
+
+    def _server(self, name: str, start: Callable[[], embedded.Server]) -> embedded.Server:
+        first = start()
+        part = Part(name, lambda: start().child, child=first.child)
+        part.started_at = time.monotonic()
+        self.parts.append(part)
+        return first
+
+    def _start_node(self) -> None:
+        self.say("preparing boxes for the agents (the first time this takes a while)")
+        node = self._python(
+            "node",
+            [
+                *("sandbox.node", "--socket", str(self.settings.node_socket)),
+                *("--run-dir", str(self.settings.run_dir / "node")),
+                *("--launcher", self.options.launcher),
+            ],
+            only=(),
+            death_signal=signal.SIGTERM,  # it removes its boxes on the way out
+            grace_seconds=30.0,
+        )
+        with _attempts(NODE_SECONDS) as going:
+            for _ in going:
+                with contextlib.suppress(HostFault):
+                    answer = hello(self.settings.node_socket)
+                    break
+                if not node.alive():
+                    raise UpError(f"no boxes: {tail(self._log('node'), 3)}")
+            else:
+                raise UpError(f"the node did not come up; see {self._log('node')}")
+        self.say(f"boxes are made by {answer.launcher}")
+        for lack in answer.lacks:
+            self.say(f"note: {lack}")
+
+    def _start_api(self) -> None:
+        self.say("starting the site")
+        api = self._python(
+            "api",
+            [
+                *("uvicorn", "services.api.app:create_app", "--factory"),
+                *("--host", HOST, "--port", str(self.settings.port)),
+                *("--log-level", "warning", "--no-access-log", "--no-server-header"),
+                *("--timeout-graceful-shutdown", "2"),
+            ],
+        )
+        with _attempts(API_SECONDS) as going:
+            for _ in going:
+                with contextlib.suppress(OSError):
+                    socket.create_connection((HOST, self.settings.port), 1.0).close()
+                    return
+                if not api.alive():
+                    raise UpError(f"the site did not start:\n{tail(self._log('api'))}")
+        raise UpError(f"the site did not start; see {self._log('api')}")
+
+    def _python(
+        self,
+        name: str,
+        module: Sequence[str],
+        *,
+        only: Sequence[str] | None = None,
+        death_signal: signal.Signals = signal.SIGKILL,
+        grace_seconds: float = 10.0,
+    ) -> Child:
+        """Start a Python module as a part, with the settings it needs in its environment."""
+        environment = {
+            key: value for key, value in os.environ.items() if not key.startswith("PECK_")
+        }
+        environment["PYTHONPATH"] = str(CHECKOUT)
+        needed = only if only is not None else NEEDS[name]
+        for key in needed:
+            environment[f"PECK_{key.upper()}"] = str(getattr(self.settings, key))
+
+        def start() -> Child:
+            return spawn(
+                name,
+                [sys.executable, "-P", "-m", *module],
+                log=_turned(self._log(name)),
+                environment=environment,
+                death_signal=death_signal,
+                cwd=CHECKOUT,
+            )
+
+        part = Part(name, start, grace_seconds)
+        self.parts.append(part)
+        return part.begin()
+
+    # Small matters
+
+    def _slots(self) -> int:
+        return self.options.slots or max(1, len(os.sched_getaffinity(0)) - 1)
+
+    def _log(self, name: str) -> Path:
+        return self.state / "log" / f"{name}.log"
+
+    def _address_folders(self) -> list[Path]:
+        """Where the command line looks for a running house: the state folder and ./.state."""
+        if not hasattr(self, "state"):
+            return []
+        usual = Path(os.environ.get("PECK_STATE_DIR") or CHECKOUT / ".state")
+        return [self.state] if usual.absolute() == self.state else [self.state, usual]
+
+    def _kept_secret(self, name: str) -> str:
+        path = self.state / name
+        if not path.exists():
+            setup.write_private(path, secrets.token_urlsafe(32))
+        return path.read_text().strip()
+
+    def _password(self) -> str | None:
+        return os.environ.get("PECK_WORKER_PASSWORD")
+
+    def _take_lock(self) -> None:
+        lock = (self.state / "lock").open("a+")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            with contextlib.suppress(ValueError):
+                other = json.loads(lock.read())
+                raise UpError(
+                    f"already running on {self.state}: {other['address']}, process {other['pid']};"
+                    " stop it first, or choose another folder with --state"
+                ) from None
+            raise UpError(f"another peck up is just starting on {self.state}") from None
+        lock.truncate(0)
+        self._lock = lock
+
+    def _remember(self) -> None:
+        assert self._lock is not None
+        self._lock.write(json.dumps({"address": self.address, "pid": os.getpid()}))
+        self._lock.flush()
+
+
+NEEDS: Final = {
+    "api": ("database_url", "redis_url", "blobs_url", "run_dir", "base_url", "session_secret"),
+    "scheduler": ("database_url", "redis_url", "run_dir"),
+    "worker": (
+        "worker_database_url",
+        "redis_url",
+        "blobs_url",
+        "run_dir",
+        "node_socket",
+        "lanes",
+        "queues",
+        "speed_class",
+    ),
+    "rater": ("database_url", "redis_url"),
+}
+"""Settings each part gets, and no others: the workers' side never sees the larger role."""
+
+
+def _see_to_launcher(options: Options, say: Callable[[str], None]) -> None:
+    """See that boxes can be made at all; installs bubblewrap where neither it nor an engine is."""
+    if options.launcher in ("docker", "process"):
+        return
+    if options.launcher == "auto" and _engine_answers():
+        return
+    try:
+        packages.install("bubblewrap", allowed=options.install, say=say)
+    except packages.PackageError as error:
+        raise UpError(f"agents need a sandbox: {error}") from None
+
+
+def _engine_answers() -> bool:
+    address = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
+    if not address.startswith("unix://"):
+        return True  # the node will find out
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(2.0)
+        client.connect(address.removeprefix("unix://"))
+        return True
+    return False
+
+
+def _port(asked: int | None, say: Callable[[str], None]) -> int:
+    wanted = DEFAULT_PORT if asked is None else asked
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, wanted))
+        except OSError as error:
+            if asked is not None:
+                raise UpError(f"--port {asked}: {error.strerror}; choose another") from None
+            probe.bind((HOST, 0))
+            say(f"port {DEFAULT_PORT} is taken; using another")
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextlib.contextmanager
+def _attempts(seconds: float) -> Iterator[Iterator[int]]:
+    """Numbers at short intervals until the time is over."""
+
+    def numbers() -> Iterator[int]:
+        deadline, number = time.monotonic() + seconds, 0
+        while time.monotonic() < deadline:
+            yield number
+            number += 1
+            time.sleep(0.05)
+
+    yield numbers()
+
+
+def _turned(log: Path) -> Path:
+    """The log; a large one is put aside first, so that two of them are the most there is."""
+    with contextlib.suppress(OSError):
+        if log.stat().st_size > LOG_BYTES:
+            log.replace(log.with_suffix(".log.1"))
+    return log
