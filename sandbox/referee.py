@@ -167,15 +167,13 @@ class _Match:
     def _parser(self, seat: int) -> Callable[[Json], Json]:
         return lambda raw: self._game.parse(self._state, seat, raw)
 
-    def _groups(self, able: Sequence[Seat]) -> Iterator[Sequence[Seat]]:
+    def _groups(self, able: Sequence[Seat]) -> list[Sequence[Seat]]:
         """Quick seats together; the others ``lanes`` at a time, another one first in each step."""
         quick = [seat for seat in able if seat.is_quick]
-        if quick:
-            yield quick
         slow = [seat for seat in able if not seat.is_quick]
-        if slow:
-            first = self.steps % len(slow)
-            yield from _chunks(slow[first:] + slow[:first], self._lanes)
+        first = self.steps % len(slow) if slow else 0
+        groups = [*_chunks(slow[first:] + slow[:first], self._lanes)]
+        return [quick, *groups] if quick else groups
 
 
 @contextlib.contextmanager

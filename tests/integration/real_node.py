@@ -1,0 +1,145 @@
+"""A node daemon of the tests' own, and matches through it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from games import GAMES
+from sandbox import referee
+from sandbox.clock import Clock
+from sandbox.errors import HostFault
+from sandbox.lineup import borrowed
+from sandbox.loans import SeatRequest, hello
+from sandbox.record import Played
+
+GEESE = GAMES["hungry_geese"]
+EAST = "def agent(observation, configuration):\n    return 'EAST'\n"
+"""Geese that all go east keep their distances: nobody dies before the hunger of step 40."""
+SEED = bytes(range(16))
+
+
+@dataclass
+class RealNode:
+    """A running daemon."""
+
+    socket: Path
+    process: subprocess.Popen[bytes]
+
+    def kill(self) -> None:
+        """SIGKILL, as a dying machine would."""
+        self.process.kill()
+        self.process.wait()
+
+    def play(
+        self,
+        folder: Path,
+        sources: Sequence[str],
+        **options: Any,
+    ) -> Played:
+        """A match between agents given by the text of their main.py."""
+        paths = [folder / f"seat{seat}.py" for seat in range(len(sources))]
+        for path, source in zip(paths, sources, strict=True):
+            path.write_text(textwrap.dedent(source))
+        return self.play_files(paths, **options)
+
+    def play_files(
+        self,
+        paths: Sequence[Path],
+        *,
+        configuration: Mapping[str, Any] | None = None,
+        clock: Clock | None = None,
+        seed: bytes = SEED,
+        lanes: int = 4,
+        stop_after_seconds: float = 120.0,
+        on_step: Callable[[int], None] | None = None,
+        memory_mb: int = 256,
+    ) -> Played:
+        """A match between bundles."""
+        requests = [
+            SeatRequest("python", path, memory_mb, f"test-{seat}")
+            for seat, path in enumerate(paths)
+        ]
+        with borrowed(self.socket, requests, 60.0) as loans:
+            return referee.play(
+                GEESE,
+                GEESE.configure(configuration or {}),
+                clock or Clock(),
+                seed,
+                loans,
+                lanes=lanes,
+                stop_after_seconds=stop_after_seconds,
+                on_step=on_step,
+            )
+
+
+@contextlib.contextmanager
+def running(launcher: str) -> Iterator[RealNode]:
+    """A node with this launcher; fails the test with the daemon's own words when it is missing."""
+    # Not pytest's folder: a unix socket's path may have no more than 107 characters.
+    folder = Path(tempfile.mkdtemp(prefix="peck-node-"))
+    log = folder / "log"
+    with log.open("wb") as sink:
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "sandbox.node", "--launcher", launcher),
+                *("--socket", str(folder / "sock"), "--run-dir", str(folder / "run")),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        _wait_for(folder / "sock", process, log)
+        yield RealNode(folder / "sock", process)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(30)
+        finally:
+            process.kill()
+            process.wait()
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def missing(launcher: str) -> str | None:
+    """Why tests with this launcher cannot run here; None when they can."""
+    if launcher == "bubblewrap" and shutil.which("bwrap") is None:
+        return "bubblewrap is not installed: apt-get install bubblewrap"
+    return None
+
+
+def require(launcher: str) -> None:
+    """Skip without this launcher, or fail where nothing may be missing."""
+    reason = missing(launcher)
+    if reason is None:
+        return
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
+
+
+def _wait_for(socket: Path, process: subprocess.Popen[bytes], log: Path) -> None:
+    give_up_at = time.monotonic() + 120
+    while True:
+        try:
+            hello(socket)
+            return
+        except HostFault:
+            if process.poll() is not None or time.monotonic() > give_up_at:
+                pytest.fail(f"the node did not come up: {log.read_text()[-2000:]}", pytrace=False)
+        time.sleep(0.05)
