@@ -145,7 +145,8 @@ begin
     for r in
         select t.entry_id,
                count(distinct m.id) filter (where m.kind = 'rated' and m.id = any (v_gone)) as gone,
-               count(distinct m.id) filter (where m.kind = 'rated' and m.id = any (v_ran)) as lost
+               count(distinct m.id) filter (where m.kind = 'rated' and m.id = any (v_ran)
+                                             and p_ended <> 'void') as lost
           from matches m join seats t on t.match_id = m.id
          where m.id = any (p_ids) and m.kind <> 'scrim'
          group by t.entry_id order by t.entry_id

@@ -1,0 +1,24 @@
+"""A connection to the test's own database, and a contest on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from ladder.store import db
+from ladder.store.db import Connection
+from tests.integration.store.contest import Contest, raise_contest
+
+
+@pytest.fixture
+def conn(database_url: str) -> Iterator[Connection]:
+    """An autocommit connection: each call of the store is a transaction of its own."""
+    with db.connect(database_url, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def contest(conn: Connection) -> Contest:
+    """An open season of a four-seat game, without entries."""
+    return raise_contest(conn)
