@@ -1,0 +1,38 @@
+"""Prints a line to stdout and one to stderr for each call, naming the step, and one at import."""
+
+import sys
+from typing import Any
+
+STEPS = {"NORTH": (-1, 0), "EAST": (0, 1), "SOUTH": (1, 0), "WEST": (0, -1)}
+OPPOSITE = {"NORTH": "SOUTH", "SOUTH": "NORTH", "EAST": "WEST", "WEST": "EAST"}
+memory = {"last": ""}
+
+
+def exits_of(cell: int, taken: set[int], rows: int, columns: int) -> list[str]:
+    row, column = divmod(cell, columns)
+    return [
+        move
+        for move, (down, right) in STEPS.items()
+        if (row + down) % rows * columns + (column + right) % columns not in taken
+    ]
+
+
+def play(observation: Any, configuration: Any) -> str:
+    """A legal move where there is one, so that the agent lives to show its fault."""
+    if observation["step"] == 0:
+        memory["last"] = ""
+    taken = {cell for goose in observation["geese"] for cell in goose}
+    head = observation["geese"][observation["index"]][0]
+    free = exits_of(head, taken, configuration["rows"], configuration["columns"])
+    legal = [move for move in free if move != OPPOSITE.get(memory["last"])]
+    memory["last"] = (legal or ["NORTH"])[observation["step"] % max(1, len(legal))]
+    return memory["last"]
+
+
+print("out of import")
+
+
+def agent(observation: Any, configuration: Any) -> str:
+    print("out of step", observation.step)
+    print("err of step", observation.step, file=sys.stderr)
+    return play(observation, configuration)
