@@ -33,10 +33,8 @@ _SYSTEM_LINKS = ("/lib", "/lib64", "/lib32", "/libx32")
 _MASKED = ("kcore", "keys", "key-users", "timer_list", "sched_debug", "kallsyms", "kmsg", "scsi")
 _PROGRAM = "import sys; sys.path.append('/peck'); from peckbox.supervisor import main; main()"
 _PYTHON = "/peck/python/bin/python3"
-_LIBRARIES = "/peck/libraries"
 _JOIN = 'while [ "$1" != -- ]; do echo $$ >"$1" || exit 71; shift; done; shift; exec "$@"'
 _STOP_SECONDS = 5.0
-INSTALL = "apt-get install -y bubblewrap"
 
 
 @dataclass(frozen=True)
@@ -50,10 +48,10 @@ class BubblewrapLauncher:
 
     name = "bubblewrap"
 
-    def __init__(self, run_dir: Path, state_dir: Path, say: Say) -> None:
+    def __init__(self, run_dir: Path, state_dir: Path) -> None:
         program = shutil.which("bwrap")
         if program is None:
-            raise HostFault(f"bubblewrap is not installed; as root: {INSTALL}")
+            raise HostFault(f"bubblewrap is not installed; as root: {launcher.INSTALL}")
         self._program = program
         self._state_dir = state_dir
         self._libraries: dict[str, Path | None] = {}
@@ -144,7 +142,7 @@ class BubblewrapLauncher:
         limits = dict(launcher.LIMITS)
         if self._tree is None:
             limits["DATA"] = spec.memory_mb << 20
-        libraries = [_LIBRARIES] if self._libraries.get(spec.profile.name) else []
+        libraries = [profiles.MOUNTED] if self._libraries.get(spec.profile.name) else []
         return launcher.setup_of(
             spec,
             "uids" if self._root else "single",
@@ -166,10 +164,10 @@ class BubblewrapLauncher:
                 command.append("--disable-userns")
         command += self._files(spec)
         if self._root:
-            command += ["--dir", "/tmp", "--dir", "/kaggle_simulations/agent"]  # noqa: S108
+            command += ["--dir", launcher.SCRATCH, "--dir", launcher.AGENT]
         else:
-            command += self._sized(launcher.SCRATCH_MB, "/tmp")  # noqa: S108
-            command += self._sized(launcher.UNPACKED_MB, "/kaggle_simulations/agent")
+            command += self._sized(launcher.SCRATCH_MB, launcher.SCRATCH)
+            command += self._sized(launcher.UNPACKED_MB, launcher.AGENT)
         return [*command, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"]
 
     def _files(self, spec: BoxSpec) -> list[str]:
@@ -177,9 +175,9 @@ class BubblewrapLauncher:
         files = ["--proc", "/proc", "--dev", "/dev"]
         for name in _MASKED:
             if os.path.lexists(f"/proc/{name}"):
-                masked = "--tmpfs" if os.path.isdir(f"/proc/{name}") else "--ro-bind"
-                source = [] if masked == "--tmpfs" else ["/dev/null"]
-                files += [masked, *source, f"/proc/{name}"]
+                is_folder = os.path.isdir(f"/proc/{name}")
+                files += ["--tmpfs"] if is_folder else ["--ro-bind", "/dev/null"]
+                files.append(f"/proc/{name}")
         for folder in _SYSTEM_FOLDERS:
             if os.path.isdir(folder):
                 files += ["--ro-bind", folder, folder]
@@ -198,7 +196,7 @@ class BubblewrapLauncher:
         files += ["--ro-bind", str(profiles.BOX_PROGRAM), "/peck/peckbox"]
         libraries = self._libraries.get(spec.profile.name)
         if libraries is not None:
-            files += ["--ro-bind", str(libraries), _LIBRARIES]
+            files += ["--ro-bind", str(libraries), profiles.MOUNTED]
         return files
 
     def _sized(self, size_mb: int, path: str) -> list[str]:
@@ -209,13 +207,10 @@ class BubblewrapLauncher:
 def _mounts() -> list[dict[str, object]]:
     scratch = f"mode=1777,size={launcher.SCRATCH_MB}m,nr_inodes={launcher.SCRATCH_INODES}"
     unpacked = f"mode=755,size={launcher.UNPACKED_MB}m,nr_inodes={launcher.SCRATCH_INODES}"
+    hygiene = ["nosuid", "nodev"]
     return [
-        {"path": "/tmp", "options": scratch, "flags": ["nosuid", "nodev", "noexec"]},  # noqa: S108
-        {
-            "path": "/kaggle_simulations/agent",
-            "options": unpacked,
-            "flags": ["nosuid", "nodev"],
-        },
+        {"path": launcher.SCRATCH, "options": scratch, "flags": [*hygiene, "noexec"]},
+        {"path": launcher.AGENT, "options": unpacked, "flags": hygiene},
     ]
 
 

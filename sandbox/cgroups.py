@@ -11,13 +11,14 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox.errors import HostFault
 
 _CONTROLLERS = ("memory", "pids", "cpu")
+_ALL = "+memory +pids +cpu"
 _KILL_SECONDS = 5.0
 _PERIOD_MICROSECONDS = 100_000
 
@@ -60,14 +61,16 @@ class Group:
 class Tree:
     """Where this node may make groups; found once at start."""
 
-    def __init__(self, version: int, parents: Mapping[str, Path]) -> None:
+    def __init__(self, version: int, parents: Mapping[str, Path], roots: Sequence[Path]) -> None:
         self._version = version
         self._parents = parents
+        self._roots = roots
 
     def create(self, name: str, memory_mb: int, processes: int, cpus: float) -> Group:
         """A new group with these limits; no swap beside the memory."""
         group = Group({c: parent / name for c, parent in self._parents.items()}, self._version)
         try:
+            self._open()
             for folder in dict.fromkeys(group.folders.values()):
                 folder.mkdir()
             for controller, file, value, needed in _limits(
@@ -83,62 +86,47 @@ class Tree:
         return group
 
     def sweep(self) -> None:
-        """Remove every group in our folder, and the folder."""
-        for parent in dict.fromkeys(self._parents.values()):
-            if not parent.exists():
-                continue
-            for folder in [path for path in parent.iterdir() if path.is_dir()]:
-                Group({"memory": folder}, self._version).remove()
+        """Remove every group of this run directory, wherever a node before us was started."""
+        (name,) = {parent.name for parent in self._parents.values()}
+        for root in self._roots:
+            for folder in [Path(at) for at, _, _ in os.walk(root) if at.endswith(f"/{name}")]:
+                for box in [path for path in folder.iterdir() if path.is_dir()]:
+                    Group({"memory": box}, self._version).remove()
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
 
-    def remove(self) -> None:
-        """Remove the empty parent folders at the node's end."""
+    def _open(self) -> None:
         for parent in dict.fromkeys(self._parents.values()):
-            with contextlib.suppress(OSError):
-                parent.rmdir()
+            parent.mkdir(exist_ok=True)
+            if self._version == 2:
+                for folder in (parent.parent, parent):
+                    (folder / "cgroup.subtree_control").write_text(_ALL)
 
 
 def find(name: str) -> Tree | None:
     """A tree in which groups with memory, processes and cpu limits can be made below ``name``.
 
-    None when this user may not, or the kernel has none of it.
+    Tried by making one. None when this user may not, or the kernel has none of it.
     """
     mounts = _mounts()
     own = _own_paths()
-    if "unified" in mounts and (tree := _version_2(mounts["unified"], own.get("", "/"), name)):
-        return tree
-    parents = {}
-    for controller in _CONTROLLERS:
-        if controller not in mounts:
-            return None
-        parents[controller] = mounts[controller] / own.get(controller, "/").lstrip("/") / name
-    return Tree(1, parents) if _can_make(parents) else None
-
-
-def _version_2(mount: Path, own: str, name: str) -> Tree | None:
-    # Our own group first; a group with processes in it cannot have limited children, the root can.
-    for base in dict.fromkeys((mount / own.lstrip("/"), mount)):
-        parent = base / name
+    candidates = []
+    if "unified" in mounts:
+        # Our own group first; one with processes in it cannot have limited children, the root can.
+        mount = mounts["unified"]
+        for base in dict.fromkeys((mount / own.get("", "/").lstrip("/"), mount)):
+            candidates.append(Tree(2, dict.fromkeys(_CONTROLLERS, base / name), [mount]))
+    if all(controller in mounts for controller in _CONTROLLERS):
+        parents = {c: mounts[c] / own.get(c, "/").lstrip("/") / name for c in _CONTROLLERS}
+        candidates.append(Tree(1, parents, [mounts[c] for c in _CONTROLLERS]))
+    for tree in candidates:
         try:
-            controllers = (base / "cgroup.controllers").read_text().split()
-            if not set(_CONTROLLERS) <= set(controllers):
-                continue
-            wanted = " ".join(f"+{c}" for c in _CONTROLLERS)
-            (base / "cgroup.subtree_control").write_text(wanted)
-            parent.mkdir(exist_ok=True)
-            (parent / "cgroup.subtree_control").write_text(wanted)
-        except OSError:
+            tree.create("probe", 64, 8, 1.0).remove()
+        except HostFault:
+            tree.sweep()
             continue
-        return Tree(2, dict.fromkeys(_CONTROLLERS, parent))
+        return tree
     return None
-
-
-def _can_make(parents: Mapping[str, Path]) -> bool:
-    try:
-        for parent in parents.values():
-            parent.mkdir(exist_ok=True)
-    except OSError:
-        return False
-    return True
 
 
 def _limits(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from sandbox import profiles
 from sandbox.errors import HostFault
 from sandbox.profiles import Profile, Say
 
@@ -17,7 +19,13 @@ OVERHEAD_MB = 64
 SCRATCH_MB = 64
 SCRATCH_INODES = 4096
 UNPACKED_MB = 256
+AGENT = "/kaggle_simulations/agent"
+"""Where the bundle lies in a box, as on Kaggle; read-only for the agent."""
+SCRATCH = "/tmp"  # noqa: S108  inside the box
+"""The only place an agent may write; emptied after every match."""
 CPUS = 1.0
+PROBE_MB = 256
+PROBE_SECONDS = 60.0
 MOST_PROCESSES = 64
 """Processes of a box; a match's uid has fewer, so that the supervisor can always fork."""
 
@@ -109,8 +117,8 @@ def setup_of(spec: BoxSpec, mode: str, **more: Any) -> dict[str, Any]:
         "imports": list(spec.profile.imports),
         "environment": dict(spec.profile.environment),
         "uid_base": spec.uid_base,
-        "agent_dir": "/kaggle_simulations/agent",
-        "scratch": ["/tmp"],  # noqa: S108  inside the box
+        "agent_dir": AGENT,
+        "scratch": [SCRATCH],
         "library_paths": [],
         "limits": dict(LIMITS),
         "unpack_limits": dict(UNPACK_LIMITS),
@@ -119,19 +127,61 @@ def setup_of(spec: BoxSpec, mode: str, **more: Any) -> dict[str, Any]:
     }
 
 
-def choose(name: str, node: str, run_dir: Path, state_dir: Path, say: Say) -> Launcher:
-    """The launcher of this name; ``auto`` takes Docker, else bubblewrap, else refuses.
+def choose(
+    name: str, names: Sequence[str], run_dir: Path, state_dir: Path, say: Say
+) -> tuple[Launcher, dict[str, str]]:
+    """The launcher of this name, and the digest of each profile in ``names`` made ready for it.
 
-    HostFault says in one line what to type where neither is there. The process launcher, which
-    isolates nothing, is only ever taken by name.
+    ``auto`` takes Docker where an engine answers and has or can build the images, else bubblewrap,
+    else HostFault says in one line what to type. The process launcher, which isolates nothing, is
+    only ever taken by name.
     """
+    wanted = ("docker", "bubblewrap") if name == "auto" else (name,)
+    reasons = []
+    for each in wanted:
+        try:
+            kind = _make(each, run_dir, state_dir, say)
+            kind.sweep()
+            digests = {n: kind.prepare(profiles.get(n), say) for n in names}
+            _probe(kind, names[0])
+        except HostFault as fault:
+            reasons.append(f"{each}: {fault}")
+            continue
+        return kind, digests
+    if name != "auto":
+        raise HostFault(reasons[0])
+    raise HostFault(
+        f"agents cannot be isolated here ({'; '.join(reasons)}). Type as root: {INSTALL}"
+    )
+
+
+INSTALL = "apt-get install -y bubblewrap"
+
+
+def _make(name: str, run_dir: Path, state_dir: Path, say: Say) -> Launcher:
+    # Imported here: Docker's library is only needed where it is used, and neither side needs both.
+    if name == "docker":
+        from sandbox.containers import DockerLauncher
+
+        return DockerLauncher(run_dir)
+    if name == "bubblewrap":
+        from sandbox.bubblewrap import BubblewrapLauncher
+
+        return BubblewrapLauncher(run_dir, state_dir)
     if name == "process":
         from sandbox.plain import PlainLauncher
 
         say("WARNING: launcher 'process' isolates nothing; agents run as this user, for tests only")
         return PlainLauncher(run_dir)
-    if name == "bubblewrap":
-        from sandbox.bubblewrap import BubblewrapLauncher
-
-        return BubblewrapLauncher(run_dir, state_dir, say)
     raise HostFault(f"launcher {name!r} is not one of {', '.join(CHOICES)}")
+
+
+def _probe(kind: Launcher, profile: str) -> None:
+    """Start one box and remove it: what cannot work here is said now and not in a match."""
+    from sandbox import control
+
+    box = kind.start(BoxSpec("probe", profiles.get(profile), PROBE_MB, 0))
+    try:
+        control.set_up(box, time.monotonic() + PROBE_SECONDS)
+    finally:
+        kind.stop(box)

@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import ctypes
+import fcntl
 import hashlib
 import os
 import secrets
@@ -260,6 +261,17 @@ def _listen(path: Path) -> socket.socket:
     return listener
 
 
+def _lock(run_dir: Path) -> int:
+    """Keeps this run directory ours while we live; HostFault when another node has it."""
+    lock = os.open(run_dir / "node.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise HostFault(f"run-dir: another node runs in {run_dir}") from None
+    return lock
+
+
 def _die_with(parent: int) -> None:
     """SIGTERM comes to us when our parent dies; at once when it has died already."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
@@ -303,13 +315,12 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
     run_dir: Path = options.run_dir.resolve()
     run_dir.mkdir(parents=True, exist_ok=True)
     state_dir = (options.state_dir or run_dir).resolve()
-    kind = launcher.choose(options.launcher, name, run_dir, state_dir, _say)
+    names = options.profile or sorted(profiles.PROFILES, reverse=True)
+    lock = _lock(run_dir)
+    kind, digests = launcher.choose(options.launcher, names, run_dir, state_dir, _say)
     for sentence in kind.lacks():
         _say(f"lacks: {sentence}")
-    names = options.profile or sorted(profiles.PROFILES)
-    digests = {each: kind.prepare(profiles.get(each), _say) for each in names}
     listener = _listen(options.socket.resolve())
-    kind.sweep()
     pool = Pool(
         kind,
         name,
@@ -331,6 +342,7 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
     pool.close()
     kind.sweep()
     options.socket.unlink(missing_ok=True)
+    os.close(lock)
     _say("stopped; every box is removed")
     return 0
 

@@ -20,6 +20,8 @@ from pathlib import Path
 from sandbox.errors import HostFault
 
 BOX_PROGRAM = Path(__file__).parent / "box"
+MOUNTED = "/peck/libraries"
+"""Where a box finds its profile's libraries."""
 _LOCKS = Path(__file__).parent / "profiles"
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -90,7 +92,7 @@ def libraries(profile: Profile, state_dir: Path, say: Say) -> Path | None:
         command += ["--require-hashes", "--only-binary", ":all:", "--no-warn-script-location"]
         command += ["--disable-pip-version-check", "--root-user-action", "ignore"]
         command += ["--target", str(made), "-r", str(profile.lock)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, umask=0o022)
         if done.returncode != 0:
             lines = " ".join(done.stderr.strip().splitlines()[-3:])
             raise HostFault(f"the libraries of profile {profile.name} cannot be had: {lines}")
