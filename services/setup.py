@@ -29,7 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     settings = Settings()
     if not settings.database_url:
         sys.exit("PECK_DATABASE_URL is not set; set-up cannot do without it")
-    prepare(settings.database_url, os.environ.get("PECK_WORKER_PASSWORD"))
+    applied = prepare(settings.database_url, os.environ.get("PECK_WORKER_PASSWORD"))
+    emit("prepared", applied=applied)
     if options.demo:
         print(f"token: {seed(settings, options.token_file)}")
     if options.admin:
@@ -37,13 +38,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(f"admin token: {demo.admin_token(conn, options.admin)}")
 
 
-def prepare(database_url: str, worker_password: str | None) -> None:
-    """Migrate, and let workers log in: with the password, or by the server's trust when None."""
+def prepare(database_url: str, worker_password: str | None) -> list[str]:
+    """Migrate, and let workers log in: with the password, or by the server's trust when None.
+
+    Returns the migrations applied now.
+    """
     applied = db.migrate(database_url)
-    if applied:
-        emit("migrated", applied=applied)
     with db.connect(database_url) as conn:
         db.set_worker_login(conn, worker_password)
+    return applied
 
 
 def seed(settings: Settings, token_file: Path | None, *, with_league: bool = True) -> str:

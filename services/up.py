@@ -52,7 +52,7 @@ class Options:
     demo: bool = True
     launcher: str = "auto"
     slots: int | None = None
-    """Matches at a time; None: a core stays free for the rest."""
+    """Matches at a time; None: cores less one, at least two."""
 
 
 @dataclass
@@ -104,7 +104,7 @@ class House:
             ("worker", ["workers.main", "--slots", str(self._slots())]),
             ("rater", ["workers.main", "--queues", "rate", "--slots", "1"]),
         ):
-            self._python(name, command, grace_seconds=10.0)
+            self._python(name, command, grace_seconds=5.0)  # then the match runs again
         for folder in self._address_folders():
             with contextlib.suppress(OSError):
                 folder.mkdir(mode=0o700, exist_ok=True)
@@ -284,7 +284,7 @@ class House:
     # Small matters
 
     def _slots(self) -> int:
-        return self.options.slots or max(1, len(os.sched_getaffinity(0)) - 1)
+        return self.options.slots or max(2, len(os.sched_getaffinity(0)) - 1)
 
     def _log(self, name: str) -> Path:
         return self.state / "log" / f"{name}.log"

@@ -55,6 +55,7 @@ def application(redis_url: str) -> Celery:
         worker_disable_prefetch=True,
         worker_max_tasks_per_child=500,
         worker_hijack_root_logger=False,
+        worker_redirect_stdouts=False,
         worker_cancel_long_running_tasks_on_connection_loss=False,
         broker_connection_retry=True,
         broker_connection_retry_on_startup=True,

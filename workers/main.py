@@ -14,11 +14,10 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-from ladder.store.blobs import open_blobs
-
 from ladder.ids import MatchId
 from ladder.settings import Settings
 from ladder.store import db, matches
+from ladder.store.blobs import open_blobs
 from ladder.store.matches import WorkerHello
 from ladder.telemetry import emit
 from sandbox import loans
@@ -51,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         app.worker_main(
             [
-                *("worker", "--pool", "prefork", "--concurrency", str(options.slots)),
+                *("--quiet", "worker", "--pool", "prefork", "--concurrency", str(options.slots)),
                 *("--queues", ",".join(queues), "--loglevel", "WARNING"),
                 *("--without-gossip", "--without-mingle", "--without-heartbeat"),
                 *("--hostname", f"{queues[0]}-{os.getpid()}@%h"),

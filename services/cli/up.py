@@ -39,7 +39,7 @@ def up(
         Path | None, typer.Option(help="Folder for everything that is kept; ./.state by default.")
     ] = None,
     slots: Annotated[
-        int | None, typer.Option(min=1, help="Matches at a time; cores less one by default.")
+        int | None, typer.Option(min=1, help="Matches at a time; cores less one, at least 2.")
     ] = None,
 ) -> None:
     """Start everything on this machine: servers, site, scheduler, workers. Ctrl-C stops it."""

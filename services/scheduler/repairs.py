@@ -26,6 +26,8 @@ BELLS_PER_SLOT = 2
 MATCHES_PER_SLOT = 3
 """Rated matches under way per live slot, so that no slot waits for the next round."""
 BELL_PAUSE_SECONDS = 1.0
+BUSY_BELL_SECONDS = 60.0
+"""While no slot is free, an unanswered bell is no sign of a lost one."""
 RATE_AGAIN_SECONDS = 2.0
 MONTHS_AHEAD = 2
 
@@ -105,6 +107,12 @@ def slots_by_queue(conn: db.Connection) -> dict[str, int]:
     return slots
 
 
+def busy(conn: db.Connection) -> bool:
+    """Whether every slot of the live workers plays."""
+    slots = sum(worker.slots for worker in matches.live_workers(conn))
+    return sum(queue.running for queue in matches.counts(conn)) >= slots
+
+
 class Bells:
     """Rings for matches that are due and for seasons that are to be rated."""
 
@@ -120,8 +128,9 @@ class Bells:
         most = {queue: BELLS_PER_SLOT * n for queue, n in slots_by_queue(conn).items()}
         if not most:
             return {}
+        bell_seconds = BUSY_BELL_SECONDS if busy(conn) else matches.BELL_SECONDS
         with conn.transaction():
-            due = matches.ring_due(conn, most)
+            due = matches.ring_due(conn, most, bell_seconds=bell_seconds)
         for position, (queue, match_id) in enumerate(due):
             try:
                 self._ring(queue, "play", match_id)
