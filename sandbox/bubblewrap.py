@@ -187,6 +187,9 @@ class BubblewrapLauncher:
             elif os.path.isdir(link):
                 files += ["--ro-bind", link, link]
         files += ["--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"]
+        # Parents of a bound file come up closed to everybody but root unless they are named.
+        for folder in ("/peck", "/peck/python", "/peck/python/lib"):
+            files += ["--dir", folder]
         for source, target in _interpreter():
             files += ["--ro-bind", source, target]
         for name in ("site-packages", "dist-packages"):
