@@ -1,12 +1,19 @@
-"""Real servers for the tests: those of PECK_TEST_*_URL, else embedded ones of our own."""
+"""Real servers for the tests: those of PECK_TEST_*_URL, else embedded ones of our own.
+
+A test marked ``docker``, ``bubblewrap`` or ``browser`` is reported as not run where that is missing;
+under CI=true a missing sandbox or browser fails, and so does an engine that CI has brought up.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
+import socket
+import subprocess
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -14,9 +21,53 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from services import embedded
+from ladder.store import db
+from services import embedded, packages
 
 WORKER_ROLE = "peck_worker"
+
+
+@cache
+def no_engine() -> str | None:
+    """Why no Docker engine can be used, or None."""
+    address = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(5.0)
+        if client.connect_ex(address.removeprefix("unix://")) != 0:
+            return f"no Docker engine answers at {address}"
+    return None
+
+
+@cache
+def no_bubblewrap() -> str | None:
+    """Why bubblewrap cannot be used, or None."""
+    if not packages.here("bubblewrap"):
+        return "bubblewrap is missing; ./peck test installs it as root"
+    command = ["bwrap", "--ro-bind", "/", "/", "--unshare-all", "true"]
+    tried = subprocess.run(command, capture_output=True, text=True, check=False)
+    return None if tried.returncode == 0 else f"bubblewrap does not work here: {tried.stderr}"
+
+
+@cache
+def no_browser() -> str | None:
+    """Why no Chromium can be used, or None."""
+    found = packages.here("chromium")
+    return None if found else "chromium is missing; ./peck test installs it as root"
+
+
+NEEDS: dict[str, tuple[Callable[[], str | None], str]] = {
+    "docker": (no_engine, "PECK_REQUIRE_DOCKER"),
+    "bubblewrap": (no_bubblewrap, "CI"),
+    "browser": (no_browser, "CI"),
+}
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for marker, (lacking, required_by) in NEEDS.items():
+        if item.get_closest_marker(marker) is not None and (reason := lacking()) is not None:
+            if os.environ.get(required_by) in ("1", "true"):
+                pytest.fail(reason, pytrace=False)
+            pytest.skip(f"not run: {reason}")
 
 
 @pytest.fixture(scope="session")
@@ -61,8 +112,6 @@ def redis_url(server_state: Path) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def migrated_template(postgres_url: str) -> Iterator[str]:
     """The name of a database with all migrations applied, to be cloned."""
-    from ladder.store import db
-
     name = f"peck_template_{uuid.uuid4().hex[:12]}"
     _create(postgres_url, name)
     db.migrate(with_database(postgres_url, name))
@@ -85,11 +134,7 @@ def worker_database_url(postgres_url: str, database_url: str) -> str:
     parts = urlsplit(database_url)
     password = "worker-of-the-tests"
     with psycopg.connect(postgres_url, autocommit=True) as conn:
-        conn.execute(
-            sql.SQL("alter role {} login password {}").format(
-                sql.Identifier(WORKER_ROLE), sql.Literal(password)
-            )
-        )
+        db.set_worker_login(conn, password)
     place = parts.netloc.rpartition("@")[2]
     return urlunsplit(parts._replace(netloc=f"{WORKER_ROLE}:{password}@{place}"))
 
