@@ -6,17 +6,20 @@ it to 0.9 to use Kaggle's whole second. No dependency.
 """
 
 import math
+import random
 import time
 
 BUDGET_SECONDS = 0.15
 EXPLORATION = 0.6
 DEPTH = 12
+NEAR = 5
 
 STEPS = ((-1, 0), (0, 1), (1, 0), (0, -1))
 NAMES = ("NORTH", "EAST", "SOUTH", "WEST")
 last_move = None
 neighbours = []
 settings = {}
+focus = set()
 
 
 def prepare(configuration):
@@ -29,6 +32,12 @@ def prepare(configuration):
         for cell in range(rows * columns)
     ]
     settings.update(configuration)
+
+
+def distance(one, other):
+    rows, columns = settings["rows"], settings["columns"]
+    down, right = abs(one // columns - other // columns), abs(one % columns - other % columns)
+    return min(down, rows - down) + min(right, columns - right)
 
 
 def options(geese, headings, seat):
@@ -76,7 +85,7 @@ def judge(geese, food, died, now):
     if not alive:
         return values
     free_from = {cell: len(goose) - place for goose in geese for place, cell in enumerate(goose)}
-    owner, reach = {}, [0.0] * len(geese)
+    owner, reach, pull = {}, [0.0] * len(geese), [0.0] * len(geese)
     # Longer geese first, so that they hold the cells two reach at once.
     frontier = sorted(((geese[seat][0], seat) for seat in alive), key=lambda x: -len(geese[x[1]]))
     for cell, seat in frontier:
@@ -89,7 +98,9 @@ def judge(geese, food, died, now):
             for near in neighbours[cell]:
                 if near not in owner and free_from.get(near, 0) <= moves:
                     owner[near] = seat
-                    reach[seat] += 1.0 + (6.0 / moves if near in food else 0.0)
+                    reach[seat] += 1.0
+                    if near in food:
+                        pull[seat] = max(pull[seat], 0.85**moves)
                     following.append((near, seat))
         frontier = following
     total = sum(reach) or 1.0
@@ -104,6 +115,7 @@ def judge(geese, food, died, now):
             + 0.15 * min(1.0, (reach[seat] + 1) / (length + 1))
             + 0.15 * reach[seat] / total
             + 0.25 * length / longest
+            + 0.06 * pull[seat]
             + 0.10 * shorter / max(1, len(alive) - 1)
             + 0.15 / len(alive)
         )
@@ -111,7 +123,10 @@ def judge(geese, food, died, now):
 
 
 class Node:
-    """Statistics of one position: for each goose its moves, visits and sums of values."""
+    """Statistics of one position: for each goose its moves, visits and sums of values.
+
+    Geese far from ours get one random move, so that the tree grows deep where it matters.
+    """
 
     __slots__ = ("children", "choices", "sums", "total", "visits")
 
@@ -119,6 +134,9 @@ class Node:
         self.choices = {
             seat: options(geese, headings, seat) for seat, goose in enumerate(geese) if goose
         }
+        for seat, moves in self.choices.items():
+            if seat not in focus:
+                self.choices[seat] = [random.choice(moves)]
         self.visits = {seat: [0] * len(moves) for seat, moves in self.choices.items()}
         self.sums = {seat: [0.0] * len(moves) for seat, moves in self.choices.items()}
         self.total = 0
@@ -188,6 +206,12 @@ def agent(observation, configuration):
         if len(goose) > 1:
             headings[other] = (neighbours[goose[0]].index(goose[1]) + 2) % 4
     headings[seat] = last_move
+    focus.clear()
+    focus.update(
+        other
+        for other, goose in enumerate(geese)
+        if goose and distance(goose[0], geese[seat][0]) <= NEAR
+    )
     root = Node(geese, headings)
     if len(root.choices[seat]) > 1:
         while time.perf_counter() < until:
