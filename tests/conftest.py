@@ -1,7 +1,8 @@
 """Real servers for the tests: those of PECK_TEST_*_URL, else embedded ones of our own.
 
-A test marked ``docker``, ``bubblewrap`` or ``browser`` is reported as not run where that is missing;
-under CI=true a missing sandbox or browser fails, and so does an engine that CI has brought up.
+A test marked ``docker``, ``bubblewrap`` or ``browser`` is reported as not run where that is
+missing. Under CI=true a missing sandbox or browser fails instead, and so does an engine where
+PECK_REQUIRE_DOCKER=1 says that there is one.
 """
 
 from __future__ import annotations

@@ -30,6 +30,8 @@ class Held:
     match_id: MatchId
     attempt: int
     lease_seconds: float
+    pid: int = 0
+    """The process that plays; filled in by ``held``."""
 
 
 @contextlib.contextmanager
@@ -44,7 +46,7 @@ def hold(run_dir: Path, lease: Held) -> Iterator[None]:
     descriptor = os.open(early, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        os.write(descriptor, str(lease.lease_seconds).encode())
+        os.write(descriptor, f"{lease.lease_seconds} {os.getpid()}".encode())
         early.rename(path)
         yield
     finally:
@@ -77,7 +79,8 @@ def held(run_dir: Path) -> list[Held]:
 def _parsed(name: str, content: bytes) -> Held | None:
     match_id, _, attempt = name.partition(".")
     with contextlib.suppress(ValueError):
-        return Held(MatchId(match_id), int(attempt), float(content))
+        seconds, pid = content.split()
+        return Held(MatchId(match_id), int(attempt), float(seconds), int(pid))
     return None
 
 

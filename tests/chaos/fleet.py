@@ -1,0 +1,136 @@
+"""Every process of a small deployment, each of which can be killed and started again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from sandbox.errors import HostFault
+from sandbox.loans import hello
+from services import embedded
+from services.children import Child, spawn, tail
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+class Fleet:
+    """Postgres, Redis, node, scheduler, rater and two workers of two slots, on one folder."""
+
+    def __init__(self, state: Path) -> None:
+        self.state = state
+        self.run_dir = state / "run"
+        self.run_dir.mkdir(mode=0o711)
+        self.node_socket = self.run_dir / "node.sock"
+        self.blobs_url = (state / "blobs").as_uri()
+        (state / "blobs").mkdir()
+        self.postgres = embedded.start_postgres(state)
+        self.redis = embedded.start_redis(state)
+        self.database_url = self.postgres.url
+        self.children: dict[str, Child] = {}
+
+    def start(self, name: str) -> Child:
+        """Start one of ours: node, scheduler, rater, worker-1, worker-2."""
+        kind = name.partition("-")[0]
+        module = {
+            "node": [
+                *("sandbox.node", "--launcher", "bubblewrap", "--profile", "python"),
+                *("--socket", str(self.node_socket), "--run-dir", str(self.run_dir / "node")),
+            ],
+            "scheduler": ["services.scheduler"],
+            "rater": ["workers.main", "--queues", "rate", "--slots", "1"],
+            "worker": ["workers.main", "--slots", "2"],
+        }[kind]
+        environment = {
+            **{key: value for key, value in os.environ.items() if not key.startswith("PECK_")},
+            "PYTHONPATH": str(CHECKOUT),
+            "PECK_REDIS_URL": self.redis.url,
+            "PECK_BLOBS_URL": self.blobs_url,
+            "PECK_RUN_DIR": str(self.run_dir),
+            "PECK_NODE_SOCKET": str(self.node_socket),
+        }
+        if kind == "worker":
+            worker_url = self.database_url.replace("//peck@", "//peck_worker@", 1)
+            environment["PECK_WORKER_DATABASE_URL"] = worker_url
+        elif kind != "node":
+            environment["PECK_DATABASE_URL"] = self.database_url
+        self.children[name] = spawn(
+            name,
+            [sys.executable, "-P", "-m", *module],
+            log=self.log(name),
+            environment=environment,
+            death_signal=signal.SIGTERM if kind == "node" else signal.SIGKILL,
+            cwd=CHECKOUT,
+        )
+        return self.children[name]
+
+    def kill(self, name: str) -> None:
+        """SIGKILL, and nothing said to anybody."""
+        child = self.children[name]
+        child.process.kill()
+        child.process.wait()
+
+    def empty_redis(self) -> None:
+        """Kill Redis, lose all it held, start it again."""
+        self.redis.child.process.kill()
+        self.redis.child.process.wait()
+        shutil.rmtree(self.state / "redis")
+        self.redis = embedded.start_redis(self.state)
+
+    def restart_postgres(self) -> None:
+        """Stop Postgres as a crash would, with everybody connected; start it again."""
+        self.postgres.child.process.send_signal(signal.SIGQUIT)
+        self.postgres.child.process.wait()
+        self.postgres = embedded.start_postgres(self.state)
+
+    def log(self, name: str) -> Path:
+        return self.state / "log" / f"{name}.log"
+
+    def stop(self) -> None:
+        for child in self.children.values():
+            child.ask_to_stop()
+        for child in self.children.values():
+            child.stop(10.0)
+        self.redis.stop()
+        self.postgres.stop()
+
+
+@contextmanager
+def running() -> Iterator[Fleet]:
+    """A fleet without its processes of Python; everything is gone at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="peck-chaos-", dir="/var/tmp"))
+    folder.chmod(0o711)
+    fleet = Fleet(folder)
+    try:
+        yield fleet
+    except BaseException:
+        for name in fleet.children:
+            print(f"== {name}\n{tail(fleet.log(name), 15)}")
+        raise
+    finally:
+        fleet.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def wait_for_node(fleet: Fleet) -> None:
+    def answers() -> bool:
+        with suppress(HostFault):
+            hello(fleet.node_socket)
+            return True
+        return False
+
+    wait_until(answers, "the node answers", 120)
+
+
+def wait_until(done: Callable[[], bool], what: str, seconds: float) -> None:
+    """Wait for a condition; fails with its name."""
+    deadline = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < deadline, f"waited {seconds:g} s in vain until {what}"
+        time.sleep(0.05)

@@ -1,0 +1,221 @@
+"""Machines die all the time, and no match is lost, played out twice, or rated twice."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import os
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from games import GAMES
+from ladder.ids import LeagueId
+from ladder.model import EntryState, ReplayVisibility, Visibility
+from ladder.store import agents, db, entries, leagues, users
+from ladder.store.blobs import open_blobs
+from services import setup
+from tests.chaos.fleet import Fleet, running, wait_for_node, wait_until
+from workers.renewal import Held, held
+
+pytestmark = pytest.mark.bubblewrap
+
+MATCHES = 110
+LANDED = 22
+KILL_EVERY_SECONDS = 2.0
+LONGEST_SECONDS = 190.0
+AGENTS = Path(__file__).resolve().parents[2] / "agents" / "hungry_geese"
+
+
+def make_league(fleet: Fleet) -> LeagueId:
+    """Six quick agents of six teams; short games, short leases, many attempts."""
+    configuration = GAMES["hungry_geese"].configure({"episodeSteps": 60})
+    digest = hashlib.sha256(json.dumps(configuration, sort_keys=True).encode()).hexdigest()
+    blobs = open_blobs(fleet.blobs_url)
+    with db.connect(fleet.database_url) as conn:
+        owner = users.create_user(conn, "owner").id
+        league = leagues.create_league(
+            conn,
+            slug="chaos",
+            title="Chaos",
+            game="hungry_geese",
+            visibility=Visibility.PUBLIC,
+            replay_visibility=ReplayVisibility.PUBLIC,
+            created_by=owner,
+        )
+        season = leagues.create_season(
+            conn,
+            league.id,
+            configuration=configuration,
+            configuration_digest=digest,
+            clock={"act_seconds": 1.0, "bank_seconds": 60.0},
+            seats=4,
+            lease_seconds=3.0,
+            max_attempts=60,
+        )
+        for number, folder in enumerate(["random_legal", "greedy"] * 3):
+            team = users.create_team(conn, f"Team {number}", f"team-{number}", owner)
+            agent = agents.create_agent(conn, team.id, f"Agent {number}", f"agent-{number}")
+            source = (AGENTS / folder / "main.py").read_bytes() + f"\n# {number}\n".encode()
+            stored = blobs.put_bytes(source)
+            submission, _ = agents.add_submission(
+                conn, agent.id, stored.digest, stored.size, "main.py", "", owner
+            )
+            entries.enter(conn, season.id, submission.id, profile="python", count_limit=False)
+    return league.id
+
+
+def ask(fleet: Fleet, query: str) -> list[tuple[object, ...]]:
+    """Rows, through a restart of Postgres."""
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            with psycopg.connect(fleet.database_url) as conn:
+                return conn.execute(query.encode()).fetchall()
+        except psycopg.OperationalError:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+def count(fleet: Fleet, query: str) -> int:
+    value = ask(fleet, query)[0][0]
+    assert isinstance(value, int)
+    return value
+
+
+class Killer:
+    """Kills by turns and remembers which attempts were being played under each kill."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self.fleet = fleet
+        self.kills: Counter[str] = Counter()
+        self.hits: list[tuple[str, list[Held]]] = []
+        self.turns: Iterator[str] = itertools.cycle(
+            ["child", "worker", "child", "child", "node", "child", "worker"]
+        )
+        self.random = random.Random(7)
+
+    def strike(self) -> None:
+        """The next kill, on something that plays."""
+        what = next(self.turns)
+        playing: list[Held] = []
+        deadline = time.monotonic() + 5
+        while not playing and time.monotonic() < deadline:
+            playing = held(self.fleet.run_dir)
+        if not playing:
+            return
+        victim = self.random.choice(playing)
+        if what == "child":
+            with suppress(ProcessLookupError):
+                os.kill(victim.pid, signal.SIGKILL)
+            struck = [victim]
+        elif what == "worker":
+            name = self._worker_of(victim.pid)
+            if name is None:
+                return
+            struck = [lease for lease in playing if self._worker_of(lease.pid) == name]
+            self.fleet.kill(name)
+            self.fleet.start(name)
+        else:
+            struck = playing
+            self.fleet.kill("node")
+            self.fleet.start("node")
+        self.kills[what] += 1
+        self.hits.append((what, struck))
+
+    def landed(self) -> Counter[str]:
+        """Kills after which at least one attempt under them did not finish."""
+        rows = ask(self.fleet, "select match_id, attempt from attempts where ended = 'finished'")
+        finished = set(rows)
+        return Counter(
+            what
+            for what, struck in self.hits
+            if any((lease.match_id, lease.attempt) not in finished for lease in struck)
+        )
+
+    def _worker_of(self, pid: int) -> str | None:
+        with suppress(OSError):
+            parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+            for name, child in self.fleet.children.items():
+                if child.process.pid == parent:
+                    return name
+        return None
+
+
+def test_every_match_is_finished_once_and_rated_once_while_everything_is_killed() -> None:
+    with running() as fleet:
+        setup.prepare(fleet.database_url, None)
+        league = make_league(fleet)
+        fleet.start("node")
+        wait_for_node(fleet)
+        for name in ("scheduler", "rater", "worker-1", "worker-2"):
+            fleet.start(name)
+        wait_until(
+            lambda: count(fleet, "select count(*) from matches where state = 'finished'") > 0,
+            "the first match is finished",
+            60,
+        )
+        killer, started = Killer(fleet), time.monotonic()
+        accidents = {10: fleet.empty_redis, 20: fleet.restart_postgres, 30: fleet.empty_redis}
+        for strike in itertools.count(1):
+            time.sleep(KILL_EVERY_SECONDS)
+            killer.strike()
+            accidents.pop(strike, lambda: None)()
+            made = count(fleet, "select count(*) from matches where kind = 'rated'")
+            enough = made >= MATCHES and sum(killer.landed().values()) >= LANDED
+            if not accidents and (enough or time.monotonic() - started > LONGEST_SECONDS):
+                break
+        with db.connect(fleet.database_url) as conn:
+            leagues.set_state(conn, league, "paused")
+        open_rows = "select count(*) from matches where state in ('queued', 'running')"
+        wait_until(lambda: count(fleet, open_rows) == 0, "no match is open", 60)
+        unrated = "select (accepted_no - rated_no)::integer from seasons"
+        wait_until(lambda: count(fleet, unrated) == 0, "everything is rated", 30)
+        report(fleet, killer, time.monotonic() - started)
+        check(fleet, killer)
+
+
+def report(fleet: Fleet, killer: Killer, seconds: float) -> None:
+    states = ask(fleet, "select kind, state, count(*) from matches group by 1, 2 order by 1, 2")
+    ends = ask(fleet, "select ended, fault, count(*) from attempts group by 1, 2 order by 1, 2")
+    tries = ask(fleet, "select attempt, count(*) from matches group by 1 order by 1")
+    print(f"\n{seconds:.0f} s; kills {dict(killer.kills)}, landed {dict(killer.landed())};")
+    print("Redis killed and emptied twice, Postgres crashed and restarted once")
+    print(f"matches {states}\nattempts by end {ends}\nmatches by attempts needed {tries}")
+
+
+def check(fleet: Fleet, killer: Killer) -> None:
+    rated = count(fleet, "select count(*) from matches where kind = 'rated'")
+    assert rated >= 100
+    assert sum(killer.landed().values()) >= 20
+    assert set(killer.landed()) == {"child", "worker", "node"}
+    assert count(fleet, "select count(*) from matches where attempt > 1") > 0
+    assert ask(fleet, "select id, state from matches where state <> 'finished'") == []
+    finished_once = (
+        "select match_id from attempts where ended = 'finished' group by 1 having count(*) <> 1"
+    )
+    assert ask(fleet, finished_once) == []
+    assert count(fleet, "select count(*) from attempts where ended = 'finished'") == count(
+        fleet, "select count(*) from matches"
+    )
+    assert count(fleet, "select count(*) from episodes") == count(
+        fleet, "select count(*) from matches"
+    )
+    assert count(fleet, "select count(distinct match_id) from acceptances") == rated
+    assert count(fleet, "select count(*) from acceptances") == rated
+    assert count(fleet, "select max(no)::integer from acceptances") == rated
+    assert count(fleet, "select count(*) from ratings") == 4 * rated
+    assert count(fleet, "select sum(games)::integer from entries") == 4 * rated
+    assert count(fleet, "select sum(in_flight)::integer from entries") == 0
+    active = [row[0] for row in ask(fleet, "select state from entries")]
+    assert active == [EntryState.ACTIVE] * 6
+    faults = ask(fleet, "select verdict, reason from seats where verdict <> 'DONE'")
+    assert faults == [], "nobody is blamed for what we did to the machines"
