@@ -92,8 +92,14 @@ class Loan:
     """One agent's process for one match; a context manager that gives it back."""
 
     def __init__(
-        self, connection: socket.socket, agent: socket.socket, node: str, image_digest: str
+        self,
+        connection: socket.socket,
+        agent: socket.socket,
+        node: str,
+        image_digest: str,
+        memory_mb: int,
     ) -> None:
+        self.memory_mb = memory_mb
         self._connection = connection
         self.socket = agent
         self.node = node
@@ -182,7 +188,8 @@ def borrow(node_socket: Path, request: SeatRequest, timeout_seconds: float) -> L
         finally:
             wire.close_all(fds)
         agent.setblocking(False)
-        loan = Loan(connection, agent, str(answer["node"]), str(answer["image_digest"]))
+        node, image_digest = str(answer["node"]), str(answer["image_digest"])
+        loan = Loan(connection, agent, node, image_digest, request.memory_mb)
         undo.pop_all()
         return loan
 

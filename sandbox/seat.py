@@ -174,16 +174,15 @@ class Seat:
         if question.trouble is Trouble.BROKEN:
             return verdict.broken(step, question.detail)
         self.end()
-        ending = self._ending
-        if ending is None or (ending.exit_code is None and ending.signal is None):
-            oom = ending is not None and ending.out_of_memory
-            return verdict.out_of_memory(step, None) if oom else verdict.vanished(step)
-        if ending.out_of_memory:
-            return verdict.out_of_memory(step, None)
-        if ending.signal is not None:
-            return verdict.killed(step, ending.signal)
-        assert ending.exit_code is not None
-        return verdict.exited(step, ending.exit_code)
+        assert self._loan is not None
+        assert self._ending is not None
+        if self._ending.out_of_memory:
+            return verdict.out_of_memory(step, self._loan.memory_mb)
+        if self._ending.signal is not None:
+            return verdict.killed(step, self._ending.signal)
+        if self._ending.exit_code is not None:
+            return verdict.exited(step, self._ending.exit_code)
+        return verdict.vanished(step)
 
     def _fail(self, fault: Fault) -> Verdict:
         self.fault = fault

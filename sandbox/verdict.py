@@ -64,10 +64,11 @@ def killed(step: int, number: int) -> Fault:
     return _fault(Verdict.ERROR, step, f"The agent's process ended by signal {told} {_when(step)}")
 
 
-def out_of_memory(step: int, memory_mb: int | None) -> Fault:
+def out_of_memory(step: int, memory_mb: int) -> Fault:
     """The kernel ended the process for its memory."""
-    limit = f"its limit of {memory_mb} MB" if memory_mb else "its limit"
-    return _fault(Verdict.ERROR, step, f"The agent used more memory than {limit} {_when(step)}")
+    return _fault(
+        Verdict.ERROR, step, f"The agent used more than its {memory_mb} MB of memory {_when(step)}"
+    )
 
 
 def vanished(step: int) -> Fault:

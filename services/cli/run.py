@@ -26,7 +26,9 @@ from sandbox import local
 from sandbox.clock import Clock, ClockError
 from sandbox.errors import HostFault, SandboxError
 from sandbox.loans import hello
+from sandbox.profiles import PROFILES
 from services import children
+from services.cli.places import state_dir
 
 NODE_SECONDS = 180.0
 """How long the node may take to come up; the first time on an engine it builds its images."""
@@ -87,8 +89,8 @@ def run(
 ) -> None:
     """Play agents against each other here, in boxes, and write replays and logs."""
     try:
-        plan = _plan(game, agents, games, seed, config or [], act_seconds, bank_seconds)
-        plan = replace(plan, lanes=lanes or plan.lanes, profile=profile, memory_mb=memory_mb)
+        plan = _plan(game, agents, games, seed, config or [], act_seconds, bank_seconds, profile)
+        plan = replace(plan, lanes=lanes or plan.lanes, memory_mb=memory_mb)
         _play(plan, out or _default_folder(), launcher, node, as_json)
     except (RunError, SandboxError) as error:
         typer.echo(f"peck run: {error}", err=True)
@@ -107,6 +109,7 @@ def _plan(
     config: Sequence[str],
     act_seconds: float | None,
     bank_seconds: float | None,
+    profile: str,
 ) -> local.Plan:
     rules = GAMES.get(game)
     if rules is None:
@@ -128,6 +131,8 @@ def _plan(
         clock = Clock.from_json(banked)
     except (ConfigurationError, ClockError) as error:
         raise RunError(str(error)) from None
+    if profile not in PROFILES:
+        raise RunError(f"there is no profile {profile!r}; type one of {', '.join(PROFILES)}")
     return local.Plan(
         game=rules,
         configuration=configuration,
@@ -135,6 +140,7 @@ def _plan(
         agents=tuple(agents),
         games=games,
         seed=_seed(seed),
+        profile=profile,
     )
 
 
@@ -172,7 +178,7 @@ def _play(
     progress = _Progress(plan.games)
     with tempfile.TemporaryDirectory(prefix="peck-run-") as scratch:
         bundles = local.bundles_of(plan, Path(scratch))
-        with _node(launcher, Path(scratch), node) as socket:
+        with _node(plan, launcher, Path(scratch), node) as socket:
             for result in local.play(plan, bundles, socket, progress.step):
                 progress.clear()
                 results.append(result)
@@ -189,7 +195,9 @@ def _play(
 
 
 @contextlib.contextmanager
-def _node(launcher: LauncherName, scratch: Path, given: Path | None) -> Iterator[Path]:
+def _node(
+    plan: local.Plan, launcher: LauncherName, scratch: Path, given: Path | None
+) -> Iterator[Path]:
     """The socket of a node: the given one, or a daemon of our own that ends with us."""
     if given is not None:
         hello(given)
@@ -200,6 +208,8 @@ def _node(launcher: LauncherName, scratch: Path, given: Path | None) -> Iterator
     paths = [str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])]
     command = [sys.executable, "-m", "sandbox.node", "--socket", str(socket)]
     command += ["--run-dir", str(scratch / "node"), "--launcher", str(launcher)]
+    command += ["--state-dir", str(_libraries()), "--profile", plan.profile]
+    command += ["--warm", str(len(plan.agents)), "--memory-mb", str(plan.memory_mb)]
     child = children.spawn(
         "node",
         command,
@@ -212,6 +222,14 @@ def _node(launcher: LauncherName, scratch: Path, given: Path | None) -> Iterator
         yield socket
     finally:
         child.stop()
+
+
+def _libraries() -> Path:
+    """Where profiles have their libraries: with this folder's `peck up`, or kept for the user."""
+    up = state_dir() / "run" / "node"
+    if up.is_dir():
+        return up.resolve()
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pecking-order"
 
 
 def _wait_for(child: children.Child, socket: Path, log: Path) -> None:

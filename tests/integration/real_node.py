@@ -97,6 +97,7 @@ def running(launcher: str) -> Iterator[RealNode]:
             [
                 *(sys.executable, "-m", "sandbox.node", "--launcher", launcher),
                 *("--socket", str(folder / "sock"), "--run-dir", str(folder / "run")),
+                *("--profile", "python"),
             ],
             stdin=subprocess.DEVNULL,
             stdout=sink,

@@ -40,7 +40,7 @@ QUICK = Clock(act_seconds=0.3, bank_seconds=0.5)
 @pytest.fixture(scope="module")
 def node() -> Iterator[RealNode]:
     real_node.require("bubblewrap")
-    with real_node.running("process") as running:
+    with real_node.running("bubblewrap") as running:
         yield running
 
 
@@ -178,6 +178,25 @@ def test_a_seat_that_uses_more_than_its_bank_times_out_and_is_charged_for_it(
     _others_played_on(played, after=3)
 
 
+def test_a_seat_that_takes_more_memory_than_it_has_is_told_the_limit(
+    node: RealNode, tmp_path: Path
+) -> None:
+    source = """
+    hoard = []
+    def agent(observation, configuration):
+        while observation.step == 3:
+            hoard.append(b"x" * (1 << 20))
+        return "EAST"
+    """
+    played = node.play(tmp_path, [source, EAST, EAST, EAST], memory_mb=128)
+    report = played.seats[0]
+    assert (report.verdict, report.failed_step) == (Verdict.ERROR, 4), report.reason
+    assert report.reason is not None
+    # Without control groups the interpreter itself runs against the limit and raises.
+    assert "128 MB of memory" in report.reason or "MemoryError" in report.reason
+    _others_played_on(played, after=4)
+
+
 FIND_SOCKET = """
     import os, socket, stat, time
     def connection():
@@ -192,16 +211,17 @@ FIND_SOCKET = """
 
 
 @pytest.mark.parametrize(
-    ("attack", "word"),
+    ("attack", "sleep", "word"),
     [
-        ("sock.sendall(b'x' * 100000)", "protocol"),
-        ("sock.sendall(b'\\xff' * 4)", "announced 4294967295"),
-        ("sock.sendall(b'\\0' * 4)", "announced 0"),
-        ("sock.sendall(frame('{}'))", "no frame"),
-        ("sock.sendall(frame('[' * 9000))", "no frame"),
-        ('sock.sendall(frame(\'{"k":"ready"}\'))', "not asked"),
-        ('sock.sendall(frame(\'{"k":"reply","n":1,"action":"EAST"}\'))', "not asked"),
-        ("sock.shutdown(socket.SHUT_RDWR)", "step 6"),
+        ("sock.sendall(b'x' * 100000)", 60, "protocol"),
+        ("sock.sendall(b'\\xff' * 4)", 60, "announced 4294967295"),
+        ("sock.sendall(b'\\0' * 4)", 60, "announced 0"),
+        ("sock.sendall(frame('{}'))", 60, "no frame"),
+        ("sock.sendall(frame('[' * 9000))", 60, "no frame"),
+        ("""sock.sendall(frame('{"k":"ready"}'))""", 60, "not asked"),
+        ("""sock.sendall(frame('{"k":"reply","n":1,"action":0}'))""", 60, "not asked"),
+        ("""sock.sendall(frame('{"k":"reply","n":1,"action":0}'))""", 0, "protocol"),
+        ("sock.shutdown(socket.SHUT_RDWR)", 60, "step 6"),
     ],
 )
 def test_a_seat_that_writes_on_the_referees_connection_is_out(
