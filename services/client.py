@@ -71,7 +71,10 @@ class Client:
         headers = {**self.headers, **options.pop("headers", {})}
         params = {k: v for k, v in (options.pop("params", None) or {}).items() if v is not None}
         try:
-            response = self.http.request(method, path, headers=headers, params=params, **options)
+            # an empty dictionary would wipe the query that a `next` link brings
+            response = self.http.request(
+                method, path, headers=headers, params=params or None, **options
+            )
         except httpx.HTTPError as error:
             raise Unreachable(f"no answer from {self.address}: {error}") from error
         if response.is_error:

@@ -13,10 +13,10 @@ from typing import Any, Final
 
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
-from ladder.store.blobs import open_blobs
 
 from ladder.settings import Settings
 from ladder.store import db
+from ladder.store.blobs import open_blobs
 from services.api import (
     agents,
     entries,

@@ -229,20 +229,17 @@ async def on_ladder_error(request: Request, error: Exception) -> Response:
     if isinstance(error, BlobTooLarge):
         return answer("too-large", detail, limit_bytes=error.limit_bytes)
     if isinstance(error, LimitReached):
-        # Both kinds carry the same figures, the daily uploads' in a record of their own.
-        figures = getattr(error, "limits", error)
-        members = {
-            name: getattr(figures, name)
-            for name in ("used", "allowed", "left", "resets_at")
-            if hasattr(figures, name)
-        }
-        headers = {}
-        if "resets_at" in members:
-            wait = members["resets_at"] - datetime.now(UTC)
-            headers["Retry-After"] = str(max(1, round(wait.total_seconds())))
-            members["resets_at"] = members["resets_at"].isoformat()
-        limit = detail.partition(":")[0]
-        return answer("limit-reached", detail, headers=headers, limit=limit, **members)
+        wait = error.resets_at - datetime.now(UTC)
+        return answer(
+            "limit-reached",
+            detail,
+            headers={"Retry-After": str(max(1, round(wait.total_seconds())))},
+            limit=error.limit,
+            used=error.used,
+            allowed=error.allowed,
+            left=error.left,
+            resets_at=error.resets_at.isoformat(),
+        )
     return answer("invalid", detail)
 
 

@@ -62,8 +62,8 @@ def hosted_league(conn: Connection, who: Viewer, key: str) -> League:
 def season(conn: Connection, who: Viewer, key: str) -> Season:
     """By its id, or the current one of the league with this slug."""
     if is_id(key, "sea"):
-        found = leagues.get_season(conn, SeasonId(key))
-        require(who, access.league_seen(leagues.get_league(conn, found.league_id)), "season")
+        found, its_league = leagues.get_season_and_league(conn, SeasonId(key))
+        require(who, access.league_seen(its_league), "season")
         return found
     current = leagues.current_season(conn, league(conn, who, key).id)
     if current is None:
@@ -125,6 +125,11 @@ def submission(conn: Connection, who: Viewer, key: str) -> Submission:
     found = agents.get_submission(conn, wanted)
     require(who, access.SubmissionSeen(found.team_id), "submission")
     return found
+
+
+def sees_submissions(who: Viewer, team_id: TeamId) -> bool:
+    """What a team said about its uploads."""
+    return access.may_see(who, access.SubmissionSeen(team_id))
 
 
 def own_submission(conn: Connection, who: Viewer, key: str) -> Submission:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Final
 
 from fastapi import Depends, Request
-from ladder.store.blobs import Blobs
 from psycopg_pool import ConnectionPool
 
 from ladder.settings import Settings
+from ladder.store.blobs import Blobs
 from ladder.store.db import Connection
 from services.api.boards import Boards
 
@@ -38,7 +39,15 @@ def state(request: Request) -> State:
 def connection(request: Request) -> Iterator[Connection]:
     """One transaction around the route: committed before the answer leaves, rolled back on any
     error, a problem included."""
-    with state(request).pool.connection() as conn:
+    with transaction(state(request)) as conn:
+        yield conn
+
+
+@contextmanager
+def transaction(house: State) -> Iterator[Connection]:
+    """One transaction. It is opened at once: on an idle connection the store's own savepoints would
+    be transactions, and commit."""
+    with house.pool.connection() as conn, conn.transaction():
         yield conn
 
 

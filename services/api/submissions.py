@@ -19,9 +19,9 @@ from services.api.entries import shown as shown_entry
 from services.api.fields import LINE, AgentKey, Filter, SubmissionKey
 from services.api.idempotency import IdempotencyKey, Repeatable
 from services.api.paging import Page, Paging
-from services.api.problems import of
+from services.api.problems import ProblemError, of
 from services.api.seasons import LimitsOut
-from services.api.state import Db, state
+from services.api.state import Db, state, transaction
 from services.api.uploads import Plan
 
 router = APIRouter(prefix="/v1", tags=["submissions"])
@@ -58,7 +58,7 @@ def plan(
 ) -> Plan:
     """Who uploads for which agent into which season, checked before the body is read and in a
     transaction of its own, so that a slow upload holds no connection."""
-    with state(request).pool.connection() as conn:
+    with transaction(state(request)) as conn:
         who = known(scopes, viewer(request, conn, credentials))
         found = sight.own_agent(conn, who, agent)
         entering = sight.season(conn, who, season) if season else None
@@ -106,7 +106,7 @@ async def upload_submission(
     house = state(request)
 
     def record() -> Response:
-        with body.file, house.pool.connection() as conn:
+        with body.file, transaction(house) as conn:
             stored = house.blobs.put(body.chunks(), limit_bytes=planned.limit_bytes)
 
             def create() -> tuple[UploadOut, int]:
@@ -141,7 +141,9 @@ async def upload_submission(
 )
 def list_submissions(agent: AgentKey, conn: Db, who: Known, span: Paging) -> Page[SubmissionOut]:
     """Newest first; for the owner."""
-    found = sight.own_agent(conn, who, agent)
+    found = sight.agent(conn, who, agent)
+    if not sight.sees_submissions(who, found.team_id):
+        raise ProblemError("forbidden", "Submissions are for the owner of the agent alone.")
     rows = agents.list_submissions(
         conn, found.id, SubmissionId(span.after) if span.after else None, span.limit
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from services.cli.places import Unset
 from services.client import Client, Json
 
@@ -44,6 +46,11 @@ def season_key(ladder: Client, given: str | None) -> str:
     )
 
 
+def slug_of(name: str) -> str:
+    """A name as it stands in addresses: ``Random Legal`` and ``random-legal`` are the same."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+
+
 def opponent(ladder: Client, season: str, mine: list[Json], name: str) -> str:
     """An agent or submission id: as given, one's own agent by name, or one on the board."""
     if name.startswith(("age_", "sub_")):
@@ -51,8 +58,8 @@ def opponent(ladder: Client, season: str, mine: list[Json], name: str) -> str:
     own = find(mine, name)
     if own is not None:
         return str(own["id"])
-    wanted = name.lower()
-    rows = [row for row in ladder.leaderboard(season) if row["agent_name"].lower() == wanted]
+    wanted = slug_of(name)
+    rows = [row for row in ladder.leaderboard(season) if slug_of(row["agent_name"]) == wanted]
     if not rows:
         raise Unset(f"there is no agent {name!r} on this leaderboard; give its id (age_...)")
     if len({row["agent_id"] for row in rows}) > 1:

@@ -1,35 +1,91 @@
-"""The API over a real database and a real socket, and a small world in it."""
+"""The API over a real database and a real socket, and a small world in it.
+
+The world is built once and its database cloned for each test; blobs never change and are shared.
+"""
 
 from __future__ import annotations
 
+import copy
+import dataclasses
+import uuid
 from collections.abc import Iterator
-from pathlib import Path
+from contextlib import contextmanager
+from urllib.parse import urlsplit
 
 import httpx
+import psycopg
 import pytest
 from fastapi import FastAPI
+from psycopg import sql
 
 from ladder.settings import Settings
 from services.api.app import create_app
+from tests.conftest import with_database
 from tests.integration.api.serving import serve
 from tests.integration.api.world import World, build
 
 
-@pytest.fixture
-def app(database_url: str, tmp_path: Path) -> FastAPI:
+@contextmanager
+def database(server_url: str, template: str) -> Iterator[str]:
+    """The address of a database cloned from ``template``, dropped at the end."""
+    name = f"peck_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(server_url, autocommit=True) as conn:
+        conn.execute(
+            sql.SQL("create database {} template {}").format(
+                sql.Identifier(name), sql.Identifier(template)
+            )
+        )
+        try:
+            yield with_database(server_url, name)
+        finally:
+            conn.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
+
+
+def application(database_url: str, blobs_url: str) -> FastAPI:
     """The application, not started."""
-    blobs = f"file://{tmp_path / 'blobs'}"
-    return create_app(Settings(database_url=database_url, blobs_url=blobs, session_secret="x" * 32))
+    return create_app(
+        Settings(database_url=database_url, blobs_url=blobs_url, session_secret="x" * 32)
+    )
+
+
+@pytest.fixture(scope="session")
+def blobs_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return f"file://{tmp_path_factory.mktemp('blobs')}"
+
+
+@pytest.fixture(scope="session")
+def built(postgres_url: str, migrated_template: str, blobs_url: str) -> Iterator[World]:
+    """The world in a database that nobody is connected to."""
+    with database(postgres_url, migrated_template) as url:
+        with (
+            serve(application(url, blobs_url)) as address,
+            httpx.Client(base_url=address, timeout=60) as client,
+        ):
+            made = build(client, url, blobs_url)
+        yield made
+
+
+@pytest.fixture
+def app(postgres_url: str, built: World, blobs_url: str) -> Iterator[FastAPI]:
+    """The application on a fresh copy of the world, not started."""
+    template = urlsplit(built.database_url).path.removeprefix("/")
+    with database(postgres_url, template) as url:
+        made = application(url, blobs_url)
+        made.state.database_url = url
+        yield made
 
 
 @pytest.fixture
 def http(app: FastAPI) -> Iterator[httpx.Client]:
     """The running application. Follows no redirect, so that each answer is seen as it is."""
-    with serve(app) as address, httpx.Client(base_url=address, timeout=30) as client:
+    with serve(app) as address, httpx.Client(base_url=address, timeout=60) as client:
         yield client
 
 
 @pytest.fixture
-def world(http: httpx.Client, database_url: str, tmp_path: Path) -> World:
+def world(app: FastAPI, http: httpx.Client, built: World) -> World:
     """People, two leagues, agents, and finished matches; see world.py."""
-    return build(http, database_url, f"file://{tmp_path / 'blobs'}")
+    fresh = copy.deepcopy(dataclasses.replace(built, http=None, blobs=None))  # type: ignore[arg-type]
+    return dataclasses.replace(
+        fresh, http=http, blobs=built.blobs, database_url=app.state.database_url
+    )

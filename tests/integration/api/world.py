@@ -6,6 +6,7 @@
 | host | host of both leagues, with a team |
 | member | competitor in the private league, with the team that owns "Flood" |
 | rival | plays in the public league alone, with a team |
+| insider | plays in the private league alone, with a team |
 | stranger | no token |
 
 Matches are not played here: their results are written through the lease as a worker would.
@@ -32,7 +33,6 @@ from services.client import Client
 
 WORKER = "worker-of-the-tests"
 SCOPES = ["read", "agents:write", "scrims:write", "leagues:write"]
-PEOPLE = ("admin", "host", "member", "rival")
 GOOD = b"def agent(observation, configuration):\n    return 'NORTH'\n"
 
 
@@ -73,7 +73,7 @@ def build(http: httpx.Client, database_url: str, blobs_url: str) -> World:
             conn, matches.WorkerHello(WORKER, "here", "node", matches.QUEUES, 4, ("numpy",))
         )
     admin = world.client("admin")
-    for person in ("host", "member", "rival"):
+    for person in ("host", "member", "rival", "insider"):
         world.users[person] = admin.create_user(person)["id"]
         world.tokens[person] = admin.mint_token("test", SCOPES, user=world.users[person])["token"]
         team = admin.create_team(f"Team {person}", person, owner=world.users[person])
@@ -87,11 +87,13 @@ def build(http: httpx.Client, database_url: str, blobs_url: str) -> World:
         season = host.create_season(league["id"], seats=2, daily_limit=20)
         world.seasons[name] = season["id"]
         host.put_member(name, world.users["member"], "competitor")
+    host.put_member("private", world.users["insider"], "competitor")
     for name in ("public", "private"):
         enter(world, name, "member")
         enter(world, name, "host")
         play_rated(world, name)
     enter(world, "public", "rival")
+    enter(world, "private", "insider")
     reject(world)
     request_scrim(world)
     return world

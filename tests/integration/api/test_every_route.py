@@ -1,0 +1,252 @@
+"""Every route, walked by everybody, in a public and in a private league.
+
+Replays are the teams' own in both leagues. A route that is missing from the table fails the test.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from services.client import ApiError
+from tests.integration.api.world import GOOD, World
+
+PEOPLE = ("stranger", "rival", "member", "host", "admin")
+JSON = dict[str, Any]
+
+# method, path, body, then what stranger, rival, member, host and admin are answered: in a public
+# league, and in a private one where that differs. {words} are ids of the world, {n} is fresh.
+WALK: list[tuple[str, str, JSON | None, str, str]] = [
+    ("GET", "/v1/me", None, "401 200 200 200 200", ""),
+    ("POST", "/v1/users", {"name": "new {n}"}, "401 403 403 403 201", ""),
+    ("GET", "/v1/users", None, "401 403 403 403 200", ""),
+    ("GET", "/v1/users/{user}", None, "401 404 200 404 200", ""),
+    (
+        "POST",
+        "/v1/users/{user}/tokens",
+        {"label": "x", "scopes": ["read"]},
+        "401 404 201 404 201",
+        "",
+    ),
+    ("GET", "/v1/users/{user}/tokens", None, "401 404 200 404 200", ""),
+    ("DELETE", "/v1/users/{user}/tokens/{token}", None, "401 404 200 404 200", ""),
+    ("GET", "/v1/teams/{team}", None, "200 200 200 200 200", "404 404 200 200 200"),
+    (
+        "POST",
+        "/v1/teams/{team}/members",
+        {"user": "{team_owner}", "is_owner": True},
+        "401 403 403 403 204",
+        "",
+    ),
+    ("GET", "/v1/games", None, "200 200 200 200 200", ""),
+    ("GET", "/v1/leagues", None, "200 200 200 200 200", ""),
+    (
+        "POST",
+        "/v1/leagues",
+        {"slug": "l{n}", "title": "L", "game": "hungry_geese"},
+        "401 201 201 201 201",
+        "",
+    ),
+    ("GET", "/v1/leagues/{league}", None, "200 200 200 200 200", "404 404 200 200 200"),
+    (
+        "PATCH",
+        "/v1/leagues/{league}",
+        {"title": "New"},
+        "401 403 403 200 200",
+        "401 404 403 200 200",
+    ),
+    ("GET", "/v1/leagues/{league}/members", None, "401 403 403 200 200", "401 404 403 200 200"),
+    (
+        "PUT",
+        "/v1/leagues/{league}/members/{user}",
+        {"role": "competitor"},
+        "401 403 403 204 204",
+        "401 404 403 204 204",
+    ),
+    ("GET", "/v1/leagues/{league}/seasons", None, "200 200 200 200 200", "404 404 200 200 200"),
+    ("GET", "/v1/seasons/{season}", None, "200 200 200 200 200", "404 404 200 200 200"),
+    ("GET", "/v1/seasons/{league}", None, "200 200 200 200 200", "404 404 200 200 200"),
+    (
+        "PATCH",
+        "/v1/seasons/{season}",
+        {"state": "open"},
+        "401 403 403 200 200",
+        "401 404 403 200 200",
+    ),
+    ("GET", "/v1/seasons/{season}/limits", None, "401 200 200 200 403", "401 404 200 200 403"),
+    (
+        "GET",
+        "/v1/seasons/{season}/leaderboard",
+        None,
+        "200 200 200 200 200",
+        "404 404 200 200 200",
+    ),
+    ("POST", "/v1/agents", {"name": "agent {n}"}, "401 201 201 201 403", ""),
+    ("GET", "/v1/agents?team={team}", None, "200 200 200 200 200", "404 404 200 200 200"),
+    ("GET", "/v1/agents/{agent}", None, "200 200 200 200 200", "404 404 200 200 200"),
+    (
+        "PATCH",
+        "/v1/agents/{agent}",
+        {"open_for_scrims": False},
+        "401 403 200 403 403",
+        "401 404 200 403 403",
+    ),
+    (
+        "POST",
+        "/v1/agents/{agent}/submissions",
+        {"bytes": "{n}"},
+        "401 403 201 403 403",
+        "401 404 201 403 403",
+    ),
+    (
+        "POST",
+        "/v1/agents/{agent}/submissions?season={season}",
+        {"bytes": "{n}"},
+        "401 403 201 403 403",
+        "401 404 201 403 403",
+    ),
+    ("GET", "/v1/agents/{agent}/submissions", None, "401 403 200 403 200", "401 404 200 403 200"),
+    ("GET", "/v1/submissions/{submission}", None, "401 404 200 404 200", ""),
+    ("GET", "/v1/submissions/{submission}/entries", None, "401 404 200 404 200", ""),
+    (
+        "POST",
+        "/v1/seasons/{season}/entries",
+        {"submission": "{submission}"},
+        "401 404 200 404 403",
+        "",
+    ),
+    ("GET", "/v1/entries?season={season}", None, "200 200 200 200 200", "404 404 200 200 200"),
+    ("GET", "/v1/entries?agent={agent}", None, "200 200 200 200 200", "404 404 200 200 200"),
+    ("GET", "/v1/entries/{entry}", None, "200 200 200 200 200", "404 404 200 200 200"),
+    ("GET", "/v1/entries/{rejected}", None, "404 404 200 200 200", ""),
+    ("GET", "/v1/entries/{rejected}/log", None, "401 404 200 403 403", ""),
+    ("GET", "/v1/entries/{entry}/ratings", None, "200 200 200 200 200", "404 404 200 200 200"),
+    ("GET", "/v1/matches?season={season}", None, "200 200 200 200 200", "404 404 200 200 200"),
+    ("GET", "/v1/matches?scrim={scrim}", None, "404 404 200 404 200", ""),
+    ("GET", "/v1/matches/{rated}", None, "200 200 200 200 200", "404 404 200 200 200"),
+    ("GET", "/v1/matches/{validation}", None, "404 404 200 200 200", ""),
+    ("GET", "/v1/matches/{scrimmage}", None, "404 404 200 404 200", ""),
+    ("GET", "/v1/episodes/{number}", None, "200 200 200 200 200", "404 404 200 200 200"),
+    ("GET", "/v1/matches/{rated}/replay", None, "403 403 200 200 200", "404 404 200 200 200"),
+    (
+        "GET",
+        "/v1/matches/{rated}/replay?format=kaggle",
+        None,
+        "403 403 200 200 200",
+        "404 404 200 200 200",
+    ),
+    ("GET", "/v1/matches/{validation}/replay", None, "404 404 200 403 200", ""),
+    ("GET", "/v1/matches/{scrimmage}/replay", None, "404 404 200 404 200", ""),
+    ("GET", "/v1/matches/{rated}/seats/0/log", None, "401 403 200 403 403", "401 404 200 403 403"),
+    ("GET", "/v1/matches/{rated}/seats/1/log", None, "401 403 403 200 403", "401 404 403 200 403"),
+    ("GET", "/v1/matches/{scrimmage}/seats/0/log", None, "401 404 200 404 403", ""),
+    ("GET", "/v1/matches/{scrimmage}/seats/1/log", None, "401 404 403 404 403", ""),
+    (
+        "POST",
+        "/v1/scrims",
+        {"season": "{season}", "lineup": ["{agent}", "{host_agent}"]},
+        "401 409 201 409 403",
+        "401 404 201 409 403",
+    ),
+    ("GET", "/v1/scrims", None, "401 200 200 200 200", ""),
+    ("GET", "/v1/scrims/{scrim}", None, "401 404 200 404 200", ""),
+    ("POST", "/v1/scrims/{scrim}/cancel", None, "401 404 200 404 403", ""),
+    ("GET", "/health/live", None, "200 200 200 200 200", ""),
+    ("GET", "/health/ready", None, "200 200 200 200 200", ""),
+    # What changes the world for the rows above comes last.
+    ("POST", "/v1/teams", {"name": "T", "slug": "t{n}"}, "401 403 403 403 201", ""),
+    (
+        "POST",
+        "/v1/entries/{entry}/retire",
+        None,
+        "401 403 200 403 403",
+        "401 404 200 403 403",
+    ),
+    (
+        "POST",
+        "/v1/leagues/{league}/seasons",
+        {"seats": 2},
+        "401 403 403 201 201",
+        "401 404 403 201 201",
+    ),
+]
+
+
+def words(world: World, league: str) -> dict[str, str]:
+    """What stands for the {words} of the table in this league."""
+    insider = "insider" if league == "private" else "member"
+    rated = world.client("member").match(world.matches[f"{league}.rated"])
+    spare = world.client("member").mint_token("spare", ["read"])
+    return {
+        "user": world.users["member"],
+        "token": spare["id"],
+        "team": world.teams[insider],
+        "team_owner": world.users[insider],
+        "league": league,
+        "season": world.seasons[league],
+        "agent": world.agents[f"{league}.member"],
+        "host_agent": world.agents[f"{league}.host"],
+        "submission": world.submissions[f"{league}.member"],
+        "entry": world.entries[f"{league}.member"],
+        "rejected": world.entries[f"{league}.rejected"],
+        "rated": world.matches[f"{league}.rated"],
+        "validation": world.matches[f"{league}.member.validation"],
+        "scrim": world.scrims[league],
+        "scrimmage": world.matches[f"{league}.scrim"],
+        "number": str(rated["episodes"][0]["number"]),
+    }
+
+
+def fill(value: Any, known: dict[str, str]) -> Any:
+    if isinstance(value, str):
+        return value.format(**known)
+    if isinstance(value, list):
+        return [fill(item, known) for item in value]
+    if isinstance(value, dict):
+        return {key: fill(item, known) for key, item in value.items()}
+    return value
+
+
+@pytest.mark.parametrize("league", ["public", "private"])
+def test_every_route_answers_each_person_as_the_table_says(world: World, league: str) -> None:
+    known, fresh = words(world, league), itertools.count()
+    wrong = []
+    for method, path, body, public, private in WALK:
+        expected = (private if league == "private" and private else public).split()
+        for person, status in zip(PEOPLE, expected, strict=True):
+            here = {**known, "n": f"{league[:3]}{next(fresh)}"}
+            options: JSON = {}
+            if body is not None and "bytes" in body:
+                options["content"] = GOOD + here["n"].encode()
+            elif body is not None:
+                options["json"] = fill(body, here)
+            client = world.client(person)
+            try:
+                got = client.send(method, fill(path, here), **options).status_code
+            except ApiError as error:
+                got = error.status if error.problem["status"] == error.status else 0
+            if got != int(status):
+                wrong.append(f"{method} {path} as {person}: {got}, not {status}")
+    assert wrong == []
+
+
+def test_the_table_has_every_route_of_the_api(world: World) -> None:
+    document = world.http.get("/openapi.json").json()
+    declared = {
+        (method.upper(), len(path.split("/")), shape(path))
+        for path, methods in document["paths"].items()
+        for method in methods
+    }
+    walked = {
+        (method, len(path.split("/")), shape(path.split("?")[0])) for method, path, *_ in WALK
+    }
+    assert declared - walked == set()
+
+
+def shape(path: str) -> str:
+    """A path without the names of its parameters."""
+    return "/".join(
+        "*" if part.startswith("{") or part.isdigit() else part for part in path.split("/")
+    )

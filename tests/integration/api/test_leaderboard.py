@@ -1,0 +1,72 @@
+"""The leaderboard and its ETag."""
+
+from __future__ import annotations
+
+from ladder.ids import SeasonId
+from ladder.store import leagues
+from tests.integration.api.world import World, play_rated
+
+
+def test_the_board_is_sent_once_per_revision(world: World) -> None:
+    path = f"/v1/seasons/{world.seasons['public']}/leaderboard"
+    first = world.http.get(path)
+    tag = first.headers["etag"]
+    assert world.http.get(path, headers={"If-None-Match": tag}).status_code == 304
+    play_rated(world, "public")
+    after = world.http.get(path, headers={"If-None-Match": tag})
+    assert after.status_code == 200
+    assert after.headers["etag"] != tag
+    assert after.json()["revision"] > first.json()["revision"]
+    assert max(row["games"] for row in after.json()["items"]) == 2
+
+
+def test_the_board_is_paged_in_order(world: World) -> None:
+    rows = list(world.client("stranger").leaderboard("public"))
+    paged = list(
+        world.client("stranger").pages(
+            f"/v1/seasons/{world.seasons['public']}/leaderboard", limit=1
+        )
+    )
+    assert paged == rows
+    assert [row["rank"] for row in rows] == [1, 2, None]
+
+
+def test_the_board_is_packed_for_who_can_unpack(world: World) -> None:
+    path = f"/v1/seasons/{world.seasons['public']}/leaderboard"
+    packed = world.http.get(path, headers={"Accept-Encoding": "gzip"})
+    plain = world.http.get(path, headers={"Accept-Encoding": "identity"})
+    assert packed.headers["content-encoding"] == "gzip"
+    assert "content-encoding" not in plain.headers
+    assert packed.json() == plain.json()
+
+
+def test_a_board_becomes_hidden_with_its_league(world: World) -> None:
+    path = f"/v1/seasons/{world.seasons['public']}/leaderboard"
+    tag = world.http.get(path).headers["etag"]
+    world.client("host").patch("/v1/leagues/public", {"visibility": "private"})
+    assert world.http.get(path, headers={"If-None-Match": tag}).status_code == 404
+
+
+def test_a_league_shows_its_current_season(world: World) -> None:
+    league = world.client("stranger").league("public")
+    with world.connect() as conn:
+        assert leagues.get_season(conn, SeasonId(league["current_season"])).number == 1
+    made = world.client("host").create_season("public", seats=4)
+    assert world.client("stranger").league("public")["current_season"] == made["id"]
+    assert world.client("stranger").season("public")["id"] == made["id"]
+
+
+def test_a_season_refuses_a_configuration_the_game_does_not_know(world: World) -> None:
+    response = world.http.post(
+        "/v1/leagues/public/seasons",
+        json={"configuration": {"row": 3}},
+        headers=world.client("host").headers,
+    )
+    assert response.status_code == 422
+    assert "row" in response.json()["detail"]
+
+
+def test_leagues_are_listed_to_those_who_may_see_them(world: World) -> None:
+    seen = {row["slug"] for row in world.client("rival").leagues()}
+    assert seen == {"public"}
+    assert {row["slug"] for row in world.client("member").leagues()} == {"public", "private"}

@@ -1,0 +1,147 @@
+"""Entries, matches, replays, logs and scrims as their readers find them."""
+
+from __future__ import annotations
+
+import pytest
+
+from games.episode import from_bytes
+from ladder.ids import SeasonId
+from ladder.model import LineupSeat, MatchKind
+from ladder.store import entries, leagues, matches
+from services.client import ApiError
+from tests.integration.api.world import World
+
+
+def test_a_rejected_entry_tells_its_owner_why_and_a_host_only_that(world: World) -> None:
+    entry = world.entries["public.rejected"]
+    mine, hosts = world.client("member").entry(entry), world.client("host").entry(entry)
+    assert mine["state"] == hosts["state"] == "rejected"
+    assert "ZeroDivisionError" in mine["reason"]
+    assert hosts["reason"] is None
+    log = world.client("member").entry_log(entry)
+    assert log["traceback"]
+    assert log["moves"][0]["stdout"] == "secret of seat 1"
+
+
+def test_the_seed_of_a_match_is_hidden_until_it_is_over(world: World) -> None:
+    rated = world.matches["public.rated"]
+    assert len(world.client("stranger").match(rated)["seed"]) == 32
+    with world.connect() as conn:
+        season = leagues.get_season(conn, SeasonId(world.seasons["public"]))
+        lineup = []
+        for person in ("member", "host"):
+            found = entries.get_entry(conn, world.entries[f"public.{person}"])  # type: ignore[arg-type]
+            lineup.append(LineupSeat(found.id, found.submission_id, found.agent_id, found.team_id))
+        queued = matches.create(conn, season=season, kind=MatchKind.RATED, lineup=lineup)
+    for person in ("member", "host", "admin"):
+        assert world.client(person).match(queued)["seed"] is None
+
+
+def test_a_rival_sees_the_verdict_and_not_the_reason(world: World) -> None:
+    match = world.client("rival").match(world.matches["public.rated"])
+    seat = match["seats"][0]
+    assert seat["verdict"] == "DONE"
+    assert seat["reason"] is seat["failed_step"] is seat["charged_seconds"] is None
+
+
+def test_a_replay_reads_as_ours_and_as_kaggles(world: World) -> None:
+    member, match = world.client("member"), world.matches["public.rated"]
+    ours = member.replay(match)
+    kaggles = member.replay(match, form="kaggle")
+    assert ours["format"] == "peck-replay/1"
+    assert len(kaggles["steps"]) == len(ours["steps"]) + 1
+    assert sorted(kaggles["info"]["TeamNames"]) == ["Team host", "Team member"]
+    digest = None
+    with world.connect() as conn:
+        digest = matches.get_match(conn, match).episodes[0].replay_digest  # type: ignore[arg-type]
+    assert from_bytes(b"".join(world.blobs.open(digest))).placements == tuple(ours["placements"])
+
+
+def test_a_replay_is_not_sent_twice(world: World) -> None:
+    path = f"/v1/matches/{world.matches['public.rated']}/replay"
+    headers = world.client("member").headers
+    first = world.http.get(path, headers=headers)
+    again = world.http.get(path, headers={**headers, "If-None-Match": first.headers["etag"]})
+    assert (first.status_code, again.status_code, again.content) == (200, 304, b"")
+    plain = world.http.get(path, headers={**headers, "Accept-Encoding": "identity"})
+    assert "content-encoding" not in plain.headers
+    assert plain.json() == first.json()
+
+
+def test_a_log_has_kaggles_shape_on_request(world: World) -> None:
+    log = world.client("member").seat_log(world.matches["public.rated"], 0, form="kaggle")
+    assert log[0][0]["stdout"] == "secret of seat 0"
+    assert set(log[0][0]) == {"duration", "stdout", "stderr"}
+
+
+def test_an_episode_is_found_by_its_number(world: World) -> None:
+    match = world.client("member").match(world.matches["public.rated"])
+    number = match["episodes"][0]["number"]
+    assert world.client("member").match_of_episode(number)["match_id"] == match["id"]
+    with pytest.raises(ApiError) as refused:
+        world.client("member").match_of_episode(10**12)
+    assert refused.value.status == 404
+
+
+def test_matches_are_paged_newest_first_without_gaps(world: World) -> None:
+    member = world.client("member")
+    everything = [row["id"] for row in member.matches(agent=world.agents["public.member"])]
+    paged = [
+        row["id"]
+        for row in member.pages("/v1/matches", agent=world.agents["public.member"], limit=1)
+    ]
+    assert paged == everything == sorted(everything, reverse=True)
+    assert len(everything) == 4
+
+
+def test_the_rating_curve_has_a_point_for_each_rated_match(world: World) -> None:
+    path = f"/v1/entries/{world.entries['public.member']}/ratings"
+    (point,) = world.client("stranger").pages(path)
+    assert point["match_id"] == world.matches["public.rated"]
+    assert point["mu"] == world.client("stranger").entry(world.entries["public.member"])["mu"]
+
+
+def test_a_scrim_tells_wins_and_interval_to_who_asked(world: World) -> None:
+    scrim = world.client("member").scrim(world.scrims["public"])
+    assert (scrim["state"], scrim["finished_games"]) == ("finished", 1)
+    assert sum(score["wins"] for score in scrim["summary"]) == 1
+    for score in scrim["summary"]:
+        assert 0 <= score["low"] <= score["win_rate"] <= score["high"] <= 1
+
+
+def test_seeds_given_for_a_scrim_are_the_seeds_played(world: World) -> None:
+    seeds = ["00" * 16, "ff" * 16]
+    made = world.client("member").request_scrim(
+        world.seasons["public"],
+        [world.agents["public.member"], world.agents["public.host"]],
+        games=2,
+        seeds=seeds,
+    )
+    with world.connect() as conn:
+        rows = matches.list_matches(conn, scrim_id=made["id"])
+    assert [row.seed.hex() for row in reversed(rows)] == seeds
+
+
+def test_a_closed_agent_takes_no_scrim_of_another_team(world: World) -> None:
+    with pytest.raises(ApiError, match="not open") as refused:
+        world.client("host").request_scrim(
+            world.seasons["public"], [world.agents["public.host"], world.agents["public.member"]]
+        )
+    assert refused.value.status == 409
+
+
+def test_a_cancelled_scrim_plays_no_more(world: World) -> None:
+    member = world.client("member")
+    lineup = [world.agents["public.member"], world.agents["public.host"]]
+    made = member.request_scrim(world.seasons["public"], lineup, games=3)
+    cancelled = member.send("POST", f"/v1/scrims/{made['id']}/cancel").json()
+    assert cancelled["state"] == "cancelled"
+    states = {row["state"] for row in member.matches(scrim=made["id"])}
+    assert states == {"void"}
+
+
+def test_a_retired_entry_keeps_its_history(world: World) -> None:
+    entry = world.entries["public.member"]
+    retired = world.client("member").post(f"/v1/entries/{entry}/retire")
+    assert retired["state"] == "retired"
+    assert world.client("stranger").entry(entry)["games"] == 1

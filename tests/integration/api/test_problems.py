@@ -1,0 +1,88 @@
+"""Errors: one shape, stable types, whatever went wrong."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from tests.integration.api.world import World
+
+
+def slug(response: httpx.Response) -> str:
+    assert response.headers["content-type"] == "application/problem+json", response.text
+    problem = response.json()
+    assert problem["status"] == response.status_code
+    assert problem["detail"]
+    kind: str = problem["type"]
+    return kind.removeprefix("/problems/")
+
+
+def test_an_unknown_address_is_a_problem(http: httpx.Client) -> None:
+    assert slug(http.get("/v1/nothing")) == "not-found"
+
+
+def test_a_wrong_method_names_those_that_are_taken(http: httpx.Client) -> None:
+    response = http.put("/v1/leagues")
+    assert slug(response) == "method-not-allowed"
+    assert "GET" in response.headers["allow"]
+
+
+def test_a_token_that_is_none_of_ours_is_refused_and_not_ignored(http: httpx.Client) -> None:
+    response = http.get("/v1/leagues", headers={"Authorization": "Bearer peck_wrong"})
+    assert slug(response) == "unauthorized"
+    assert response.headers["www-authenticate"].startswith("Bearer")
+    basic = http.get("/v1/leagues", headers={"Authorization": "Basic eDp5"})
+    assert slug(basic) == "unauthorized"
+
+
+def test_a_wrong_value_is_named_with_its_place(http: httpx.Client) -> None:
+    response = http.get("/v1/leagues?limit=0")
+    assert slug(response) == "invalid"
+    assert response.json()["errors"][0]["where"] == "query.limit"
+
+
+@pytest.mark.parametrize("cursor", ["x", "%00", "ÿ", "AAAA", "bGVh" * 40])
+def test_a_cursor_that_is_none_of_ours_is_refused(http: httpx.Client, cursor: str) -> None:
+    assert slug(http.get(f"/v1/leagues?cursor={cursor}")) == "invalid"
+
+
+def test_a_body_that_is_no_json_is_refused(world: World) -> None:
+    headers = world.client("member").headers
+    form = world.http.post("/v1/agents", data={"name": "x"}, headers=headers)
+    assert slug(form) == "unsupported-media-type"
+    headers = {**headers, "Content-Type": "application/json"}
+    assert slug(world.http.post("/v1/agents", content=b"{", headers=headers)) == "invalid"
+    assert slug(world.http.post("/v1/agents", content=b'"\xff"', headers=headers)) == "malformed"
+
+
+def test_a_body_above_the_limit_is_refused_declared_or_in_chunks(world: World) -> None:
+    headers = {**world.client("member").headers, "Content-Type": "application/json"}
+    large = b" " * (300 * 1024)
+    declared = world.http.post("/v1/agents", content=large, headers=headers)
+    assert slug(declared) == "too-large"
+    assert declared.json()["limit_bytes"] == 256 * 1024
+    chunks = (large[i : i + 65536] for i in range(0, len(large), 65536))
+    assert slug(world.http.post("/v1/agents", content=chunks, headers=headers)) == "too-large"
+
+
+@pytest.mark.parametrize("name", ["", " ", "a\x00b", "\ud800", "x" * 100])
+def test_a_name_that_cannot_be_kept_is_refused(world: World, name: str) -> None:
+    headers = {**world.client("member").headers, "Content-Type": "application/json"}
+    escaped = name.encode("unicode-escape").decode().replace("\\x", "\\u00")
+    body = f'{{"name": "{escaped}"}}'
+    assert slug(world.http.post("/v1/agents", content=body, headers=headers)) == "invalid"
+
+
+def test_each_problem_type_has_a_page(http: httpx.Client) -> None:
+    assert "not yours to see" in http.get("/problems/not-found").text
+    assert http.get("/problems/no-such-type").status_code == 404
+
+
+def test_a_crash_is_a_problem_that_tells_nothing_of_the_inside(world: World) -> None:
+    with world.connect() as conn:
+        conn.execute("alter table users rename to gone")
+        conn.execute("create view users as select 1/0 as id")
+    response = world.http.get("/v1/me", headers=world.client("member").headers)
+    assert response.status_code == 500
+    assert slug(response) == "internal"
+    assert "column" not in response.text

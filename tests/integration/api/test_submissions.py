@@ -1,0 +1,120 @@
+"""Uploads: streamed, limited, hashed, repeatable."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+
+import httpx
+import pytest
+
+from services.client import ApiError
+from tests.integration.api.world import GOOD, World
+
+
+def upload(world: World, content: object, query: str = "", **headers: str) -> httpx.Response:
+    agent = world.agents["public.member"]
+    return world.http.post(
+        f"/v1/agents/{agent}/submissions{query}",
+        content=content,  # type: ignore[arg-type]
+        headers={**world.client("member").headers, **headers},
+    )
+
+
+def test_an_upload_answers_with_entry_queue_and_limits(world: World) -> None:
+    made = world.client("member").upload(
+        world.agents["public.member"], GOOD + b"#2", season="public", message="second"
+    )
+    assert made["submission"]["message"] == "second"
+    assert made["submission"]["size_bytes"] == len(GOOD) + 2
+    assert made["entry"]["state"] == "pending"
+    assert made["entry"]["queue"]["position"] == 0
+    limits = made["limits"]
+    assert (limits["used"], limits["allowed"], limits["left"]) == (3, 20, 17)
+    assert limits["resets_at"].endswith("T00:00:00Z")
+
+
+def test_the_same_bytes_again_are_the_same_submission_and_cost_nothing(world: World) -> None:
+    first = upload(world, b"same", f"?season={world.seasons['public']}")
+    again = upload(world, b"same", f"?season={world.seasons['public']}")
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert first.json()["submission"] == again.json()["submission"]
+    assert first.json()["entry"]["id"] == again.json()["entry"]["id"]
+    assert first.json()["limits"]["used"] == again.json()["limits"]["used"]
+
+
+def test_equal_bytes_of_another_team_are_another_submission(world: World) -> None:
+    mine = world.client("member").upload(world.agents["public.member"], b"common")
+    theirs = world.client("rival").upload(world.agents["public.rival"], b"common")
+    assert mine["submission"]["id"] != theirs["submission"]["id"]
+
+
+def test_an_uploaded_bundle_can_be_entered_elsewhere_without_a_new_upload(world: World) -> None:
+    member = world.client("member")
+    entered = member.enter("private", world.submissions["public.member"])
+    assert entered["entry"]["submission_id"] == world.submissions["public.member"]
+    assert entered["entry"]["state"] == "pending"
+    assert len(member.submission_entries(world.submissions["public.member"])) == 2
+
+
+def test_the_daily_limit_answers_429_with_what_is_left_and_when(world: World) -> None:
+    host = world.client("host")
+    season = host.create_season("public", seats=2, daily_limit=1)
+    query = f"?season={season['id']}"
+    assert upload(world, b"one", query).status_code == 201
+    refused = upload(world, b"two", query)
+    assert refused.status_code == 429
+    problem = refused.json()
+    assert (problem["used"], problem["left"]) == (1, 0)
+    assert int(refused.headers["retry-after"]) > 0
+    assert problem["resets_at"]
+    rows = list(world.client("member").submissions(world.agents["public.member"]))
+    assert not any(row["size_bytes"] == 3 and row["digest"] == digest(b"two") for row in rows)
+    assert upload(world, b"one", query).status_code == 200
+
+
+def test_a_bundle_above_the_limit_is_refused_declared_or_in_chunks(world: World) -> None:
+    season = world.client("host").create_season("public", seats=2, max_bundle_bytes=2048)
+    query, large = f"?season={season['id']}", b"x" * 5000
+    declared = upload(world, large, query)
+    assert (declared.status_code, declared.json()["limit_bytes"]) == (413, 2048)
+    chunked = upload(world, (large[i : i + 500] for i in range(0, 5000, 500)), query)
+    assert (chunked.status_code, chunked.json()["type"]) == (413, "/problems/too-large")
+
+
+def digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def test_a_content_digest_is_checked(world: World) -> None:
+    right = base64.b64encode(hashlib.sha256(b"body").digest()).decode()
+    wrong = base64.b64encode(hashlib.sha256(b"other").digest()).decode()
+    good = upload(world, b"body", **{"Content-Digest": f"sha-256=:{right}:"})
+    assert good.status_code == 201
+    bad = upload(world, b"body", **{"Content-Digest": f"sha-512=:eA==:, sha-256=:{wrong}:"})
+    assert (bad.status_code, bad.json()["type"]) == (422, "/problems/digest-mismatch")
+
+
+def test_an_empty_body_is_refused(world: World) -> None:
+    assert upload(world, b"").status_code == 422
+
+
+def test_a_large_bundle_arrives_whole(world: World) -> None:
+    content = bytes(range(256)) * 20_000
+    made = world.client("member").upload(world.agents["public.member"], content)
+    assert b"".join(world.blobs.open(made["submission"]["digest"])) == content
+
+
+def test_a_locked_season_takes_no_uploads(world: World) -> None:
+    season = world.seasons["public"]
+    world.client("host").patch(f"/v1/seasons/{season}", {"state": "locked"})
+    refused = upload(world, b"late", f"?season={season}")
+    assert refused.status_code == 409
+    assert "locked" in refused.json()["detail"]
+
+
+def test_a_viewer_of_a_private_league_may_not_enter(world: World) -> None:
+    world.client("host").put_member("private", world.users["rival"], "viewer")
+    with pytest.raises(ApiError, match="no competitor") as refused:
+        world.client("rival").upload(world.agents["public.rival"], GOOD, season="private")
+    assert refused.value.status == 403
