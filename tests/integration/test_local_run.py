@@ -203,8 +203,8 @@ def test_with_a_node_of_its_own_it_prints_a_table(tmp_path: Path, agents: list[s
 def test_its_own_node_ends_with_it(tmp_path: Path, how: signal.Signals) -> None:
     real_node.require("bubblewrap")
     (tmp_path / "slow.py").write_text("import time\ndef agent(o): time.sleep(0.1)\n")
-    options = ("--launcher", "bubblewrap", "--profile", "python", "--games", "1000")
-    options += ("--config", "episodeSteps=5")
+    options = ["--launcher", "bubblewrap", "--profile", "python", "--games", "1000"]
+    options += ["--config", "episodeSteps=5"]
     process = subprocess.Popen(
         _command("hungry_geese", "slow.py", "slow.py", *options, "--out", "out"),
         cwd=tmp_path,
