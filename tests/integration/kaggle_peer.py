@@ -16,13 +16,11 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-import pytest
-
 from games.hungry_geese import GAME, State
 from games.protocol import InvalidMove, Verdict
 
 with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-    kaggle: ModuleType = pytest.importorskip("kaggle_environments", exc_type=ImportError)
+    import kaggle_environments as kaggle
     from kaggle_environments import utils
     from kaggle_environments.envs.hungry_geese import hungry_geese as peer_game
     from kaggle_environments.errors import DeadlineExceeded

@@ -115,25 +115,25 @@ def other_configuration(rng: Random) -> dict[str, Any]:
     }
 
 
-def test_a_thousand_games_agree_step_by_step_and_use_every_rule(
+def test_nine_hundred_games_agree_step_by_step_and_use_every_rule(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     used: Counter[str] = Counter()
     standard = [
         play_both(environment, seats, seed, CAREFUL, used)[1].step
         for environment in [make()]
-        for seed, seats in zip(range(360), cycle((4, 4, 2, 4, 3, 4, 8, 4, 5, 6, 7, 4)))
+        for seed, seats in zip(range(220), cycle((4, 4, 2, 4, 3, 4, 8, 4, 5, 6, 7, 4)))
     ]
     feast = make({"min_food": 12, "hunger_rate": 50, "max_length": 12})
     others = [play_both(feast, 3, seed, FEEDING, used)[1].step for seed in range(1000, 1030)]
     rng = Random("other configurations")
-    for seed in range(2000, 2150):
+    for seed in range(2000, 2120):
         environment = make(other_configuration(rng))
         temper = (CAREFUL, BRAWL, FEEDING)[seed % 3]
         for again in range(3):
             seats = rng.choice((1, 2, 2, 3, 4, 6, 8))
             others.append(play_both(environment, seats, seed + 1000 * again, temper, used)[1].step)
-    for seed in range(6000, 6100):
+    for seed in range(6000, 6090):
         environment = make({"columns": rng.choice((3, 4)), "rows": 3 + seed % 2})
         for again, (seats, temper) in enumerate(((2, DUEL), (2, DUEL), (4, BRAWL), (8, BRAWL))):
             others.append(play_both(environment, seats, seed + 1000 * again, temper, used)[1].step)

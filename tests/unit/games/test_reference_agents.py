@@ -1,0 +1,51 @@
+"""The reference agents are Kaggle main.py files that play without a fault, game after game."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from games.hungry_geese import GAME, Ending
+
+AGENTS = Path(__file__).parents[3] / "agents" / "hungry_geese"
+NAMES = sorted(path.parent.name for path in AGENTS.glob("*/main.py"))
+BUDGETS = {"BUDGET_SECONDS": 0.002, "QUICK_SECONDS": 0.0, "LONG_SECONDS": 0.01}
+
+
+def load(name: str) -> Callable[[Any, Any], Any]:
+    """The agent as Kaggle takes it: the last callable of the executed file."""
+    path = AGENTS / name / "main.py"
+    namespace: dict[str, Any] = {}
+    exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), namespace)
+    namespace.update({key: value for key, value in BUDGETS.items() if key in namespace})
+    agent: Callable[[Any, Any], Any] = [v for v in namespace.values() if callable(v)][-1]
+    assert agent.__name__ == "agent"
+    return agent
+
+
+def test_there_are_six() -> None:
+    assert len(NAMES) >= 6
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("overrides", [{}, {"rows": 3, "columns": 5, "min_food": 3}])
+def test_an_agent_plays_games_on_end_without_a_fault(name: str, overrides: Any) -> None:
+    configuration = GAME.configure({"episodeSteps": 60, **overrides})
+    agents = [load(name) for _ in range(4)]
+    for seed in range(2):
+        rng = Random(seed)
+        state, _ = GAME.reset(configuration, 4, rng)
+        while GAME.to_move(state):
+            moves = {}
+            for seat in state.active:
+                seen = {**GAME.observe(state, seat), "remainingOverageTime": 60}
+                moves[seat] = GAME.parse(state, seat, agents[seat](seen, configuration))
+            state, _ = GAME.step(state, moves, rng)
+        outcome = GAME.outcome(state)
+        assert outcome is not None
+        assert not any(verdict.is_fault for verdict in outcome.verdicts)
+        assert Ending.FAILED not in state.endings
