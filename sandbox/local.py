@@ -215,7 +215,8 @@ def wilson(wins: float, games: int) -> tuple[float, float]:
     scale = 1 + z * z / games
     middle = (rate + z * z / (2 * games)) / scale
     half = z * math.sqrt(rate * (1 - rate) / games + z * z / (4 * games * games)) / scale
-    return max(0.0, middle - half), min(1.0, middle + half)
+    # The rate itself bounds both ends, against the last bit of rounding.
+    return max(0.0, min(rate, middle - half)), min(1.0, max(rate, middle + half))
 
 
 def _tally(name: str, agent: int, results: Sequence[Result]) -> Tally:
