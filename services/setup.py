@@ -24,15 +24,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m services.setup", description=__doc__)
     parser.add_argument("--demo", action="store_true", help="add the demo league and a player")
     parser.add_argument("--token-file", type=Path, help="where the player's token is kept")
+    parser.add_argument(
+        "--worker-password-file", type=Path, help="the workers' password; PECK_WORKER_PASSWORD else"
+    )
     parser.add_argument("--admin", metavar="NAME", help="print a token of an administrator")
     options = parser.parse_args(arguments)
     settings = Settings()
     if not settings.database_url:
         sys.exit("PECK_DATABASE_URL is not set; set-up cannot do without it")
-    applied = prepare(settings.database_url, os.environ.get("PECK_WORKER_PASSWORD"))
+    password = os.environ.get("PECK_WORKER_PASSWORD")
+    if options.worker_password_file is not None:
+        password = options.worker_password_file.read_text().strip()
+    applied = prepare(settings.database_url, password)
     emit("prepared", applied=applied)
     if options.demo:
-        print(f"token: {seed(settings, options.token_file)}")
+        token = seed(settings, options.token_file)
+        print(f"a player's token: {options.token_file or token}")
     if options.admin:
         with db.connect(settings.database_url) as conn:
             print(f"admin token: {demo.admin_token(conn, options.admin)}")

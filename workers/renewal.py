@@ -118,6 +118,7 @@ class Renewal(threading.Thread):
                 if now - greeted_at >= LONGEST_PAUSE_SECONDS:
                     self._greet()
                     greeted_at = now
+                    (self._run_dir / "greeted").touch()  # read by health checks
                 leases = held(self._run_dir) if self._leads() else []
                 pace = min((lease.lease_seconds / 3 for lease in leases), default=0.0)
                 if leases and now - renewed_at >= min(pace, LONGEST_PAUSE_SECONDS):

