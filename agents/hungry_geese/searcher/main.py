@@ -9,7 +9,7 @@ import math
 import random
 import time
 
-BUDGET_SECONDS = 0.15
+BUDGET_SECONDS = 0.03
 EXPLORATION = 0.6
 DEPTH = 12
 NEAR = 5
