@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -298,6 +299,28 @@ def test_the_bank_pays_for_the_import_and_for_each_overrun_once(
         assert now == pytest.approx(was - max(0.0, charged - 0.2), abs=1e-5)
     told = [float(line.split()[1]) for line in _printed(played.seats[0]).values()]
     assert told == pytest.approx(before[:-1], abs=1e-5)
+
+
+def test_seats_that_think_are_asked_one_lane_at_a_time_and_in_turns(
+    node: RealNode, tmp_path: Path
+) -> None:
+    source = """
+    import time
+    def agent(observation, configuration):
+        began = time.monotonic()
+        time.sleep(0.01)
+        print(began, time.monotonic())
+        return "EAST"
+    """
+    played = node.play(tmp_path, [source] * 3, lanes=1, configuration={"episodeSteps": 8})
+    first_in_step = []
+    for step in range(1, 8):
+        spans = [tuple(map(float, _printed(seat)[step].split())) for seat in played.seats]
+        order = sorted(range(3), key=lambda seat: spans[seat])
+        for earlier, later in itertools.pairwise(order):
+            assert spans[earlier][1] <= spans[later][0]
+        first_in_step.append(order[0])
+    assert set(first_in_step) == {0, 1, 2}
 
 
 def test_with_a_load_allowance_of_its_own_the_import_costs_no_bank(
