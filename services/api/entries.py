@@ -22,7 +22,7 @@ from services.api.seasons import LimitsOut
 from services.api.state import Db, House
 
 router = APIRouter(prefix="/v1", tags=["entries"])
-Profile = Literal["numpy"]
+Profile = Literal["numpy", "python"]
 
 
 class QueueOut(BaseModel):

@@ -1,0 +1,178 @@
+"""The main path, through the public API alone: real servers, workers, rater and boxes.
+
+Two teams and four agents in a league of two seats; one upload is rejected with its reason; forty
+rated matches; the leaderboard; a replay that kaggle_environments loads; logs refused to a
+stranger; a scrim.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from services.client import ApiError, Client, Json
+from tests.stack import Stack, running
+
+AGENTS = Path(__file__).resolve().parents[2] / "agents" / "hungry_geese"
+CRASHES = b"def agent(observation):\n    print('about to fail')\n    return 1 // 0\n"
+SCOPES = ["read", "agents:write", "scrims:write", "leagues:write"]
+MATCHES = 40
+
+
+@pytest.fixture(scope="module")
+def stack() -> Iterator[Stack]:
+    with running() as found:
+        yield found
+
+
+def until(ready: Callable[[], bool], seconds: float, what: str) -> None:
+    """Waits; fails the test when it takes too long."""
+    deadline = time.monotonic() + seconds
+    while not ready():
+        assert time.monotonic() < deadline, f"{what} took more than {seconds:.0f} s"
+        time.sleep(0.25)
+
+
+def team(stack: Stack, name: str) -> Client:
+    """A new user with a team, and the API as that user sees it."""
+    admin = stack.client(stack.admin_token)
+    user = admin.create_user(name)
+    admin.create_team(f"Team {name}", name, owner=user["id"])
+    return stack.client(admin.mint_token("test", SCOPES, user=user["id"])["token"])
+
+
+def validated(ladder: Client, made: Json) -> Json:
+    """The entry of an upload once its validation is over."""
+    entry: Json = made["entry"]
+
+    def is_over() -> bool:
+        entry.update(ladder.entry(made["entry"]["id"]))
+        return bool(entry["state"] != "pending")
+
+    until(is_over, 60, "validation")
+    return entry
+
+
+@pytest.mark.timeout(300)
+def test_from_upload_to_leaderboard_replay_and_scrim(stack: Stack) -> None:
+    ada, bob, stranger = team(stack, "ada"), team(stack, "bob"), stack.client()
+    season = ada.create_season(
+        ada.create_league("geese", "Geese", "hungry_geese", replay_visibility="public")["id"],
+        seats=4,
+        configuration={"episodeSteps": 30},
+    )
+    # Two teams cannot fill four seats with one entry each.
+    ada.patch("/v1/leagues/geese", {"same_team_lineups": True})
+
+    agents: dict[str, Json] = {}
+    entries: dict[str, Json] = {}
+    for ladder, name in (
+        (ada, "greedy"),
+        (ada, "survivor"),
+        (bob, "random_legal"),
+        (bob, "greedy"),
+    ):
+        agent = ladder.create_agent(f"{name} {'ada' if ladder is ada else 'bob'}")
+        bundle = (AGENTS / name / "main.py").read_bytes() + f"# {agent['id']}\n".encode()
+        made = ladder.upload(agent["id"], bundle, season="geese")
+        assert made["limits"]["left"] == made["limits"]["allowed"] - made["limits"]["used"]
+        agents[agent["name"]], entries[agent["name"]] = agent, made
+    for name, made in entries.items():
+        entry = validated(ada if name.endswith("ada") else bob, made)
+        assert entry["state"] == "active", entry["reason"]
+
+    # A bad upload is rejected with a reason that its owner alone can read.
+    broken = validated(bob, bob.upload(agents["greedy bob"]["id"], CRASHES, season="geese"))
+    assert broken["state"] == "rejected"
+    assert "ZeroDivisionError" in broken["reason"]
+    log = bob.entry_log(broken["id"])
+    assert "about to fail" in log["moves"][0]["stdout"]
+    assert "1 // 0" in log["traceback"]
+    for other in (ada, stranger):
+        with pytest.raises(ApiError) as refused:
+            other.entry_log(broken["id"])
+        assert refused.value.status in (401, 403, 404)
+
+    # The ladder fills by itself.
+    def finished() -> list[Json]:
+        rows = stranger.matches(season=season["id"], kind="rated", most=200)
+        return [row for row in rows if row["state"] == "finished"]
+
+    until(lambda: len(finished()) >= MATCHES, 150, f"{MATCHES} rated matches")
+    numbers = sorted(row["accepted_no"] for row in finished())
+    assert len(set(numbers)) == len(numbers)
+
+    def is_rated() -> bool:
+        return any(row["games"] > 0 for row in stranger.leaderboard("geese"))
+
+    until(is_rated, 30, "the leaderboard")
+    board = list(stranger.leaderboard("geese"))
+    assert [row["team_name"] for row in board if row["rank"] is not None]
+    assert len(board) == 2
+    assert [row["score"] for row in board] == sorted((row["score"] for row in board), reverse=True)
+
+    check_replay_and_logs(ada, bob, stranger, finished()[0])
+    check_scrim(ada, bob, season["id"], agents)
+
+
+def check_replay_and_logs(ada: Client, bob: Client, stranger: Client, match: Json) -> None:
+    """The replay is public and Kaggle's own software plays it; each log is its owner's."""
+    replay = stranger.replay(match["id"], form="kaggle")
+    environments = pytest.importorskip("kaggle_environments")
+    made = environments.make(
+        "hungry_geese",
+        configuration=replay["configuration"],
+        info=replay["info"],
+        steps=replay["steps"],
+    )
+    exported = made.toJSON()
+    assert exported["rewards"] == replay["rewards"]
+    assert exported["statuses"] == replay["statuses"]
+    assert [len(step) for step in exported["steps"]] == [4] * len(replay["steps"])
+    teams = {"Team ada": ada, "Team bob": bob}
+    for seat in match["seats"]:
+        for name, ladder in teams.items():
+            if seat["team_name"] == name:
+                log = ladder.seat_log(match["id"], seat["seat"])
+                assert log["format"] == "peck-log/1"
+            else:
+                with pytest.raises(ApiError) as refused:
+                    ladder.seat_log(match["id"], seat["seat"])
+                assert refused.value.status == 403
+        with pytest.raises(ApiError) as refused:
+            stranger.seat_log(match["id"], seat["seat"])
+        assert refused.value.status == 401
+
+
+def check_scrim(ada: Client, bob: Client, season: str, agents: dict[str, Json]) -> None:
+    """An agent takes no scrim of another team until it is opened; then it plays in private."""
+    mine, theirs = agents["survivor ada"]["id"], agents["random_legal bob"]["id"]
+    lineup = [mine, theirs, agents["greedy ada"]["id"], theirs]
+    with pytest.raises(ApiError, match="not open") as refused:
+        ada.request_scrim(season, lineup, games=3)
+    assert refused.value.status == 409
+    bob.change_agent(theirs, open_for_scrims=True)
+    scrim = ada.request_scrim(season, lineup, games=3, seeds=[f"{n:032x}" for n in range(3)])
+
+    def is_over() -> bool:
+        scrim.update(ada.scrim(scrim["id"]))
+        return bool(scrim["state"] != "running")
+
+    until(is_over, 60, "the scrim")
+    assert scrim["finished_games"] == 3
+    assert sum(score["wins"] for score in scrim["summary"]) == pytest.approx(3)
+    played = list(ada.matches(scrim=scrim["id"]))
+    assert sorted(row["seed"] for row in played) == [f"{n:032x}" for n in range(3)]
+    own = next(seat for seat in played[0]["seats"] if seat["agent_id"] == mine)
+    other = next(seat for seat in played[0]["seats"] if seat["agent_id"] == theirs)
+    assert ada.replay(played[0]["id"])["format"] == "peck-replay/1"
+    assert ada.seat_log(played[0]["id"], own["seat"])["verdict"] == own["verdict"]
+    with pytest.raises(ApiError) as refused:
+        ada.seat_log(played[0]["id"], other["seat"])
+    assert refused.value.status == 403
+    with pytest.raises(ApiError) as refused:
+        bob.match(played[0]["id"])
+    assert refused.value.status == 404

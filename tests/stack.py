@@ -1,0 +1,59 @@
+"""The whole house on real servers and real boxes, for tests that need all of it."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ladder.store import db
+from services.children import tail
+from services.client import Client
+from services.demo import admin_token
+from services.up import House, Options
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A running house: its address and a token that may do everything."""
+
+    address: str
+    admin_token: str
+    house: House
+    clients: ExitStack
+
+    def client(self, token: str | None = None) -> Client:
+        """The API with this token; closed with the stack."""
+        return self.clients.enter_context(Client(self.address, token))
+
+
+@contextmanager
+def running(*, slots: int = 2, launcher: str = "auto") -> Iterator[Stack]:
+    """What `peck up` starts, without its demo league; nothing is left of it at the end.
+
+    Prints the logs when the test fails.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="peck-stack-", dir="/var/tmp"))
+    folder.chmod(0o711)
+    said: list[str] = []
+    options = Options(
+        folder / "state", 0, install=False, demo=False, launcher=launcher, slots=slots
+    )
+    house = House(options, said.append)
+    try:
+        house.start()
+        with db.connect(house.settings.database_url) as conn:
+            token = admin_token(conn, "root")
+        with ExitStack() as clients:
+            yield Stack(house.address, token, house, clients)
+    except BaseException:
+        print("\n".join(said))
+        for part in house.parts:
+            print(f"== {part.name}\n{tail(house.state / 'log' / f'{part.name}.log', 15)}")
+        raise
+    finally:
+        house.stop()
+        shutil.rmtree(folder, ignore_errors=True)
