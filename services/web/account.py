@@ -52,8 +52,8 @@ def ask_token(
 def sign_in(
     request: Request,
     conn: Db,
-    token: Annotated[str, Form(max_length=200)],
-    form_token: Annotated[str, Form(max_length=200)],
+    token: Annotated[str, Form(max_length=200)] = "",
+    form_token: Annotated[str, Form(max_length=200)] = "",
     onward: Annotated[str, Form(alias="next", max_length=500)] = "/me",
 ) -> Response:
     """Makes a session from a pasted token."""

@@ -69,7 +69,6 @@ def show_agent(
         limit=MATCHES_SHOWN,
     )
     sees = sight.match_filter(conn, who)
-    scrim = next((row for row in seen if row.state is EntryState.ACTIVE), None)
     return render(
         request,
         "agent.html",
@@ -80,7 +79,7 @@ def show_agent(
         entry_query=f"&entry={chosen.id}" if chosen and entry else "",
         matches=[line(row, found) for row in rows if sees(row)],
         older=rows[-1].id if len(rows) == MATCHES_SHOWN else None,
-        scrim_submission=scrim is not None,
+        playing=any(row.state is EntryState.ACTIVE for row in seen),
         **standing_of(conn, house, chosen, season),
         **submissions_of(conn, who, found, seen),
     )

@@ -51,7 +51,9 @@ def draw(points: Sequence[Point], start: Point) -> Markup:
 def ticks(low: float, high: float, wanted: int = 4) -> list[float]:
     """Round values between ``low`` and ``high``, about ``wanted`` of them."""
     step = 10 ** math.floor(math.log10(max(high - low, 1) / wanted))
-    step *= next(factor for factor in (1, 2, 5, 10) if (high - low) / (step * factor) <= wanted)
+    step *= next(
+        factor for factor in (1, 2, 2.5, 5, 10) if (high - low) / (step * factor) <= wanted
+    )
     first = math.ceil(low / step)
     return [index * step for index in range(first, math.floor(high / step) + 1)]
 

@@ -87,7 +87,7 @@ def show_league(
         values = {
             "board": boards.cut(boards.read(house, conn, chosen), page),
             "recent": finished(conn, chosen, RECENT),
-            "etag": etag(chosen, who, page),
+            "live_tag": etag(chosen, who, page),
         }
     return render(
         request,

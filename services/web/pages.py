@@ -52,10 +52,11 @@ def render(
     request: Request, template: str, *, status: int = 200, etag: str | None = None, **values: Any
 ) -> HTMLResponse:
     """The page, for whoever ``session.visitor`` found."""
-    viewer = getattr(request.state, "viewer", STRANGER)
+    viewer = getattr(request.state, "viewer", None)
     content = templates.get_template(template).render(
         request=request,
-        viewer=viewer,
+        viewer=viewer or STRANGER,
+        is_known=viewer is not None,  # an error can come before anybody looked who asks
         path=request.url.path,
         form_token=lambda: session.form_token(request),
         **values,
@@ -95,6 +96,8 @@ def describe(error: Exception) -> tuple[int, str, str]:
     if isinstance(error, LadderError):
         return 400, KINDS["malformed"].title, str(error)
     if isinstance(error, RequestValidationError):
+        if any(item["loc"][0] == "path" for item in error.errors()):
+            return 404, KINDS["not-found"].title, KINDS["not-found"].text
         return 422, KINDS["invalid"].title, "Part of this address is not valid."
     if isinstance(error, HTTPException):
         kind = KINDS[BY_STATUS.get(error.status_code, "internal")]

@@ -8,6 +8,8 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
+from games import GAMES
+
 UNITS: Final = (("d", 86400), ("h", 3600), ("min", 60))
 STATES: Final = {
     "open": ("good", "open"),
@@ -53,12 +55,14 @@ def seconds(value: float | None) -> str:
     """A duration in seconds, in the unit that suits it."""
     if value is None:
         return "–"
+    if 0 < value < 0.0001:
+        return "<0.1 ms"
     if value < 0.0095:
         return f"{value * 1000:.1f} ms"
     if value < 1:
         return f"{value * 1000:.0f} ms"
     if value < 120:
-        return f"{value:.1f} s"
+        return f"{value:.0f} s" if value == int(value) else f"{value:.1f} s"
     if value < 7200:
         return f"{value / 60:.0f} min"
     return f"{value / 3600:.0f} h"
@@ -85,6 +89,11 @@ def ago(moment: datetime, now: datetime | None = None) -> str:
 def absolute(moment: datetime) -> str:
     """Date and time in UTC."""
     return f"{moment.astimezone(UTC):%d %b %Y, %H:%M} UTC".lstrip("0")
+
+
+def day(moment: datetime) -> str:
+    """A date in UTC."""
+    return f"{moment.astimezone(UTC):%d %b %Y}".lstrip("0")
 
 
 def since(moment: datetime | None, empty: str = "never") -> Markup:
@@ -117,6 +126,11 @@ def seat_mark(seat: int) -> Markup:
     ).format(seat % 8)
 
 
+def game(name: str) -> str:
+    """A game's title."""
+    return GAMES[name].title if name in GAMES else name
+
+
 def address(text: str) -> str:
     """A path segment."""
     return quote(text, safe="")
@@ -129,8 +143,10 @@ FILTERS: Final = {
     "size": size,
     "since": since,
     "absolute": absolute,
+    "day": day,
     "chip": chip,
     "plural": plural,
     "seat_mark": seat_mark,
     "address": address,
+    "game": game,
 }

@@ -161,7 +161,8 @@ class Player {
     status.textContent = now.out
       ? `${WORDS[now.status] ?? "out"} at step ${now.out.step}`
       : ended ? "survived" : "alive";
-    find(row, ".how").textContent = now.out ? now.out.how : now.action?.toLowerCase() ?? "";
+    const heading = now.action ? `heading ${now.action.toLowerCase()}` : "";
+    find(row, ".how").textContent = now.out ? now.out.how : heading;
     find(row, ".length").textContent = String(now.length);
     find(row, ".charged").textContent = now.charged === null ? "–" : seconds(now.charged);
     const bank = find(row, ".bank");
@@ -175,6 +176,7 @@ class Player {
 }
 
 function seconds(value) {
+  if (value > 0 && value < 0.0001) return "<0.1 ms";
   return value < 1 ? `${(value * 1000).toFixed(value < 0.01 ? 1 : 0)} ms` : `${value.toFixed(2)} s`;
 }
 

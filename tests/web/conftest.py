@@ -1,0 +1,193 @@
+"""A served, seeded contest and a real browser for the tests of the pages."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import psycopg
+import pytest
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from psycopg import sql
+
+from ladder.store import db
+from ladder.store.blobs import StoredBlobs, open_blobs
+from tests.conftest import with_database
+from tests.web.seeding import Contest, seed
+
+ARGUMENTS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+RATED_MATCHES = 24
+START_SECONDS = 60
+
+
+@dataclass
+class Site:
+    """A running server and what is on it."""
+
+    address: str
+    database_url: str
+    blobs: StoredBlobs
+    contest: Contest
+
+    def get(self, path: str, token: str | None = None) -> httpx.Response:
+        """A page as a browser without script gets it, signed in if a token is given."""
+        with httpx.Client(base_url=self.address, headers={"Accept": "text/html"}) as client:
+            if token:
+                sign_in(client, token)
+            return client.get(path)
+
+
+@dataclass
+class Tab:
+    """A page of the browser; what it complained about is checked when the test ends."""
+
+    page: Page
+    address: str
+    complaints: list[str] = field(default_factory=list)
+
+    def hear(self, said: ConsoleMessage) -> None:
+        if said.type in ("error", "warning"):
+            self.complaints.append(said.text)
+
+    def open(self, path: str) -> Page:
+        self.page.goto(self.address + path)
+        return self.page
+
+    def sign_in(self, token: str) -> None:
+        self.open("/sign-in")
+        self.page.get_by_label("Token").fill(token)
+        self.page.get_by_role("main").get_by_role("button", name="Sign in").click()
+        self.page.wait_for_url("**/me")
+
+
+def sign_in(client: httpx.Client, token: str) -> httpx.Response:
+    """Signs a client in through the form, as a browser without script does."""
+    form = client.get("/sign-in").text
+    proof = form.split('name="form_token" value="', 1)[1].split('"', 1)[0]
+    return client.post("/sign-in", data={"token": token, "form_token": proof, "next": "/me"})
+
+
+@pytest.fixture(scope="session")
+def seeded_database(
+    postgres_url: str, migrated_template: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, str, Contest]]:
+    """Addresses of a database and a blob folder with a contest in them."""
+    name = f"peck_web_{uuid.uuid4().hex[:12]}"
+    folder = tmp_path_factory.mktemp("blobs")
+    with psycopg.connect(postgres_url, autocommit=True) as conn:
+        conn.execute(
+            sql.SQL("create database {} template {}").format(
+                sql.Identifier(name), sql.Identifier(migrated_template)
+            )
+        )
+    url = with_database(postgres_url, name)
+    with db.connect(url) as conn:
+        contest = seed(conn, open_blobs(folder.as_uri()), rated=RATED_MATCHES)
+    yield url, folder.as_uri(), contest
+    with psycopg.connect(postgres_url, autocommit=True) as conn:
+        conn.execute(
+            sql.SQL("drop database if exists {} with (force)").format(sql.Identifier(name))
+        )
+
+
+@pytest.fixture(scope="session")
+def site(
+    seeded_database: tuple[str, str, Contest], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Site]:
+    """The real server over the seeded contest."""
+    database_url, blobs_url, contest = seeded_database
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    address = f"http://127.0.0.1:{port}"
+    log = tmp_path_factory.mktemp("server") / "log"
+    with log.open("wb") as output:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "uvicorn", "services.api.app:create_app", "--factory",
+             "--port", str(port), "--log-level", "warning"],
+            env={
+                **os.environ,
+                "PECK_DATABASE_URL": database_url,
+                "PECK_BLOBS_URL": blobs_url,
+                "PECK_SESSION_SECRET": "of the tests",
+            },
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        try:
+            wait_for(address, server, log)
+            yield Site(address, database_url, open_blobs(blobs_url), contest)
+        finally:
+            server.terminate()
+            server.wait(30)
+
+
+def wait_for(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
+    """Returns once the server answers."""
+    until = time.monotonic() + START_SECONDS
+    while time.monotonic() < until and server.poll() is None:
+        try:
+            if httpx.get(f"{address}/health/ready").status_code == 200:
+                return
+        except httpx.TransportError:
+            time.sleep(0.1)
+    pytest.fail(f"the server did not start: {log.read_text()[-2000:]}", pytrace=False)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """The system's Chromium."""
+    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+    if path is None:
+        line = "no Chromium for the tests of the pages: apt-get install -y chromium"
+        if os.environ.get("CI") == "true":
+            pytest.fail(line, pytrace=False)
+        pytest.skip(line)
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def tab(site: Site, browser: Browser) -> Iterator[Callable[..., Tab]]:
+    """Opens tabs: ``tab(width=360, scheme="dark", script=False)``. None may log an error."""
+    opened: list[tuple[BrowserContext, Tab]] = []
+
+    def make(width: int = 1200, scheme: str = "light", *, script: bool = True) -> Tab:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900},
+            color_scheme="dark" if scheme == "dark" else "light",
+            reduced_motion="reduce",
+            java_script_enabled=script,
+        )
+        made = Tab(context.new_page(), site.address)
+        made.page.on("console", made.hear)
+        made.page.on("pageerror", lambda error: made.complaints.append(str(error)))
+        made.page.on("dialog", lambda dialog: made.complaints.append(f"dialog: {dialog.message}"))
+        opened.append((context, made))
+        return made
+
+    yield make
+    complaints = [text for _, one in opened for text in one.complaints]
+    for context, _ in opened:
+        context.close()
+    assert complaints == []

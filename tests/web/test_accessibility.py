@@ -1,0 +1,161 @@
+"""Widths, names, roles and contrast of every page, in light and in dark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.web.conftest import Site, Tab
+
+pytestmark = pytest.mark.browser
+
+NAMES = """() => {
+  const bad = [];
+  const named = (e) => (e.getAttribute('aria-label') || e.textContent || e.title || '').trim()
+    || document.getElementById(e.getAttribute('aria-labelledby'));
+  if (document.documentElement.lang !== 'en') bad.push('no language');
+  if (document.querySelectorAll('h1').length !== 1) bad.push('not one h1');
+  if (!document.querySelector('main')) bad.push('no main');
+  for (const e of document.querySelectorAll('a[href], button, [role=img], section'))
+    if (!named(e)) bad.push('no name: ' + e.outerHTML.slice(0, 80));
+  for (const e of document.querySelectorAll('svg:not([role]):not([aria-hidden])'))
+    bad.push('svg neither named nor hidden: ' + e.outerHTML.slice(0, 80));
+  const fields = 'input:not([type=hidden]):not([hidden]), select, meter';
+  for (const e of document.querySelectorAll(fields))
+    if (!e.labels.length && !e.getAttribute('aria-label')) bad.push('no label: ' + e.outerHTML);
+  for (const e of document.querySelectorAll('th')) if (!e.scope) bad.push('th without scope');
+  for (const e of document.querySelectorAll('table'))
+    if (!e.caption) bad.push('table without caption');
+  const ids = [...document.querySelectorAll('[id]')].map((e) => e.id);
+  for (const id of ids)
+    if (ids.filter((other) => other === id).length > 1) bad.push('twice: ' + id);
+  let level = 0;
+  for (const e of document.querySelectorAll('h1, h2, h3, h4')) {
+    const now = Number(e.tagName[1]);
+    if (now > level + 1) bad.push('heading jumps: ' + e.textContent);
+    level = now;
+  }
+  return [...new Set(bad)];
+}"""
+
+CONTRAST = """() => {
+  const parse = (text) => {
+    const srgb = /^color\\(srgb ([^)]+)\\)/.exec(text);
+    if (srgb) {
+      const [r, g, b, a] = srgb[1].replace('/', ' ').trim().split(/\\s+/).map(Number);
+      return [r * 255, g * 255, b * 255, a ?? 1];
+    }
+    const [r, g, b, a] = text.match(/[\\d.]+/g).map(Number);
+    return [r, g, b, a ?? 1];
+  };
+  const over = (top, below) => [0, 1, 2].map((i) => top[i] * top[3] + below[i] * (1 - top[3]));
+  const light = (c) => {
+    const linear = (v) => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
+    const [r, g, b] = c.map((v) => linear(v / 255));
+    return .2126 * r + .7152 * g + .0722 * b;
+  };
+  const behind = (e) => {
+    const layers = [];
+    for (let at = e; at; at = at.parentElement)
+      layers.push(parse(getComputedStyle(at).backgroundColor));
+    return layers.reverse().reduce((below, top) => over(top, below), [255, 255, 255]);
+  };
+  const bad = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const e = walker.currentNode.parentElement;
+    const unseen = 'svg, title, option, noscript, .visually-hidden, .skip';
+    if (!walker.currentNode.textContent.trim() || e.closest(unseen)) continue;
+    if (!e.checkVisibility()) continue;
+    const style = getComputedStyle(e);
+    const ground = behind(e);
+    const ink = over(parse(style.color), ground);
+    const [a, b] = [light(ink), light(ground)].sort((x, y) => y - x);
+    const ratio = (a + .05) / (b + .05);
+    const big = parseFloat(style.fontSize) >= 24;
+    const told = `${ratio.toFixed(2)} ${e.className} ${e.textContent.trim().slice(0, 30)}`;
+    if (ratio < (big ? 3 : 4.5)) bad.push(told);
+  }
+  return [...new Set(bad)];
+}"""
+
+
+def paths(site: Site) -> list[str]:
+    contest = site.contest
+    return [
+        "/",
+        "/leagues/hungry-geese",
+        f"/agents/{contest.own[0].agent_id}",
+        f"/matches/{contest.failed_match}",
+        f"/logs/{contest.failed_match}/0",
+        f"/scrims/{contest.scrim}",
+        "/me",
+        "/problems/not-found",
+    ]
+
+
+def settle(page: Page) -> None:
+    """Waits for the player where there is one."""
+    if page.locator("[data-player]").count():
+        page.wait_for_selector("[data-ready]")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_names_roles_and_contrast_are_right_on_every_page(
+    site: Site, tab: Callable[..., Tab], scheme: str
+) -> None:
+    mine = tab(scheme=scheme)
+    page = mine.open("/sign-in")
+    assert page.evaluate(NAMES) + page.evaluate(CONTRAST) == []
+    mine.sign_in(site.contest.owner_token)
+    for path in paths(site):
+        page = mine.open(path)
+        settle(page)
+        assert page.evaluate(NAMES) == [], path
+        assert page.evaluate(CONTRAST) == [], path
+
+
+def test_no_page_scrolls_sideways_on_a_small_phone(site: Site, tab: Callable[..., Tab]) -> None:
+    mine = tab(width=360)
+    mine.sign_in(site.contest.owner_token)
+    for path in ["/sign-in", *paths(site)]:
+        page = mine.open(path)
+        settle(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
+        inner = (
+            "[...document.querySelectorAll('.scroll')]"
+            ".filter((e) => e.scrollWidth > e.clientWidth + 1).length"
+        )
+        assert page.evaluate(inner) == 0, path
+
+
+def test_focus_is_visible_and_the_first_tab_skips_to_the_content(tab: Callable[..., Tab]) -> None:
+    page = tab().open("/leagues/hungry-geese")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    for _ in range(12):
+        outline = page.evaluate(
+            "[getComputedStyle(document.activeElement).outlineStyle,"
+            " parseFloat(getComputedStyle(document.activeElement).outlineWidth)]"
+        )
+        assert outline[0] != "none"
+        assert outline[1] >= 2
+        page.keyboard.press("Tab")
+
+
+def test_the_colours_of_the_first_four_geese_differ_in_lightness_or_hue_and_in_stripe(
+    site: Site, tab: Callable[..., Tab]
+) -> None:
+    for scheme in ("light", "dark"):
+        page = tab(scheme=scheme).open(f"/matches/{site.contest.failed_match}")
+        page.wait_for_selector("[data-ready]")
+        looks = page.evaluate(
+            "[0, 1, 2, 3].map((seat) => { const e = document.querySelector("
+            "`.goose.seat-${seat}`); const s = getComputedStyle(e.querySelector('.stripe'));"
+            " return [getComputedStyle(e.querySelector('.body')).stroke,"
+            " s.strokeDasharray + s.opacity]; })"
+        )
+        assert len({colour for colour, _ in looks}) == 4
+        assert len({stripe for _, stripe in looks}) == 4

@@ -1,0 +1,256 @@
+"""What the server sends: headers, escaping, who is let in. No browser needed."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import httpx
+import pytest
+
+from ladder.store import users
+from ladder.store.db import connect
+from services.web import curve, wording
+from tests.web.conftest import Site, sign_in
+from tests.web.seeding import SCRIPT_NAME
+
+ESCAPED = "&lt;script&gt;alert(&#39;name&#39;)&lt;/script&gt;"
+
+
+def test_every_page_has_a_policy_that_allows_our_own_files_only(site: Site) -> None:
+    contest = site.contest
+    paths = ["/", "/leagues/hungry-geese", f"/matches/{contest.rated[-1]}", "/sign-in", "/nothing"]
+    for path in paths:
+        answer = site.get(path)
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "script-src 'self';" in policy
+        assert "unsafe" not in policy
+        assert " style=" not in answer.text
+        assert answer.text.count("<script") == answer.text.count('<script type="module" src="/')
+
+
+def test_a_script_in_an_agents_name_is_text_on_every_page(site: Site) -> None:
+    with connect(site.database_url) as conn:
+        row = conn.execute("select id from agents where name = %s", (SCRIPT_NAME,)).fetchone()
+        assert row is not None
+        played = conn.execute(
+            "select t.match_id from seats t join matches m on m.id = t.match_id"
+            " where t.agent_id = %s and m.kind = 'rated' limit 1",
+            row,
+        ).fetchone()
+    assert played is not None
+    for path in ("/leagues/hungry-geese", f"/agents/{row[0]}", f"/matches/{played[0]}"):
+        text = site.get(path).text
+        assert ESCAPED in text
+        assert SCRIPT_NAME not in text
+
+
+def test_a_log_is_for_its_owner_and_does_not_exist_for_others(site: Site) -> None:
+    contest = site.contest
+    path = f"/logs/{contest.failed_match}/0"
+    mine = site.get(path, contest.owner_token)
+    assert mine.status_code == 200
+    assert "&lt;script&gt;alert(&#39;log&#39;)&lt;/script&gt;" in mine.text
+    assert "<script>alert" not in mine.text
+    assert "Traceback" in mine.text
+    for token in (None, contest.stranger_token, contest.host_token):
+        assert site.get(path, token).status_code == 404
+    assert site.get(f"/logs/{contest.failed_match}/1", contest.owner_token).status_code == 404
+    assert site.get(f"/logs/{contest.failed_match}/9", contest.owner_token).status_code == 404
+
+
+def test_the_reason_of_a_failure_is_shown_to_the_owner_alone(site: Site) -> None:
+    path = f"/matches/{site.contest.failed_match}"
+    reason = "raised ValueError"
+    assert reason in site.get(path, site.contest.owner_token).text
+    for token in (None, site.contest.stranger_token, site.contest.host_token):
+        answer = site.get(path, token)
+        assert answer.status_code == 200
+        assert reason not in answer.text
+        assert "/logs/" not in answer.text
+
+
+def test_pending_and_rejected_submissions_are_told_to_the_owner_with_reason_and_queue(
+    site: Site,
+) -> None:
+    contest = site.contest
+    path = f"/agents/{contest.own[0].agent_id}"
+    mine = site.get(path, contest.owner_token).text
+    assert "in validation" in mine
+    assert "Next for validation" in mine
+    assert "ERROR at step 4: raised ValueError" in mine
+    assert "tries a longer look-ahead" in mine
+    others = site.get(path, contest.stranger_token).text
+    for secret in ("in validation", "ERROR at step", "rejected", "tries a longer look-ahead"):
+        assert secret not in others
+
+
+def test_a_private_league_does_not_exist_for_who_is_not_in_it(site: Site) -> None:
+    contest = site.contest
+    for token, status in ((None, 404), (contest.stranger_token, 404), (contest.host_token, 200)):
+        for path in ("/leagues/club", "/leagues/club/board", "/leagues/club/recent"):
+            assert site.get(path, token).status_code == status
+        assert ("Ornithologists" in site.get("/", token).text) == (status == 200)
+
+
+def test_a_scrim_and_its_matches_exist_for_the_team_that_asked_alone(site: Site) -> None:
+    contest = site.contest
+    with connect(site.database_url) as conn:
+        row = conn.execute(
+            "select id from matches where scrim_id = %s and state = 'finished' limit 1",
+            (contest.scrim,),
+        ).fetchone()
+    assert row is not None
+    match = f"/matches/{row[0]}"
+    paths = [f"/scrims/{contest.scrim}", match, f"{match}/episode.json", f"{match}/replay"]
+    for path in paths:
+        assert site.get(path, contest.owner_token).status_code == 200
+        for token in (None, contest.stranger_token, contest.host_token):
+            assert site.get(path, token).status_code == 404
+    assert match not in site.get(f"/agents/{contest.own[0].agent_id}").text
+    assert match in site.get(f"/agents/{contest.own[0].agent_id}", contest.owner_token).text
+
+
+def test_a_sign_in_form_from_elsewhere_is_refused(site: Site) -> None:
+    token = site.contest.owner_token
+    with httpx.Client(base_url=site.address) as client:
+        for proof in ("", "0" * 64):
+            answer = client.post("/sign-in", data={"token": token, "form_token": proof})
+            assert answer.status_code == 403
+        assert "peck_session" not in client.cookies
+        stolen = httpx.get(f"{site.address}/sign-in").text.split('form_token" value="')[1][:64]
+        answer = client.post("/sign-in", data={"token": token, "form_token": stolen})
+        assert answer.status_code == 403
+
+
+def test_a_session_cookie_is_signed_hidden_from_scripts_and_ends_with_its_token(site: Site) -> None:
+    with connect(site.database_url) as conn:
+        token, text = users.mint_token(conn, site.contest.owner.id, "borrowed", ["read"])
+    with httpx.Client(base_url=site.address) as client:
+        answer = sign_in(client, text)
+        assert answer.status_code == 303
+        cookie = answer.headers["set-cookie"]
+        assert "HttpOnly" in cookie
+        assert "SameSite=lax" in cookie
+        assert text not in cookie
+        assert "Odo Owner" in client.get("/me").text
+        value = client.cookies["peck_session"]
+        forged = f"{value[:-1]}{'0' if value[-1] != '0' else '1'}"
+        assert httpx.get(f"{site.address}/me", cookies={"peck_session": forged}).status_code == 303
+        odd = {"Cookie": "peck_session=é.x".encode()}
+        assert httpx.get(f"{site.address}/me", headers=odd).status_code == 303
+        with connect(site.database_url) as conn:
+            users.revoke_token(conn, site.contest.owner.id, token.id)
+        assert client.get("/me").status_code == 303
+
+
+def test_signing_out_needs_our_own_form_and_ends_the_session(site: Site) -> None:
+    with httpx.Client(base_url=site.address) as client:
+        sign_in(client, site.contest.owner_token)
+        assert client.post("/sign-out", data={"form_token": "x"}).status_code == 403
+        page = client.get("/me").text
+        proof = page.split('name="form_token" value="', 1)[1].split('"', 1)[0]
+        assert client.post("/sign-out", data={"form_token": proof}).status_code == 303
+        assert client.get("/me").status_code == 303
+
+
+@pytest.mark.parametrize("onward", ["//evil.example", "https://evil.example", "/\\evil", "x\ny"])
+def test_after_signing_in_one_stays_on_this_site(site: Site, onward: str) -> None:
+    with httpx.Client(base_url=site.address) as client:
+        form = client.get("/sign-in", params={"next": onward}).text
+        proof = form.split('name="form_token" value="', 1)[1].split('"', 1)[0]
+        data = {"token": site.contest.owner_token, "form_token": proof, "next": onward}
+        assert client.post("/sign-in", data=data).headers["location"] == "/me"
+
+
+def test_a_wrong_token_is_told_so(site: Site) -> None:
+    with httpx.Client(base_url=site.address) as client:
+        answer = sign_in(client, "peck_wrong")
+        assert answer.status_code == 422
+        assert "mistyped, expired or revoked" in answer.text
+
+
+def test_the_board_is_not_sent_again_while_its_revision_stands(site: Site) -> None:
+    first = site.get("/leagues/hungry-geese/board")
+    assert first.status_code == 200
+    again = httpx.get(
+        f"{site.address}/leagues/hungry-geese/board",
+        headers={"If-None-Match": first.headers["etag"]},
+    )
+    assert again.status_code == 304
+    assert again.content == b""
+
+
+def test_the_board_shows_anchors_in_place_without_rank_and_medals_by_the_table(site: Site) -> None:
+    text = site.get("/leagues/hungry-geese").text
+    rows = text.split("<tr")[2:]
+    anchor = next(row for row in rows if "Anchor: greedy" in row)
+    assert ">ref<" in anchor
+    assert "medal" not in anchor
+    assert [row.count('class="medal"') for row in rows if "Anchor" not in row][:5] == [1] * 4 + [0]
+
+
+def test_pages_far_beyond_the_end_and_odd_addresses_are_answered(site: Site) -> None:
+    assert site.get("/leagues/hungry-geese?page=99999").status_code == 200
+    for path in (
+        "/leagues/hungry-geese?season=7",
+        "/leagues/nope",
+        "/agents/age_nope",
+        "/agents/%00",
+        "/matches/mat_nope",
+        "/matches/..",
+        "/scrims/scr_nope",
+        "/logs/mat_nope/0",
+        "/problems/nope",
+    ):
+        answer = site.get(path)
+        assert answer.status_code == 404, path
+        assert "<h1>" in answer.text
+
+
+def test_errors_of_the_api_stay_problems_and_those_of_pages_are_pages(site: Site) -> None:
+    headers = {"Accept": "text/html"}
+    api = httpx.get(f"{site.address}/v1/nothing", headers=headers)
+    assert api.headers["content-type"] == "application/problem+json"
+    page = httpx.get(f"{site.address}/nothing", headers=headers)
+    assert page.headers["content-type"].startswith("text/html")
+    assert httpx.get(f"{site.address}/problems/not-found").status_code == 200
+
+
+def test_the_kaggle_download_is_the_episode_of_the_api(site: Site) -> None:
+    match = site.contest.rated[0]
+    own = site.get(f"/matches/{match}/episode.json?download=1")
+    assert own.headers["content-disposition"].startswith('attachment; filename="episode-')
+    api = httpx.get(f"{site.address}/v1/matches/{match}/replay", params={"format": "kaggle"})
+    assert json.loads(own.text)["steps"] == api.json()["steps"]
+
+
+def test_times_and_numbers_read_well() -> None:
+    now = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
+    for seconds, text in (
+        (3, "just now"),
+        (59, "59 s ago"),
+        (61, "1 min ago"),
+        (90_000, "1 d ago"),
+    ):
+        assert wording.ago(now - timedelta(seconds=seconds), now) == text
+    assert [wording.seconds(one) for one in (0.00004, 0.0012, 0.25, 1.0, 61.5, 600)] == [
+        "<0.1 ms",
+        "1.2 ms",
+        "250 ms",
+        "1 s",
+        "61.5 s",
+        "10 min",
+    ]
+    assert str(wording.change(-7.6)) == '<span class="num down">\N{MINUS SIGN}8</span>'
+
+
+def test_a_rating_curve_names_its_ends_and_every_match() -> None:
+    at = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
+    start = curve.Point(600, 200, 0, "mat_a", at)
+    drawn = str(curve.draw([curve.Point(650, 150, 50, "mat_a", at)], start))
+    assert "from 600 to 650, now plus or minus 300" in drawn
+    assert drawn.count('href="/matches/mat_a"') == 2
+    assert "style=" not in drawn
+    assert curve.ticks(0, 1000) == [0, 250, 500, 750, 1000]
