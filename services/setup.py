@@ -1,8 +1,8 @@
 """One-shot set-up of a deployment: ``python -m services.setup``; ends when it is done.
 
-Brings the database up to date and lets the workers' role log in. ``--demo`` adds the demo league
-and an ordinary player's token, ``--admin NAME`` prints a token that may do everything. Safe to
-repeat, also at the same time on several machines.
+Brings the database up to date and, where a password is given, lets the workers' role log in with
+it. ``--demo`` adds the demo league and an ordinary player's token; ``--admin NAME`` does nothing
+but print a token that may do everything. Safe to repeat, also on several machines at once.
 """
 
 from __future__ import annotations
@@ -32,28 +32,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     settings = Settings()
     if not settings.database_url:
         sys.exit("PECK_DATABASE_URL is not set; set-up cannot do without it")
+    if options.admin:  # changes nothing else
+        with db.connect(settings.database_url) as conn:
+            print(f"admin token: {demo.admin_token(conn, options.admin)}")
+        return
     password = os.environ.get("PECK_WORKER_PASSWORD")
     if options.worker_password_file is not None:
         password = options.worker_password_file.read_text().strip()
-    applied = prepare(settings.database_url, password)
-    emit("prepared", applied=applied)
+    applied = db.migrate(settings.database_url)
+    if password:
+        with db.connect(settings.database_url) as conn:
+            db.set_worker_login(conn, password)
+    emit("prepared", applied=applied, worker_login="set" if password else "left as it is")
     if options.demo:
         token = seed(settings, options.token_file)
         print(f"a player's token: {options.token_file or token}")
-    if options.admin:
-        with db.connect(settings.database_url) as conn:
-            print(f"admin token: {demo.admin_token(conn, options.admin)}")
-
-
-def prepare(database_url: str, worker_password: str | None) -> list[str]:
-    """Migrate, and let workers log in: with the password, or by the server's trust when None.
-
-    Returns the migrations applied now.
-    """
-    applied = db.migrate(database_url)
-    with db.connect(database_url) as conn:
-        db.set_worker_login(conn, worker_password)
-    return applied
 
 
 def seed(settings: Settings, token_file: Path | None, *, with_league: bool = True) -> str:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from ladder.settings import Settings
+from ladder.store import db
 from sandbox.errors import HostFault
 from sandbox.loans import hello
 from services import embedded, packages, setup
@@ -95,7 +96,10 @@ class House:
             self._start_servers()
         except embedded.EmbeddedError as error:
             raise UpError(str(error)) from None
-        setup.prepare(self.settings.database_url, None if self._embedded else self._password())
+        db.migrate(self.settings.database_url)
+        if self._embedded:
+            with db.connect(self.settings.database_url) as conn:
+                db.set_worker_login(conn, None)  # only our own uid gets to the server's socket
         self.token = setup.seed(self.settings, self.state / "token", with_league=self.options.demo)
         self._start_node()
         self._start_api()
@@ -301,9 +305,6 @@ class House:
         if not path.exists():
             setup.write_private(path, secrets.token_urlsafe(32))
         return path.read_text().strip()
-
-    def _password(self) -> str | None:
-        return os.environ.get("PECK_WORKER_PASSWORD")
 
     def _take_lock(self) -> None:
         lock = (self.state / "lock").open("a+")

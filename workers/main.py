@@ -21,7 +21,6 @@ from ladder.store.blobs import open_blobs
 from ladder.store.matches import WorkerHello
 from ladder.telemetry import emit
 from sandbox import loans
-from sandbox.errors import HostFault
 from workers import playing, tasks
 from workers.broker import QUEUES, app
 from workers.renewal import Held, Renewal
@@ -86,11 +85,7 @@ def _take_station(settings: Settings, queues: list[str], slots: int) -> Renewal:
     def greet() -> None:
         """Say that we live and what our node can do; silent while the node does not answer."""
         nonlocal known
-        try:
-            node = loans.hello(settings.node_socket)
-        except HostFault as error:
-            emit("node_away", error=str(error))
-            raise
+        node = loans.hello(settings.node_socket)
         with db.connect(url) as conn:
             if known and matches.see_worker(conn, worker):
                 return

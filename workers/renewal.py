@@ -103,6 +103,8 @@ class Renewal(threading.Thread):
         self._greet = greet
         self._stopping = threading.Event()
         self._lock: int | None = None
+        self._renewed_at = self._greeted_at = -LONGEST_PAUSE_SECONDS
+        self._told: dict[str, str] = {}
 
     def stop(self) -> None:
         """End the thread; leases are then renewed by another worker's, or lapse."""
@@ -110,29 +112,44 @@ class Renewal(threading.Thread):
         self.join(timeout=10)
 
     def run(self) -> None:
-        renewed_at = greeted_at = -LONGEST_PAUSE_SECONDS
         self._run_dir.mkdir(parents=True, exist_ok=True)
         while not self._stopping.is_set():
-            now = time.monotonic()
-            try:
-                if now - greeted_at >= LONGEST_PAUSE_SECONDS:
-                    self._greet()
-                    greeted_at = now
-                    (self._run_dir / "greeted").touch()  # read by health checks
-                leases = held(self._run_dir) if self._leads() else []
-                pace = min((lease.lease_seconds / 3 for lease in leases), default=0.0)
-                if leases and now - renewed_at >= min(pace, LONGEST_PAUSE_SECONDS):
-                    still = set(self._renew(leases))
-                    renewed_at = now
-                    for lost in leases:
-                        if (lost.match_id, lost.attempt) not in still:
-                            emit("lease_lost", match=lost.match_id, attempt=lost.attempt)
-            except Exception as error:
-                emit("renewal_failed", error=f"{type(error).__name__}: {error}")
-                self._stopping.wait(0.5)
-            self._stopping.wait(TICK_SECONDS)
+            # The leases first: a node that does not answer must not cost a running match.
+            well = self._tried("renewal_failed", self._renew_when_due)
+            well = self._tried("greeting_failed", self._greet_when_due) and well
+            self._stopping.wait(TICK_SECONDS if well else 3 * TICK_SECONDS)
         if self._lock is not None:
             os.close(self._lock)
+
+    def _renew_when_due(self) -> None:
+        leases = held(self._run_dir) if self._leads() else []
+        pace = min((lease.lease_seconds / 3 for lease in leases), default=0.0)
+        if not leases or time.monotonic() - self._renewed_at < min(pace, LONGEST_PAUSE_SECONDS):
+            return
+        still = set(self._renew(leases))
+        self._renewed_at = time.monotonic()
+        for lost in leases:
+            if (lost.match_id, lost.attempt) not in still:
+                emit("lease_lost", match=lost.match_id, attempt=lost.attempt)
+
+    def _greet_when_due(self) -> None:
+        if time.monotonic() - self._greeted_at >= LONGEST_PAUSE_SECONDS:
+            self._greet()
+            self._greeted_at = time.monotonic()
+            (self._run_dir / "greeted").touch()  # read by health checks
+
+    def _tried(self, event: str, what: Callable[[], None]) -> bool:
+        """Run it; a failure is told once, and again when it changes."""
+        try:
+            what()
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}"
+            if self._told.get(event) != text:
+                emit(event, error=text)
+            self._told[event] = text
+            return False
+        self._told.pop(event, None)
+        return True
 
     def _leads(self) -> bool:
         if self._lock is None:

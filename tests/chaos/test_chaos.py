@@ -22,7 +22,6 @@ from ladder.ids import LeagueId
 from ladder.model import EntryState, ReplayVisibility, Visibility
 from ladder.store import agents, db, entries, leagues, users
 from ladder.store.blobs import open_blobs
-from services import setup
 from tests.chaos.fleet import Fleet, running, wait_for_node, wait_until
 from workers.renewal import Held, held
 
@@ -152,7 +151,9 @@ class Killer:
 
 def test_every_match_is_finished_once_and_rated_once_while_everything_is_killed() -> None:
     with running() as fleet:
-        setup.prepare(fleet.database_url, None)
+        db.migrate(fleet.database_url)
+        with db.connect(fleet.database_url) as conn:
+            db.set_worker_login(conn, None)
         league = make_league(fleet)
         fleet.start("node")
         wait_for_node(fleet)
