@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
     response_headers_conformance,
@@ -83,7 +84,7 @@ def test_no_answer_is_undeclared_and_every_operation_can_succeed(
     # Names of things in bodies and queries that a route can do without are left as generated.
     world.tokens["broken"] = "peck_broken"
     schema = schemathesis.openapi.from_dict(app.openapi())
-    operations = [result.ok() for result in schema.get_all_operations()]
+    operations = [one.ok() for one in schema.get_all_operations() if isinstance(one, Ok)]
     succeeded: Counter[str] = Counter()
     asked = 0
 

@@ -1,0 +1,157 @@
+"""`peck` as a person types it: a process of its own against the running API."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ladder.store import entries
+from tests.integration.api.world import GOOD, World, finish
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+Peck = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def peck(world: World, tmp_path: Path) -> Peck:
+    """Runs `peck` as the member, in an empty folder with an empty home."""
+
+    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "services.cli", *arguments],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            timeout=120,
+            env={
+                "PATH": os.environ["PATH"],
+                "PYTHONPATH": str(CHECKOUT),
+                "HOME": str(tmp_path),
+                "COLUMNS": "200",
+                "PECK_URL": str(world.http.base_url),
+                "PECK_TOKEN": world.tokens["member"],
+                **environment,
+            },
+        )
+
+    return run
+
+
+def read(done: subprocess.CompletedProcess[str]) -> Any:
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_folder_is_submitted_entered_and_listed(peck: Peck, world: World, tmp_path: Path) -> None:
+    (tmp_path / "goose").mkdir()
+    (tmp_path / "goose" / "main.py").write_bytes(GOOD)
+    (tmp_path / "goose" / "weights.txt").write_text("1 2 3")
+    first = read(peck("submit", "goose", "--agent", "New goose", "--league", "public", "--json"))
+    again = read(peck("submit", "goose", "--agent", "new-goose", "--league", "public", "--json"))
+    assert first["submission"]["filename"] == "goose.tar.gz"
+    assert first["submission"]["id"] == again["submission"]["id"]
+    assert first["entry"]["state"] == "pending"
+    listed = read(peck("submissions", "--agent", "New goose", "--json"))
+    assert [row["id"] for row in listed] == [first["submission"]["id"]]
+    with world.connect() as conn:
+        found = entries.get_entry(conn, first["entry"]["id"])
+        assert found.validation_match_id is not None
+        finish(conn, world.blobs, found.validation_match_id, failed_seat=0)
+    waited = peck("submit", "goose", "--agent", "new-goose", "--league", "public", "--wait")
+    assert waited.returncode == 1
+    assert "ZeroDivisionError" in waited.stdout
+    assert "Traceback" not in waited.stderr
+    assert "rejected" in peck("entries").stdout
+
+
+def test_the_leaderboard_is_a_table_or_json(peck: Peck) -> None:
+    assert "Team host" in peck("leaderboard", "public", PECK_TOKEN="").stdout
+    assert [row["rank"] for row in read(peck("leaderboard", "public", "--json"))] == [1, 2, None]
+
+
+def test_episodes_replays_and_logs_are_downloaded_under_kaggles_names(
+    peck: Peck, world: World, tmp_path: Path
+) -> None:
+    submission = world.submissions["public.member"]
+    rows = read(peck("episodes", submission, "--json"))
+    rated = next(row for row in rows if row["kind"] == "rated")
+    number = rated["episodes"][0]["number"]
+    assert str(number) in peck("episodes", submission).stdout
+    assert peck("replay", str(number), "-p", "down").returncode == 0
+    assert peck("logs", rated["id"], "0", "-p", "down").returncode == 0
+    replay = json.loads((tmp_path / "down" / f"episode-{number}-replay.json").read_text())
+    assert replay["name"] == "hungry_geese"
+    log = json.loads((tmp_path / "down" / f"episode-{number}-agent-0-logs.json").read_text())
+    assert log[0][0]["stdout"] == "secret of seat 0"
+    refused = peck("logs", rated["id"], "1")
+    assert refused.returncode == 1
+    assert "owner" in refused.stderr
+
+
+def test_a_scrim_is_asked_for_by_names(peck: Peck) -> None:
+    made = read(
+        peck(
+            *("scrim", "flood-public-member", "Flood public.host"),
+            *("--league", "public", "--games", "2", "--seed", "x", "--no-wait", "--json"),
+        )
+    )
+    assert (made["games"], made["state"], len(made["lineup"])) == (2, "running", 2)
+
+
+def test_a_league_is_created_with_its_first_season(peck: Peck) -> None:
+    made = read(peck("league", "create", "club", "--private", "--seats", "2", "--json"))
+    assert made["season"]["seats"] == 2
+    assert "club" in peck("league", "list").stdout
+    assert "2 seats" in peck("league", "show", "club").stdout
+
+
+def test_a_token_is_minted_listed_and_revoked(peck: Peck) -> None:
+    text = peck("token", "mint", "laptop", "--scope", "read").stdout.strip()
+    assert read(peck("whoami", "--json", PECK_TOKEN=text))["scopes"] == ["read"]
+    (row,) = [row for row in read(peck("token", "list", "--json")) if row["label"] == "laptop"]
+    assert peck("token", "revoke", row["id"]).returncode == 0
+    assert peck("whoami", PECK_TOKEN=text).returncode == 1
+
+
+def test_a_login_is_tried_and_kept_for_its_user_alone(
+    peck: Peck, world: World, tmp_path: Path
+) -> None:
+    address = str(world.http.base_url)
+    wrong = peck("login", address, "--token", "peck_wrong", PECK_URL="", PECK_TOKEN="")
+    assert wrong.returncode == 1
+    right = ("login", address, "--token", world.tokens["member"])
+    assert peck(*right, PECK_URL="", PECK_TOKEN="").returncode == 0
+    (kept,) = tmp_path.rglob("login.json")
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert "member" in peck("whoami", PECK_URL="", PECK_TOKEN="").stdout
+
+
+def test_a_refusal_is_one_sentence_and_no_traceback(peck: Peck, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for arguments, word in (
+        (("leaderboard", "nowhere"), "league"),
+        (("submit", "empty", "--agent", "flood-public-member", "--league", "public"), "main.py"),
+        (("agent", "open", "nobody"), "flood-public-member"),
+        (("replay", "mat_1"), "match"),
+    ):
+        done = peck(*arguments)
+        assert done.returncode == 1, arguments
+        assert done.stderr.startswith("peck: "), done.stderr
+        assert word in done.stderr
+        assert len(done.stderr.splitlines()) <= 2
+    away = peck("whoami", PECK_URL="http://127.0.0.1:9")
+    assert away.returncode == 1
+    assert "no answer from http://127.0.0.1:9" in away.stderr
+
+
+def test_every_verb_explains_itself(peck: Peck) -> None:
+    for verb in ("submit", "episodes", "scrim", "leaderboard", "login"):
+        assert "Usage: " in peck(verb, "--help").stdout
