@@ -93,7 +93,8 @@ class BubblewrapLauncher:
             if group is not None:
                 group.remove()
             raise
-        return Box(spec, ours, self._setup(spec), _Handle(process, group))
+        handle = _Handle(process, group)
+        return Box(spec, ours, self._setup(spec), handle, lambda: _complaint(process))
 
     def stop(self, box: Box) -> None:
         """The supervisor ends with its connection, its namespaces with it; then the group goes."""
@@ -159,7 +160,9 @@ class BubblewrapLauncher:
             for capability in _CAPABILITIES:
                 command += ["--cap-add", f"CAP_{capability}"]
         else:
-            command += ["--unshare-user", "--uid", "1000", "--gid", "1000"]
+            # With one uid for all, a reaper of bwrap's would lie open to the agent's signals and
+            # writes; the supervisor as process 1 cannot be killed or stopped from inside.
+            command += ["--unshare-user", "--uid", "1000", "--gid", "1000", "--as-pid-1"]
             if "--disable-userns" in self._options:
                 command.append("--disable-userns")
         command += self._files(spec)
@@ -205,6 +208,15 @@ class BubblewrapLauncher:
     def _sized(self, size_mb: int, path: str) -> list[str]:
         size = ["--size", str(size_mb << 20)] if "--size" in self._options else []
         return [*size, "--tmpfs", path]
+
+
+def _complaint(process: subprocess.Popen[bytes]) -> str:
+    """The end of what bwrap and the supervisor wrote; the box is ended for it."""
+    process.kill()
+    process.wait()
+    assert process.stderr is not None
+    os.set_blocking(process.stderr.fileno(), False)
+    return (process.stderr.read() or b"")[-400:].decode("utf-8", "replace")
 
 
 def _mounts() -> list[dict[str, object]]:

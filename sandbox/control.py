@@ -31,7 +31,11 @@ class Ended:
 
 def set_up(box: Box, deadline: float) -> None:
     """Tell the box what it is; returns when its zygote has imported the profile's libraries."""
-    _ask(box, dict(box.setup), "ready", deadline)
+    try:
+        _ask(box, dict(box.setup), "ready", deadline)
+    except HostFault as fault:
+        complaint = box.complaint().strip()
+        raise HostFault(f"{fault}: {complaint}" if complaint else str(fault)) from None
 
 
 def bind(box: Box, bundle: int, size: int, deadline: float) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -78,6 +78,8 @@ class Box:
     control: socket.socket
     setup: Mapping[str, Any]
     handle: Any
+    complaint: Callable[[], str] = str
+    """What the box's own program wrote when it did not come up."""
 
 
 class Launcher(Protocol):

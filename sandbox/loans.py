@@ -67,7 +67,7 @@ class Ending:
     """How the agent's process stood when the loan ended.
 
     ``exit_code`` and ``signal`` are None when the process still ran and we ended it. ``clean`` is
-    True when everything it left was proven gone, or its box was thrown away.
+    False when nobody could prove that nothing was left; its box is then thrown away.
     """
 
     exit_code: int | None

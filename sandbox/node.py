@@ -40,6 +40,7 @@ MOST_BUNDLE_BYTES = 100 << 20
 MEMORY_MB = (64, 65_536)
 BIND_SECONDS = 90.0
 START_SECONDS = 10.0
+READ_SECONDS = 10.0
 END_SECONDS = 12.0
 _PR_SET_PDEATHSIG = 1
 
@@ -94,12 +95,14 @@ class Node:
     def _answer(self, connection: socket.socket) -> None:
         credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
         uid = struct.unpack("=iII", credentials)[1]
-        if uid not in self._allowed_uids:
+        known = uid in self._allowed_uids
+        # A stranger's message is read too: closing over unread bytes would lose the answer.
+        deadline = time.monotonic() + (READ_SECONDS if known else 1.0)
+        message, fds = wire.receive(connection, cap=1 << 16, max_fds=1, deadline=deadline)
+        if not known:
+            wire.close_all(fds)
             _refuse(connection, f"uid {uid} may not borrow from this node (see --allow-uid)")
             return
-        message, fds = wire.receive(
-            connection, cap=1 << 16, max_fds=1, deadline=time.monotonic() + START_SECONDS
-        )
         try:
             if message.get("op") == "hello":
                 wire.send(connection, self._hello())
@@ -272,6 +275,10 @@ def _lock(run_dir: Path) -> int:
     return lock
 
 
+def _give_up(*_: object) -> None:
+    raise SystemExit(0)
+
+
 def _die_with(parent: int) -> None:
     """SIGTERM comes to us when our parent dies; at once when it has died already."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
@@ -300,7 +307,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = _arguments(arguments)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+        signal.signal(number, _give_up)  # while images are built; later the orderly way
     if options.parent is not None:
         _die_with(options.parent)
     try:
@@ -334,6 +341,8 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
     node = Node(name, kind, pool, digests, allowed)
     acceptor = threading.Thread(target=node.serve, args=(listener,), daemon=True)
     acceptor.start()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
     _say(f"ready: {name} lends {', '.join(names)} by {kind.name} at {options.socket}")
     stop.wait()
     listener.shutdown(socket.SHUT_RDWR)

@@ -7,7 +7,6 @@ ends a box when the thread that started it ends), so that no loan waits for anot
 
 from __future__ import annotations
 
-import contextlib
 import random
 import threading
 import time
@@ -23,6 +22,7 @@ from sandbox.launcher import SLOTS, Box, BoxSpec, Launcher
 START_SECONDS = 60.0
 MOST_MATCHES = 200
 MOST_AGE_SECONDS = 3600.0
+CLOSE_SECONDS = 15.0
 
 Key = tuple[str, int]
 """Profile and memory in MB: boxes of one key can stand in for each other until they are bound."""
@@ -130,14 +130,19 @@ class Pool:
             gone.result()
 
     def close(self) -> None:
-        """Remove every box, the ones being started too; nothing is lent any more."""
+        """Remove every box, the ones being started too; nothing is lent any more.
+
+        Loans that are ending get a moment, so that no box is taken from under its thread.
+        """
         with self._changed:
             self._closed = True
-            for place in [*self._idle, *self._busy]:
+            for place in self._idle:
                 self._discard(place)
             self._idle.clear()
-            self._busy.clear()
             self._changed.notify_all()
+            self._changed.wait_for(lambda: not self._busy, CLOSE_SECONDS)
+            for place in self._busy:
+                self._discard(place)
         self._threads.shutdown(wait=True)
 
     def _find(self, key: Key, digest: str) -> Place | None:
@@ -168,7 +173,13 @@ class Pool:
             slot = (slot + 1) % SLOTS
         self._slots.add(slot)
         self._starting[key] += 1
-        return self._threads.submit(self._started, key, slot)
+        future = self._threads.submit(self._started, key, slot)
+        future.add_done_callback(self._wake)
+        return future
+
+    def _wake(self, _: Future[None]) -> None:
+        with self._changed:
+            self._changed.notify_all()
 
     def _started(self, key: Key, slot: int) -> None:
         profile, memory_mb = key
@@ -184,25 +195,21 @@ class Pool:
             with self._changed:
                 self._starting[key] -= 1
                 self._slots.discard(slot)
-                self._changed.notify_all()
             raise
+        place = Place(box, key)
         with self._changed:
             self._starting[key] -= 1
-            place = Place(box, key)
-            if self._closed:
-                # The pool's threads take nothing new any more.
-                self._stop(place)
+            if not self._closed:
+                self._idle.append(place)
                 return
-            self._idle.append(place)
-            self._changed.notify_all()
+        self._stop(place)
 
     def _discard(self, place: Place) -> Future[None] | None:
-        if self._closed:
-            with contextlib.suppress(RuntimeError):
-                return self._threads.submit(self._stop, place)
+        try:
+            return self._threads.submit(self._stop, place)
+        except RuntimeError:  # the pool is closed, and this loan's thread came late
             self._stop(place)
             return None
-        return self._threads.submit(self._stop, place)
 
     def _stop(self, place: Place) -> None:
         try:

@@ -6,23 +6,20 @@ RUN mkdir -p /peck/libraries \
  && if [ -s /lock ]; then \
       pip install --quiet --no-cache-dir --no-deps --require-hashes --only-binary :all: \
         --no-warn-script-location --root-user-action ignore --target /peck/libraries -r /lock \
-      && rm -rf /peck/libraries/bin; \
+      && rm -rf /peck/libraries/bin \
+      && python3 -m compileall -q /peck/libraries; \
     fi
 
 FROM python:3.11-slim
-COPY --from=libraries /peck/libraries /peck/libraries
-COPY box /peck/peckbox
-# The root is read-only at run time, so everything is compiled now; nothing that installs, builds or
-# raises rights stays.
+# The root is read-only at run time, so everything is compiled here; nothing that installs, builds
+# or raises rights stays.
 RUN mkdir -p /kaggle_simulations/agent /run/peck \
  && stdlib=$(python3 -c 'import sysconfig; print(sysconfig.get_path("stdlib"))') \
  && rm -rf "$stdlib/ensurepip" "$stdlib/site-packages" /usr/local/lib/python3*/dist-packages \
       /usr/lib/python3/dist-packages /usr/local/bin/pip* /usr/bin/pip* /usr/bin/apt* /usr/bin/dpkg* \
  && (python3 -m compileall -q -x '/(test|tests|idlelib|lib2to3|turtledemo)/' "$stdlib" || true) \
- && python3 -m compileall -q /peck \
- && find / -xdev -type f -perm /6000 -exec chmod a-s {} + \
- && find / -xdev -type d \( -name proc -o -name sys -o -name dev \) -prune -o \
-      -type d -perm -0002 ! -perm -1000 -exec chmod o-w {} + \
- && chmod -R a+rX,go-w /peck
-ENTRYPOINT []
+ && find / -xdev -type f -perm /6000 -exec chmod a-s {} +
+COPY --from=libraries /peck/libraries /peck/libraries
+COPY box /peck/peckbox
+RUN python3 -m compileall -q /peck/peckbox && chmod -R a+rX,go-w /peck
 CMD ["/bin/false"]

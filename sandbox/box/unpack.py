@@ -63,11 +63,11 @@ def unpack(file: IO[bytes], folder: str, most_bytes: int) -> dict[str, int]:
 def _untar(file: IO[bytes], tree: _Tree) -> None:
     with tarfile.open(fileobj=file, mode="r:gz") as archive:
         for member in archive:
-            archive.members = []  # it would keep every header
+            archive.members = []  # type: ignore[attr-defined]  # it would keep every header
             name = tree.admit(member.name)
             if member.isdir():
                 tree.add_folder(name)
-            elif member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and member.sparse is None:  # type: ignore[attr-defined]
+            elif member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and member.sparse is None:
                 source = archive.extractfile(member)
                 if source is None:
                     raise Refused("is no regular file", name)

@@ -52,7 +52,8 @@ def send(
         if fds:
             rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))
             data = data[sock.sendmsg([data], [rights]) :]
-        sock.sendall(data)
+        if data:  # even an empty write fails when the other side has answered and gone
+            sock.sendall(data)
     except TimeoutError:
         raise WireError("the other side did not take the frame in time") from None
     except (BrokenPipeError, ConnectionError):

@@ -1,0 +1,82 @@
+"""The launchers under test: each test of the contract runs on every one that is here."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import docker
+import docker.errors
+import pytest
+
+from tests.integration.sandbox.nodes import Bench, Node, start_node
+
+ISOLATING = [
+    pytest.param("docker", marks=pytest.mark.docker),
+    pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
+]
+
+
+def missing(launcher: str) -> str | None:
+    """Why this launcher cannot be tested here, or None."""
+    if launcher == "bubblewrap":
+        return None if shutil.which("bwrap") else "bubblewrap is not installed"
+    if launcher == "docker":
+        try:
+            client = docker.from_env(timeout=10)
+            client.ping()
+            client.close()
+        except (docker.errors.DockerException, OSError) as error:
+            return f"no Docker engine answers: {error}"
+    return None
+
+
+def require(launcher: str) -> None:
+    """Skip with the reason where the launcher is missing; under CI that is a failure."""
+    reason = missing(launcher)
+    if reason is None:
+        return
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"{reason}; in CI every launcher must be there", pytrace=False)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def short_folder() -> Iterator[Callable[[], Path]]:
+    """Folders with short paths (sockets lie in them) that go with the session."""
+    made = []
+
+    def make() -> Path:
+        made.append(Path(tempfile.mkdtemp(prefix="peck-", dir="/var/tmp")))
+        return made[-1]
+
+    yield make
+    for folder in made:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session", params=ISOLATING)
+def bench(request: pytest.FixtureRequest, short_folder: Callable[[], Path]) -> Iterator[Bench]:
+    """A node of each isolating launcher, shared by the session's tests."""
+    launcher: str = request.param
+    require(launcher)
+    folder = short_folder()
+    node = start_node(folder, launcher, "--warm", "1", "--keep", "4")
+    yield Bench(node, launcher, folder)
+    assert node.stop() == 0, node.log.read_text()
+
+
+@pytest.fixture(params=ISOLATING)
+def own_node(
+    request: pytest.FixtureRequest, short_folder: Callable[[], Path]
+) -> Iterator[tuple[Node, str]]:
+    """A node that the test may kill."""
+    launcher: str = request.param
+    require(launcher)
+    node = start_node(short_folder(), launcher, "--warm", "1", "--profile", "python")
+    yield node, launcher
+    if node.process.poll() is None:
+        node.stop()

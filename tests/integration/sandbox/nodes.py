@@ -1,0 +1,142 @@
+"""A real node daemon for tests, and a small referee to talk to what it lends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sandbox import frames, loans
+from sandbox.errors import HostFault
+
+ROOT = Path(__file__).parents[3]
+STATE = ROOT / ".state" / "test-node"
+SEED = "00112233445566778899aabbccddeeff"
+READY_SECONDS = 240.0
+MEMORY_MB = 192
+
+
+@dataclass
+class Node:
+    """A daemon started for tests."""
+
+    process: subprocess.Popen[str]
+    socket: Path
+    run_dir: Path
+    log: Path
+
+    def stop(self) -> int:
+        """SIGTERM; the exit status."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(30)
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self.process.kill()
+        self.process.wait(10)
+
+
+def start_node(folder: Path, launcher: str, *options: str, python: str = sys.executable) -> Node:
+    """A daemon that is ready to lend; its output as the error when it is not."""
+    socket, log = folder / "node.sock", folder / "node.log"
+    command = [python, "-m", "sandbox.node", "--socket", str(socket), "--run-dir", str(folder)]
+    command += ["--state-dir", str(STATE), "--launcher", launcher]
+    command += ["--memory-mb", str(MEMORY_MB), *options]
+    with log.open("w") as out:
+        process = subprocess.Popen(command, cwd=ROOT, stderr=out, text=True)
+    deadline = time.monotonic() + READY_SECONDS
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise AssertionError(f"the node ended: {log.read_text()}")
+        with contextlib.suppress(HostFault):
+            loans.hello(socket, 5)
+            return Node(process, socket, folder, log)
+        time.sleep(0.05)
+    process.kill()
+    raise AssertionError(f"the node was not ready in time: {log.read_text()}")
+
+
+class Player:
+    """One seat's conversation, with no clock."""
+
+    def __init__(self, loan: loans.Loan) -> None:
+        self.loan = loan
+        self._reader = frames.FrameReader()
+
+    def ask(self, message: dict[str, Any], seconds: float = 20.0) -> dict[str, Any]:
+        """Send one message and take exactly one answer."""
+        deadline = time.monotonic() + seconds
+        frames.write(self.loan.socket, message, deadline)
+        return frames.read(self.loan.socket, self._reader, deadline)
+
+    def start(self, load: str = "own", seed: str = SEED) -> dict[str, Any]:
+        """The answer to ``start``."""
+        configuration = {"rows": 7, "columns": 11, "actTimeout": 1}
+        return self.ask({"k": "start", "configuration": configuration, "seed": seed, "load": load})
+
+    def act(self, seconds: float = 20.0, **observation: Any) -> dict[str, Any]:
+        """The whole answer to one ``act``; its number is checked."""
+        number = secrets.randbits(48)
+        answer = self.ask({"k": "act", "n": number, "observation": observation}, seconds)
+        assert answer["n"] == number
+        return answer
+
+    def move(self, **observation: Any) -> Any:
+        """The action of one ``act``; the traceback fails the test."""
+        answer = self.act(**observation)
+        assert answer["k"] == "reply", answer.get("trace")
+        return answer["action"]
+
+
+@dataclass
+class Bench:
+    """A node, and agents written on the spot."""
+
+    node: Node
+    launcher: str
+    folder: Path
+
+    def bundle(self, source: str) -> Path:
+        """A file with this agent's source."""
+        path = self.folder / f"{secrets.token_hex(6)}.py"
+        path.write_text(source)
+        return path
+
+    def borrow(
+        self, bundle: Path, profile: str = "python", memory_mb: int = MEMORY_MB
+    ) -> loans.Loan:
+        """A loan of this bundle."""
+        request = loans.SeatRequest(profile, bundle, memory_mb, "test")
+        return loans.borrow(self.node.socket, request, 60)
+
+    @contextlib.contextmanager
+    def seat(self, bundle: Path, profile: str = "python") -> Iterator[Player]:
+        """A player that has not been started yet; the loan ends with the block."""
+        with self.borrow(bundle, profile) as loan:
+            yield Player(loan)
+
+    def findings(self, source: str, **observation: Any) -> Any:
+        """What an agent written as a probe answers; its box must be clean afterwards."""
+        with self.seat(self.bundle(source)) as player:
+            assert player.start() == {"k": "ready"}
+            action = player.move(**observation)
+            assert player.loan.end().clean
+        return action
+
+
+def processes_of_box(uid: int) -> list[int]:
+    """Pids on this host that run with a uid of the box that gave this one to a match."""
+    found = []
+    for name in os.listdir("/proc"):
+        with contextlib.suppress(OSError, ValueError):
+            if os.stat(f"/proc/{int(name)}").st_uid // 1000 == uid // 1000:
+                found.append(int(name))
+    return found

@@ -1,0 +1,113 @@
+"""What an agent that means well may count on, on every launcher."""
+
+from __future__ import annotations
+
+from sandbox.loans import MoveLog
+from tests.integration.sandbox.nodes import Bench
+
+CHOOSER = """
+import random
+import numpy as np
+
+def agent(observation, configuration):
+    return [random.choice("NESW"), int(np.random.randint(1000)), list({"a", "b", "c"})]
+"""
+
+TALKER = """
+import os, sys
+print("import")
+
+def agent(observation, configuration):
+    print("out", observation.step)
+    os.write(1, b"raw\\n")
+    print("err", observation["step"], file=sys.stderr)
+    return configuration.rows
+"""
+
+
+def test_an_agent_with_numpy_plays(bench: Bench) -> None:
+    with bench.seat(bench.bundle(CHOOSER), "numpy") as player:
+        assert player.start() == {"k": "ready"}
+        for step in range(20):
+            assert player.move(step=step)[0] in "NESW"
+        ending = player.loan.end()
+    assert (ending.exit_code, ending.signal, ending.out_of_memory) == (None, None, False)
+    assert ending.clean
+    assert ending.log == ()
+
+
+def test_the_same_seed_gives_the_same_moves_and_another_seed_others(bench: Bench) -> None:
+    bundle = bench.bundle(CHOOSER)
+    moves = []
+    for seed in ("ab" * 16, "ab" * 16, "cd" * 16):
+        with bench.seat(bundle, "numpy") as player:
+            player.start(seed=seed)
+            moves.append([player.move(step=step) for step in range(8)])
+    assert moves[0] == moves[1]
+    assert moves[0] != moves[2]
+
+
+def test_what_an_agent_prints_is_kept_per_move(bench: Bench) -> None:
+    with bench.seat(bench.bundle(TALKER)) as player:
+        player.start()
+        assert [player.move(step=step) for step in (0, 1)] == [7, 7]
+        log = player.loan.end().log
+    assert log == (
+        MoveLog(0, "import\n", ""),
+        MoveLog(1, "out 0\nraw\n", "err 0\n"),
+        MoveLog(2, "out 1\nraw\n", "err 1\n"),
+    )
+
+
+def test_a_module_is_executed_in_the_first_move_when_asked_so(bench: Bench) -> None:
+    with bench.seat(bench.bundle(TALKER)) as player:
+        assert player.start(load="first_move") == {"k": "ready"}
+        player.move(step=0)
+        assert player.loan.end().log[0] == MoveLog(1, "import\nout 0\nraw\n", "err 0\n")
+
+
+def test_an_archive_with_modules_and_data_plays(bench: Bench) -> None:
+    import io
+    import tarfile
+
+    files = {
+        "main.py": b"import helper\ndef agent(obs):\n    return helper.answer(__file__)\n",
+        "helper.py": b"import os\nHERE = os.path.dirname(__file__)\n"
+        b"def answer(_):\n    return open(HERE + '/data/x.txt').read()\n",
+        "data/x.txt": b"forty-two",
+    }
+    files["main.py"] = b"import helper\ndef agent(obs):\n    return helper.answer(0)\n"
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    path = bench.folder / "helped.tar.gz"
+    path.write_bytes(buffer.getvalue())
+    with bench.seat(path) as player:
+        assert player.start() == {"k": "ready"}
+        assert player.move(step=0) == "forty-two"
+
+
+def test_the_last_callable_is_the_agent_and_gets_what_it_takes(bench: Bench) -> None:
+    source = "def helper(a, b, c):\n    return 1\ndef agent():\n    return 'none taken'\n"
+    assert bench.findings(source, step=0) == "none taken"
+
+
+def test_an_answer_that_json_cannot_carry_says_so(bench: Bench) -> None:
+    for expression in ("object()", "float('nan')", "'x' * 20000", "[0] * 10 ** 4", "b'x'"):
+        action = bench.findings(f"def agent(obs):\n    return {expression}\n", step=0)
+        assert "__unsendable__" in action, expression
+
+
+def test_scratch_is_there_to_write(bench: Bench) -> None:
+    source = """
+import os, tempfile
+def agent(obs):
+    with tempfile.NamedTemporaryFile("w+") as file:
+        file.write("x" * 100_000)
+        file.flush()
+        return [os.path.getsize(file.name), os.getcwd()]
+"""
+    assert bench.findings(source, step=0) == [100_000, "/kaggle_simulations/agent"]

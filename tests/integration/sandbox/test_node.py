@@ -1,0 +1,289 @@
+"""The daemon itself: who may borrow, what it answers to nonsense, and what its end leaves."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import docker
+import pytest
+
+from sandbox import loans
+from sandbox.box import wire
+from sandbox.errors import BundleRefused, HostFault
+from tests.integration.sandbox.conftest import require
+from tests.integration.sandbox.nodes import (
+    MEMORY_MB,
+    ROOT,
+    Bench,
+    Node,
+    Player,
+    processes_of_box,
+    start_node,
+)
+
+OWN_UID = "import os\ndef agent(obs):\n    return os.getuid()\n"
+SPREADER = """
+import os, time
+def agent(obs):
+    for _ in range(5):
+        if os.fork() == 0:
+            os.setsid()
+            while True:
+                time.sleep(1)
+    return os.getuid()
+"""
+
+
+def left_on_host(node: Node, launcher: str, uid: int) -> list[str]:
+    """Everything of this node's boxes that can still be found on the host."""
+    found = [f"process {pid}" for pid in processes_of_box(uid)]
+    mounts = Path("/proc/mounts").read_text().splitlines()
+    found += [f"mount {line}" for line in mounts if str(node.run_dir) in line]
+    if launcher == "docker":
+        client = docker.from_env()
+        for container in client.api.containers(all=True):
+            mounted = [mount.get("Source", "") for mount in container.get("Mounts", [])]
+            if any(str(node.run_dir) in source for source in mounted):
+                found.append(f"container {container['Names']}")
+        client.close()
+    return found
+
+
+def groups_of(node: Node) -> list[str]:
+    """Control groups of this node's run directory."""
+    import hashlib
+
+    name = "peck-" + hashlib.sha256(str(node.run_dir).encode()).hexdigest()[:12]
+    return [at for at, _, _ in os.walk("/sys/fs/cgroup") if f"/{name}" in at]
+
+
+def nothing_left(node: Node, launcher: str, uid: int) -> None:
+    """Wait a moment for the kernel and the engine, then insist."""
+    deadline = time.monotonic() + 10
+    while left_on_host(node, launcher, uid) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert left_on_host(node, launcher, uid) == []
+
+
+def spreading(node: Node) -> tuple[loans.Loan, int]:
+    """A loan in the middle of a match, with processes all over its box."""
+    path = node.run_dir / "spreader.py"
+    path.write_text(SPREADER)
+    loan = loans.borrow(node.socket, loans.SeatRequest("python", path, MEMORY_MB, "t"), 60)
+    player = Player(loan)
+    player.start()
+    uid = player.move(step=0)
+    assert len(processes_of_box(uid)) >= 6
+    return loan, uid
+
+
+def test_a_killed_daemon_leaves_nothing(own_node: tuple[Node, str]) -> None:
+    node, launcher = own_node
+    loan, uid = spreading(node)
+    node.kill()
+    with pytest.raises(HostFault):
+        loan.end()
+    nothing_left(node, launcher, uid)
+    again = start_node(node.run_dir, launcher, "--profile", "python", "--warm", "0")
+    assert again.stop() == 0
+    assert groups_of(node) == []
+    assert not list((node.run_dir / "boxes").glob("*"))
+
+
+def test_a_stopped_daemon_removes_everything_and_blames_nobody(own_node: tuple[Node, str]) -> None:
+    node, launcher = own_node
+    loan, uid = spreading(node)
+    assert node.stop() == 0
+    with pytest.raises(HostFault):
+        loan.end()
+    assert left_on_host(node, launcher, uid) == []
+    assert groups_of(node) == []
+    assert not node.socket.exists()
+
+
+def test_a_killed_worker_frees_its_box(own_node: tuple[Node, str]) -> None:
+    node, _ = own_node
+    path = node.run_dir / "spreader.py"
+    path.write_text(SPREADER)
+    program = f"""
+import sys, time
+from pathlib import Path
+sys.path.insert(0, {str(ROOT)!r})
+from sandbox import loans
+from tests.integration.sandbox.nodes import Player
+request = loans.SeatRequest("python", Path({str(path)!r}), {MEMORY_MB}, "t")
+player = Player(loans.borrow(Path({str(node.socket)!r}), request, 60))
+player.start()
+print(player.move(step=0), flush=True)
+time.sleep(100)
+"""
+    worker = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert worker.stdout is not None
+    uid = int(worker.stdout.readline())
+    assert len(processes_of_box(uid)) >= 6
+    worker.kill()
+    worker.wait()
+    worker.stdout.close()
+    deadline = time.monotonic() + 10
+    while processes_of_box(uid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert processes_of_box(uid) == []
+
+
+def test_two_daemons_do_not_share_a_run_directory(own_node: tuple[Node, str]) -> None:
+    node, launcher = own_node
+    command = [sys.executable, "-m", "sandbox.node", "--launcher", launcher]
+    command += ["--socket", str(node.run_dir / "other.sock"), "--run-dir", str(node.run_dir)]
+    second = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert second.returncode == 2
+    assert "run-dir: another node runs" in second.stderr
+    assert loans.hello(node.socket).launcher == launcher
+
+
+def test_a_stranger_may_not_borrow(own_node: tuple[Node, str]) -> None:
+    node, _ = own_node
+    if os.geteuid() != 0:
+        pytest.skip("only root can become somebody else")
+    node.run_dir.chmod(0o755)
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgid(65534)
+            os.setuid(65534)
+            loans.hello(node.socket)
+            os._exit(1)
+        except HostFault as fault:
+            os._exit(0 if "may not borrow" in str(fault) else 2)
+        finally:
+            os._exit(3)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_hello_tells_what_the_node_is(bench: Bench) -> None:
+    hello = loans.hello(bench.node.socket)
+    assert hello.launcher == bench.launcher
+    assert hello.profiles == ("numpy", "python")
+    assert set(hello.image_digests) == {"numpy", "python"}
+    assert hello.lacks == ()
+
+
+def test_nonsense_at_the_door_is_refused_and_harms_nobody(bench: Bench) -> None:
+    for data in (
+        b"GET / HTTP/1.1\r\n\r\n",
+        struct.pack(">I", 0xFFFFFFFF),
+        struct.pack(">I", 2) + b"[]",
+        struct.pack(">I", 4) + b"\xff\xff\xff\xff",
+        wire.encode({"op": "run", "image": "evil", "privileged": True}),
+        wire.encode({"op": "borrow", "profile": "python"}),
+        b"",
+    ):
+        with socket.socket(socket.AF_UNIX) as door:
+            door.settimeout(20)
+            door.connect(str(bench.node.socket))
+            door.sendall(data)
+            try:
+                door.shutdown(socket.SHUT_WR)
+                answer = door.recv(1000)
+            except ConnectionError:
+                answer = b""  # it went while bytes of ours lay unread
+            assert answer == b"" or b'"fault"' in answer, data
+    assert bench.findings(OWN_UID, step=0) >= 1_900_000_000
+
+
+@pytest.mark.parametrize(
+    ("profile", "memory_mb", "field"),
+    [("perl", 192, "profile"), ("python", 1, "memory_mb"), ("python", 10**9, "memory_mb")],
+)
+def test_a_bad_request_names_its_field(
+    bench: Bench, profile: str, memory_mb: int, field: str
+) -> None:
+    with pytest.raises(HostFault, match=field):
+        bench.borrow(bench.bundle(OWN_UID), profile, memory_mb)
+
+
+def test_a_bundle_that_is_no_file_or_too_large_is_refused(bench: Bench) -> None:
+    large = bench.folder / "large.py"
+    with large.open("wb") as file:
+        file.truncate((100 << 20) + 1)
+    with pytest.raises(BundleRefused, match="larger than"):
+        bench.borrow(large)
+    with pytest.raises(HostFault, match="regular file"):
+        bench.borrow(Path("/dev/zero"))
+    with pytest.raises(HostFault, match="cannot be opened"):
+        bench.borrow(bench.folder / "missing.py")
+
+
+def test_a_bundle_can_be_lent_as_an_open_file(bench: Bench) -> None:
+    with bench.bundle(OWN_UID).open("rb") as file:
+        request = loans.SeatRequest("python", file, MEMORY_MB, "t")
+        with loans.borrow(bench.node.socket, request, 60) as loan:
+            assert Player(loan).start() == {"k": "ready"}
+
+
+def test_no_node_is_a_host_fault(tmp_path: Path) -> None:
+    request = loans.SeatRequest("python", Path(__file__), 192, "t")
+    with pytest.raises(HostFault, match="no node answers"):
+        loans.borrow(tmp_path / "node.sock", request, 1)
+
+
+def test_an_ordinary_user_gets_single_boxes_and_is_told_what_they_lack(
+    short_folder: Callable[[], Path],
+) -> None:
+    require("bubblewrap")
+    python = "/usr/bin/python3"
+    version = subprocess.run(
+        [python, "-c", "import sys; print(sys.version_info >= (3, 11))"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if os.geteuid() != 0 or version.stdout.strip() != "True":
+        pytest.skip("needs root to become another user, and a system Python of 3.11 or later")
+    folder = short_folder()
+    shutil.copytree(ROOT / "sandbox", folder / "sandbox")
+    (folder / "run").mkdir()
+    os.chown(folder / "run", 65534, 65534)
+    folder.chmod(0o755)
+    command = [python, "-m", "sandbox.node", "--socket", str(folder / "run" / "node.sock")]
+    command += ["--run-dir", str(folder / "run"), "--launcher", "bubblewrap"]
+    command += ["--profile", "python", "--warm", "1"]
+    with (folder / "node.log").open("w") as log:
+        process = subprocess.Popen(
+            command, cwd=folder, stderr=log, user=65534, group=65534, extra_groups=[]
+        )
+    try:
+        deadline = time.monotonic() + 60
+        while not (folder / "run" / "node.sock").exists():
+            assert process.poll() is None, (folder / "node.log").read_text()
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        hello = loans.hello(folder / "run" / "node.sock")
+        assert any("not root" in sentence for sentence in hello.lacks)
+        assert any("no control groups" in sentence for sentence in hello.lacks)
+        path = folder / "agent.py"
+        path.write_text(
+            "import os, socket\n"
+            "def agent(obs):\n"
+            "    try:\n"
+            "        socket.create_connection(('1.1.1.1', 80), 2)\n"
+            "    except OSError as error:\n"
+            "        return [os.getuid(), error.errno, os.path.exists('/work'), dict(os.environ)]\n"
+        )
+        for _ in range(2):
+            request = loans.SeatRequest("python", path, MEMORY_MB, "t")
+            with loans.borrow(folder / "run" / "node.sock", request, 60) as loan:
+                player = Player(loan)
+                assert player.start() == {"k": "ready"}
+                assert player.move(step=0) == [1000, 101, False, {}]
+                assert player.loan.end().clean
+    finally:
+        process.terminate()
+        process.wait(20)
