@@ -6,7 +6,8 @@ One connection is one loan. It takes profile names and a bundle's descriptor, ne
 options; it knows no database, no broker and no network. A loan ends with ``end`` or with its
 connection, and either way its box is swept before anybody else can have it. On SIGTERM, and when
 the process named by ``--parent`` dies, every box is removed; a killed daemon's boxes end by
-themselves because their control connections close.
+themselves because their control connections close. What then stays (empty control groups, empty
+folders) goes when the next node starts in the same run directory.
 
 What later work brings and is not here: a pressure-aware charge, freezing between moves, spare
 children forked ahead, GPU profiles.

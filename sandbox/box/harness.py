@@ -51,11 +51,9 @@ def serve(sock: socket.socket, agent_dir: str, mark: bytes) -> None:
     sys.stdout, sys.stderr = out, err
     agent = _Agent(agent_dir)
     step = 0
+    inbox = _Inbox(sock)
     while True:
-        try:
-            message, _ = wire.receive(sock, cap=ACT_CAP)
-        except wire.WireError:
-            return
+        message = inbox.next()
         kind = message.get("k")
         if kind == "start":
             answer = agent.start(message)
@@ -69,6 +67,32 @@ def serve(sock: socket.socket, agent_dir: str, mark: bytes) -> None:
         _flush(out)
         _flush(err)
         sock.sendall(encode_answer(answer))
+
+
+class _Inbox:
+    """The referee's messages, most of them taken in one read; objects come as Struct."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._data = b""
+
+    def next(self) -> dict[str, Any]:
+        """The next message; an empty one when the referee has gone or sent too much."""
+        header = wire.HEADER.size
+        while True:
+            if len(self._data) >= header:
+                (length,) = wire.HEADER.unpack_from(self._data)
+                if length > ACT_CAP:
+                    return {}
+                if len(self._data) >= header + length:
+                    body = self._data[header : header + length]
+                    self._data = self._data[header + length :]
+                    message: dict[str, Any] = json.loads(body, object_hook=Struct)
+                    return message
+            chunk = self._sock.recv(1 << 16)
+            if not chunk:
+                return {}
+            self._data += chunk
 
 
 class _Agent:
@@ -98,7 +122,7 @@ class _Agent:
                 self._load()
             configuration = structify(self._configuration)
             configuration["__raw_path__"] = self._path
-            arguments = [structify(message["observation"]), configuration]
+            arguments = [message["observation"], configuration]
             taken = getattr(getattr(self._call, "__code__", None), "co_argcount", None)
             if taken is not None:
                 arguments = arguments[:taken]

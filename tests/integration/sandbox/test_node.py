@@ -287,3 +287,48 @@ def test_an_ordinary_user_gets_single_boxes_and_is_told_what_they_lack(
     finally:
         process.terminate()
         process.wait(20)
+
+
+def test_auto_takes_what_is_there_and_never_the_unprotected(
+    short_folder: Callable[[], Path],
+) -> None:
+    require("bubblewrap")
+    folder = short_folder()
+    command = [sys.executable, "-m", "sandbox.node", "--socket", str(folder / "node.sock")]
+    command += ["--run-dir", str(folder), "--profile", "python", "--warm", "0"]
+    without = {**os.environ, "DOCKER_HOST": "unix:///nowhere/docker.sock"}
+    with (folder / "node.log").open("w") as log:
+        process = subprocess.Popen(command, cwd=ROOT, env=without, stderr=log)
+    deadline = time.monotonic() + 60
+    while not (folder / "node.sock").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    try:
+        assert loans.hello(folder / "node.sock").launcher == "bubblewrap"
+    finally:
+        process.terminate()
+        assert process.wait(20) == 0
+    nothing = {**without, "PATH": "/nowhere"}
+    refused = subprocess.run(
+        command, cwd=ROOT, env=nothing, capture_output=True, text=True, check=False
+    )
+    assert refused.returncode == 2
+    assert "agents cannot be isolated here" in refused.stderr
+    assert "apt-get install -y bubblewrap" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_plain_processes_play_and_say_that_they_isolate_nothing(
+    short_folder: Callable[[], Path],
+) -> None:
+    node = start_node(short_folder(), "process", "--profile", "python", "--warm", "1")
+    path = node.run_dir / "agent.py"
+    path.write_text("def agent(obs):\n    return obs.step + 1\n")
+    for _ in range(2):
+        request = loans.SeatRequest("python", path, MEMORY_MB, "t")
+        with loans.borrow(node.socket, request, 30) as loan:
+            player = Player(loan)
+            player.start()
+            assert player.move(step=1) == 2
+    assert "no isolation" in " ".join(loans.hello(node.socket).lacks)
+    assert node.stop() == 0
+    assert "isolates nothing" in node.log.read_text()
