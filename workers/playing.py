@@ -13,14 +13,12 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import BinaryIO, Literal, TypeVar
 
 import psycopg
-from ladder.store.blobs import Blobs
 
 from games import GAMES
 from games.episode import to_bytes
@@ -29,10 +27,12 @@ from ladder.ids import MatchId
 from ladder.model import EpisodeResult, Finish, MatchKind, Order, SeatResult
 from ladder.settings import Settings
 from ladder.store import db, matches
+from ladder.store.blobs import Blobs
 from ladder.telemetry import emit, trace
 from sandbox import loans, referee
 from sandbox.clock import Clock
-from sandbox.errors import BundleRefused, HostFault
+from sandbox.errors import HostFault
+from sandbox.lineup import borrowed
 from sandbox.loans import Loan, SeatRequest
 from sandbox.record import Played
 from workers.broker import BellError, ring
@@ -94,77 +94,55 @@ def _attempt(station: Station, order: Order) -> str:
     game = GAMES[order.game]
     clock = Clock.from_json(order.clock)
     seats = len(order.digests)
-    with _bundles(station, order) as bundles:
-        borrowed = _borrow(station, order, bundles)
     longest = clock.longest_seconds(
         int(order.configuration.get("episodeSteps", 1000)), seats, station.lanes
     )
-    played = referee.play(
-        game,
-        order.configuration,
-        clock,
-        order.seed,
-        borrowed,
-        lanes=station.lanes,
-        stop_after_seconds=longest + 60.0,
-    )
-    return _report(station, order, played, borrowed)
+    with (
+        _bundles(station, order) as bundles,
+        borrowed(station.settings.node_socket, _requests(order, bundles), BORROW_SECONDS) as lent,
+    ):
+        played = referee.play(
+            game,
+            order.configuration,
+            clock,
+            order.seed,
+            lent,
+            lanes=station.lanes,
+            stop_after_seconds=longest + 60.0,
+        )
+    return _report(station, order, played, [loan for loan in lent if isinstance(loan, Loan)])
 
 
-@contextlib.contextmanager
-def _bundles(station: Station, order: Order) -> Iterator[list[BinaryIO]]:
-    """The bundles by seat as open files; equal ones are fetched once. Nothing here looks inside."""
-    with contextlib.ExitStack() as stack:
-        files: dict[str, BinaryIO] = {}
-        for digest in dict.fromkeys(order.digests):
-            path = station.blobs.path(digest)
-            if path is not None:
-                files[digest] = stack.enter_context(path.open("rb"))
-                continue
-            copy = stack.enter_context(tempfile.TemporaryFile(dir=station.settings.run_dir))
-            for chunk in station.blobs.open(digest):
-                copy.write(chunk)
-            copy.flush()
-            files[digest] = copy
-        # A description of its own for each seat: the node reads from it, and positions are shared.
-        yield [
-            stack.enter_context(Path(f"/proc/self/fd/{files[digest].fileno()}").open("rb"))
-            for digest in order.digests
-        ]
-
-
-def _borrow(
-    station: Station, order: Order, bundles: Sequence[BinaryIO]
-) -> list[Loan | BundleRefused]:
-    """A box per seat, side by side; all of them or, with HostFault, none."""
-
-    def one(seat: int) -> Loan | BundleRefused:
-        request = SeatRequest(
-            profile=order.profiles[seat],
-            bundle=bundles[seat],
+def _requests(order: Order, bundles: Sequence[Path | BinaryIO]) -> list[SeatRequest]:
+    return [
+        SeatRequest(
+            profile=profile,
+            bundle=bundle,
             memory_mb=order.memory_mb,
             label=f"{order.match_id}.{order.attempt}.{seat}",
         )
-        try:
-            return loans.borrow(station.settings.node_socket, request, BORROW_SECONDS)
-        except BundleRefused as refusal:
-            return refusal
-
-    with ThreadPoolExecutor(len(bundles)) as pool:
-        futures = [pool.submit(one, seat) for seat in range(len(bundles))]
-    failures = [error for future in futures if (error := future.exception()) is not None]
-    if failures:
-        for future in futures:
-            if future.exception() is None and isinstance(loan := future.result(), Loan):
-                with contextlib.suppress(HostFault):
-                    loan.end()
-        raise failures[0]
-    return [future.result() for future in futures]
+        for seat, (profile, bundle) in enumerate(zip(order.profiles, bundles, strict=True))
+    ]
 
 
-def _report(
-    station: Station, order: Order, played: Played, borrowed: Sequence[Loan | BundleRefused]
-) -> str:
+@contextlib.contextmanager
+def _bundles(station: Station, order: Order) -> Iterator[list[Path | BinaryIO]]:
+    """The bundles by seat; those that lie elsewhere are fetched, equal ones once. Nothing here
+    looks inside."""
+    with contextlib.ExitStack() as stack:
+        files: dict[str, Path | BinaryIO] = {}
+        for digest in dict.fromkeys(order.digests):
+            path = station.blobs.path(digest)
+            if path is None:
+                copy = stack.enter_context(tempfile.TemporaryFile(dir=station.settings.run_dir))
+                for chunk in station.blobs.open(digest):
+                    copy.write(chunk)
+                copy.flush()
+            files[digest] = path or copy
+        yield [files[digest] for digest in order.digests]
+
+
+def _report(station: Station, order: Order, played: Played, lent: Sequence[Loan]) -> str:
     """Blobs first, then the row: a result never points at bytes that are not there."""
     replay = station.blobs.put_bytes(to_bytes(played.episode)).digest
     seats = [
@@ -181,7 +159,6 @@ def _report(
         )
         for number, report in enumerate(played.seats)
     ]
-    lent = [loan for loan in borrowed if isinstance(loan, Loan)]
 
     def finish(conn: db.Connection) -> Finish:
         return matches.finish(

@@ -1,0 +1,308 @@
+"""The leader's repairs on real rows, and who leads."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+
+import psycopg
+import pytest
+
+from ladder.store import db, leagues, matches, watch
+from ladder.store.db import Connection
+from services import embedded
+from services.scheduler import leader, repairs
+from services.scheduler.leader import Repair
+from tests.chaos.fleet import wait_until
+from tests.integration.store.contest import Contest, hello, raise_contest
+from workers.broker import BellError
+
+
+@pytest.fixture
+def conn(database_url: str) -> Iterator[Connection]:
+    with db.connect(database_url, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def contest(conn: Connection) -> Contest:
+    made = raise_contest(conn)
+    for _ in range(6):
+        made.active()
+    return made
+
+
+class Belfry:
+    """Bells that are only counted, or that fail."""
+
+    def __init__(self) -> None:
+        self.rung: list[tuple[str, str, str]] = []
+        self.away = False
+
+    def __call__(self, queue: str, kind: str, identifier: str) -> None:
+        if self.away:
+            raise BellError("Redis is away")
+        self.rung.append((queue, kind, identifier))
+
+
+def one(conn: Connection, query: str) -> object:
+    row = conn.execute(query.encode()).fetchone()
+    assert row is not None
+    return row[0]
+
+
+def silence_workers(conn: Connection) -> None:
+    conn.execute("update workers set seen_at = now() - interval '1 hour'")
+
+
+def test_matches_are_made_for_the_live_slots_and_no_more(contest: Contest) -> None:
+    conn = contest.conn
+    silence_workers(conn)
+    assert repairs.pair(conn, Random(1)) == {}
+    matches.register_worker(conn, hello("w1", slots=2))
+    assert repairs.pair(conn, Random(1)) == {"paired": 2 * repairs.MATCHES_PER_SLOT}
+    assert repairs.pair(conn, Random(1)) == {"paired": 0}
+
+
+def test_a_paused_league_gets_no_matches(contest: Contest) -> None:
+    matches.register_worker(contest.conn, hello("w1"))
+    leagues.set_state(contest.conn, contest.league.id, "paused")
+    assert repairs.pair(contest.conn, Random(1)) == {}
+
+
+def test_a_season_has_never_more_in_flight_than_it_allows(conn: Connection) -> None:
+    contest = raise_contest(conn, max_in_flight=1)
+    for _ in range(4):
+        contest.active()
+    assert repairs.pair(conn, Random(1)) == {"paired": 1}
+
+
+def test_bells_are_a_small_multiple_of_the_slots_and_not_repeated_while_they_are_fresh(
+    contest: Contest,
+) -> None:
+    conn, belfry = contest.conn, Belfry()
+    for _ in range(20):
+        contest.rated(*contest.entries[:4])
+    silence_workers(conn)
+    matches.register_worker(conn, hello("w2", slots=3))
+    bells = repairs.Bells(belfry)
+    assert bells.play(conn) == {"rung": 3 * repairs.BELLS_PER_SLOT}
+    assert bells.play(conn) == {"rung": 0}
+    assert {(queue, kind) for queue, kind, _ in belfry.rung} == {("play.cpu", "play")}
+
+
+def test_bells_that_cannot_be_rung_are_due_again_and_ringing_pauses(
+    contest: Contest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conn, belfry = contest.conn, Belfry()
+    contest.rated(*contest.entries[:4])
+    contest.rated(*contest.entries[:4])
+    belfry.away = True
+    bells = repairs.Bells(belfry)
+    assert bells.play(conn) == {"rung": 0, "bells_failed": 2}
+    assert one(conn, "select count(*) from matches where rung_at is not null") == 0
+    belfry.away = False
+    assert bells.play(conn) == {}, "Redis gets a moment before the next try"
+    monkeypatch.setattr(bells, "_quiet_until", 0.0)
+    assert bells.play(conn) == {"rung": 2}
+
+
+def test_a_lapsed_lease_is_queued_again(contest: Contest) -> None:
+    conn = contest.conn
+    match_id = contest.rated(*contest.entries[:4])
+    contest.claim(match_id)
+    conn.execute(
+        "update matches set lease_until = now() - interval '1 second' where state = 'running'"
+    )
+    assert repairs.reap(conn) == {"requeued": 1, "voided": 0}
+    assert matches.get_match(conn, match_id).state == "queued"
+
+
+def test_what_waited_past_its_deadline_is_seen_to(contest: Contest) -> None:
+    conn = contest.conn
+    contest.rated(*contest.entries[:4])
+    contest.pending()
+    conn.execute("update matches set deadline_at = now() - interval '1 s' where state = 'queued'")
+    conn.execute("update entries set deadline_at = now() where state = 'pending'")
+    assert repairs.expire(conn) == {"expired": 2, "validations_renewed": 1}
+
+
+def test_the_rater_is_rung_once_for_results_that_wait(contest: Contest) -> None:
+    conn, belfry = contest.conn, Belfry()
+    contest.play(contest.rated(*contest.entries[:4]), [1, 2, 3, 4])
+    bells = repairs.Bells(belfry)
+    assert bells.rate(conn) == {"rate_rung": 1}
+    assert bells.rate(conn) == {"rate_rung": 0}
+    assert belfry.rung == [("rate", "rate", contest.season.id)]
+
+
+def test_seasons_turn_when_their_dates_come(contest: Contest) -> None:
+    conn = contest.conn
+    conn.execute("update seasons set closes_at = now() - interval '1 second'")
+    assert repairs.close(conn) == {"seasons_turned": 1}
+    assert leagues.get_season(conn, contest.season.id).state == "locked"
+    conn.execute("update seasons set ends_at = now() - interval '1 second'")
+    assert repairs.close(conn) == {"seasons_turned": 1}
+    assert leagues.get_season(conn, contest.season.id).state == "finished"
+    assert repairs.close(conn) == {"seasons_turned": 0}
+
+
+def no_workers(contest: Contest) -> None:
+    silence_workers(contest.conn)
+
+
+def results_unrated(contest: Contest) -> None:
+    contest.play(contest.rated(*contest.entries[:4]), [1, 2, 3, 4])
+    contest.conn.execute("update entries set last_match_at = null")
+
+
+def nothing_made(contest: Contest) -> None:
+    assert contest.entries
+
+
+def too_few(contest: Contest) -> None:
+    contest.conn.execute("update entries set state = 'retired'")
+
+
+def no_bell(contest: Contest) -> None:
+    contest.rated(*contest.entries[:4])
+
+
+def not_taken(contest: Contest) -> None:
+    contest.rated(*contest.entries[:4])
+    contest.conn.execute("update matches set rung_at = now() where state = 'queued'")
+
+
+def slow(contest: Contest) -> None:
+    contest.claim(contest.rated(*contest.entries[:4]))
+
+
+@pytest.mark.parametrize(
+    ("situation", "reason"),
+    [
+        (no_workers, "no worker that serves play.cpu"),
+        (results_unrated, "1 accepted results wait to be rated"),
+        (nothing_made, "no match is made"),
+        (too_few, "0 active entries; a match needs 4"),
+        (no_bell, "no bell gets through"),
+        (not_taken, "1 matches wait and no worker takes them"),
+        (slow, "1 matches are being played and none has finished"),
+    ],
+)
+def test_a_silent_season_raises_an_alarm_with_the_reason(
+    contest: Contest, situation: Callable[[Contest], None], reason: str
+) -> None:
+    assert watch.alarms(contest.conn) == []
+    contest.conn.execute("update seasons set opens_at = now() - interval '1 hour'")
+    situation(contest)
+    (alarm,) = watch.alarms(contest.conn)
+    assert reason in alarm.reason
+    assert alarm.league == contest.league.slug
+    assert alarm.silent_seconds > alarm.expected_seconds
+
+
+def test_an_alarm_is_told_once_and_its_end_too(
+    contest: Contest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conn, looking = contest.conn, repairs.Watch()
+    conn.execute("update seasons set opens_at = now() - interval '1 hour'")
+    looking.look(conn)
+    looking.look(conn)
+    assert capsys.readouterr().err.count("cadence_missed") == 1
+    conn.execute("update seasons set opens_at = now()")
+    looking.look(conn)
+    assert "cadence_back" in capsys.readouterr().err
+
+
+@contextmanager
+def leading(url: str, run: Callable[[Connection], dict[str, int]]) -> Iterator[threading.Event]:
+    """A scheduler in a thread, with one repair."""
+    stopping = threading.Event()
+    thread = threading.Thread(
+        target=leader.run, args=(url, [Repair("one", 0.0, run)], stopping), daemon=True
+    )
+    thread.start()
+    try:
+        yield stopping
+    finally:
+        stopping.set()
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+def test_one_leads_and_another_takes_over_when_it_stops(database_url: str) -> None:
+    rounds: list[str] = []
+
+    def leads(name: str) -> Callable[[Connection], dict[str, int]]:
+        def run(conn: Connection) -> dict[str, int]:
+            rounds.append(name)
+            return {}
+
+        return run
+
+    with leading(database_url, leads("first")) as first:
+        wait_until(lambda: "first" in rounds, "the first leads", 20)
+        with leading(database_url, leads("second")):
+            before = len(rounds)
+            wait_until(lambda: len(rounds) > before + 8, "the first goes on", 20)
+            assert "second" not in rounds
+            first.set()
+            wait_until(lambda: "second" in rounds, "the second leads", 20)
+
+
+def test_a_repair_that_fails_does_not_take_the_others_turn(database_url: str) -> None:
+    done = threading.Event()
+
+    def fail(conn: Connection) -> dict[str, int]:
+        raise ValueError("a bug")
+
+    def work(conn: Connection) -> dict[str, int]:
+        done.set()
+        return {}
+
+    stopping = threading.Event()
+    both = [Repair("fails", 0.0, fail), Repair("works", 0.0, work)]
+    thread = threading.Thread(target=leader.run, args=(database_url, both, stopping), daemon=True)
+    thread.start()
+    assert done.wait(20)
+    stopping.set()
+    thread.join(20)
+
+
+def test_the_leader_goes_on_after_postgres_was_restarted() -> None:
+    state = Path(tempfile.mkdtemp(prefix="peck-leader-", dir="/var/tmp"))
+    state.chmod(0o711)
+    server = embedded.start_postgres(state, durable=False)
+    rounds: list[int] = []
+
+    def count(conn: Connection) -> dict[str, int]:
+        conn.execute("select 1")
+        rounds.append(1)
+        return {}
+
+    try:
+        with leading(server.url, count):
+            wait_until(lambda: bool(rounds), "it leads", 20)
+            server.child.process.send_signal(signal.SIGQUIT)
+            server.child.process.wait()
+            server = embedded.start_postgres(state, durable=False)
+            before = len(rounds)
+            wait_until(lambda: len(rounds) > before, "it leads again", 30)
+    finally:
+        server.stop()
+        shutil.rmtree(state, ignore_errors=True)
+
+
+def test_two_leaders_never_hold_the_lead_together(database_url: str) -> None:
+    stopping = threading.Event()
+    with leader._lead(database_url, stopping) as conn:
+        with psycopg.connect(database_url, autocommit=True) as other:
+            row = other.execute("select pg_try_advisory_lock(%s)", (leader.LEADER_LOCK,)).fetchone()
+            assert row == (False,)
+        assert one(conn, "select 1") == 1

@@ -1,0 +1,293 @@
+"""A worker's attempt at a match: results, refusals, and faults that are nobody's."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from games import GAMES
+from ladder.ids import EntryId, MatchId
+from ladder.model import EntryState
+from ladder.settings import Settings
+from ladder.store import agents, db, entries, leagues, matches
+from ladder.store.blobs import Blobs, open_blobs
+from ladder.store.db import Connection
+from services import embedded
+from tests.chaos.fleet import wait_until
+from tests.integration import real_node
+from tests.integration.real_node import RealNode
+from tests.integration.store.contest import Contest, digest, hello, raise_contest
+from workers import broker, playing
+from workers.broker import BellError
+from workers.playing import Station
+from workers.renewal import Held, Renewal, held, hold
+
+EAST = b"def agent(observation, configuration):\n    return 'EAST'\n"
+SLOW = b"import time\ndef agent(observation):\n    time.sleep(0.2)\n    return 'EAST'\n"
+
+
+pytestmark = pytest.mark.bubblewrap
+
+
+@pytest.fixture(scope="module")
+def node() -> Iterator[RealNode]:
+    with real_node.running("bubblewrap") as found:
+        yield found
+
+
+@pytest.fixture
+def conn(database_url: str) -> Iterator[Connection]:
+    with db.connect(database_url, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def contest(conn: Connection) -> Contest:
+    made = raise_contest(conn)
+    configuration = GAMES["hungry_geese"].configure({"episodeSteps": 30})
+    season = leagues.create_season(
+        conn,
+        made.league.id,
+        configuration=configuration,
+        configuration_digest=digest("short"),
+        clock={"act_seconds": 1.0, "bank_seconds": 5.0},
+        seats=4,
+    )
+    return Contest(conn, made.host, made.league, season)
+
+
+@pytest.fixture
+def blobs(tmp_path: Path) -> Blobs:
+    (tmp_path / "blobs").mkdir()
+    return open_blobs((tmp_path / "blobs").as_uri())
+
+
+def station_at(socket: Path, run_dir: Path, worker_url: str, blobs: Blobs) -> Station:
+    settings = Settings(worker_database_url=worker_url, run_dir=run_dir, node_socket=socket)
+    return Station(settings, blobs, "w1", lanes=4)
+
+
+def enter(contest: Contest, blobs: Blobs, bundle: bytes) -> tuple[EntryId, MatchId]:
+    """A pending entry of this upload, and its validation match."""
+    stored = blobs.put_bytes(bundle)
+    submission, _ = agents.add_submission(
+        contest.conn, contest.agent(), stored.digest, stored.size, "main.py", "", None
+    )
+    entry, _, _ = entries.enter(contest.conn, contest.season.id, submission.id, profile="python")
+    assert entry.validation_match_id is not None
+    return entry.id, entry.validation_match_id
+
+
+def archive(name: str) -> bytes:
+    """A tar.gz with a main.py and one entry of this name."""
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w:gz") as tar:
+        for each in ("main.py", name):
+            info = tarfile.TarInfo(each)
+            info.size = len(EAST)
+            tar.addfile(info, io.BytesIO(EAST))
+    return content.getvalue()
+
+
+def test_a_healthy_agent_is_validated_and_its_replay_is_there_before_the_result(
+    node: RealNode, contest: Contest, blobs: Blobs, worker_database_url: str, tmp_path: Path
+) -> None:
+    matches.register_worker(contest.conn, hello("w1", profiles=("python",)))
+    entry_id, match_id = enter(contest, blobs, EAST)
+    station = station_at(node.socket, tmp_path, worker_database_url, blobs)
+    assert playing.play(station, match_id) == "accepted"
+    assert entries.get_entry(contest.conn, entry_id).state is EntryState.ACTIVE
+    match = matches.get_match(contest.conn, match_id)
+    assert blobs.exists(match.episodes[0].replay_digest)
+    assert match.episodes[0].steps == 29
+    log = match.seats[0].log_digest
+    assert log is not None
+    document = json.loads(gzip.decompress(b"".join(blobs.open(log))))
+    assert document["format"] == "peck-log/1"
+    assert held(tmp_path) == []
+    assert playing.play(station, match_id) == "not_ours"
+
+
+def test_an_archive_that_breaks_a_rule_is_rejected_with_the_entry_named(
+    node: RealNode, contest: Contest, blobs: Blobs, worker_database_url: str, tmp_path: Path
+) -> None:
+    matches.register_worker(contest.conn, hello("w1", profiles=("python",)))
+    entry_id, match_id = enter(contest, blobs, archive("../../etc/evil.py"))
+    station = station_at(node.socket, tmp_path, worker_database_url, blobs)
+    assert playing.play(station, match_id) == "accepted"
+    entry = entries.get_entry(contest.conn, entry_id)
+    assert entry.state is EntryState.REJECTED
+    assert entry.reason is not None
+    assert "../../etc/evil.py" in entry.reason
+    match = matches.get_match(contest.conn, match_id)
+    assert {seat.verdict for seat in match.seats} == {"ERROR"}
+
+
+def test_an_agent_that_raises_is_rejected_with_reason_and_traceback(
+    node: RealNode, contest: Contest, blobs: Blobs, worker_database_url: str, tmp_path: Path
+) -> None:
+    matches.register_worker(contest.conn, hello("w1", profiles=("python",)))
+    entry_id, match_id = enter(contest, blobs, b"def agent(o):\n    return o['no such key']\n")
+    station = station_at(node.socket, tmp_path, worker_database_url, blobs)
+    assert playing.play(station, match_id) == "accepted"
+    entry = entries.get_entry(contest.conn, entry_id)
+    assert entry.state is EntryState.REJECTED
+    assert entry.reason is not None
+    assert "no such key" in entry.reason
+    log = matches.get_match(contest.conn, match_id).seats[0].log_digest
+    assert log is not None
+    assert "KeyError" in json.loads(gzip.decompress(b"".join(blobs.open(log))))["traceback"]
+
+
+def test_no_attempt_is_spent_on_a_node_that_does_not_answer(
+    contest: Contest,
+    blobs: Blobs,
+    worker_database_url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(playing, "NODE_PAUSE_SECONDS", 0.0)
+    matches.register_worker(contest.conn, hello("w1", profiles=("python",)))
+    _, match_id = enter(contest, blobs, EAST)
+    station = station_at(tmp_path / "nobody.sock", tmp_path, worker_database_url, blobs)
+    assert playing.play(station, match_id) == "no_node"
+    assert matches.get_match(contest.conn, match_id).attempt == 0
+
+
+def test_a_node_that_dies_in_a_match_is_nobodys_fault_and_the_match_runs_again(
+    contest: Contest, blobs: Blobs, worker_database_url: str, tmp_path: Path
+) -> None:
+    matches.register_worker(contest.conn, hello("w1", profiles=("python",)))
+    entry_id, match_id = enter(contest, blobs, SLOW)
+    with real_node.running("bubblewrap") as doomed:
+        station = station_at(doomed.socket, tmp_path, worker_database_url, blobs)
+        outcomes: list[str] = []
+        thread = threading.Thread(target=lambda: outcomes.append(playing.play(station, match_id)))
+        thread.start()
+        wait_until(lambda: len(held(tmp_path)) == 1, "the match is played", 30)
+        doomed.kill()
+        thread.join(60)
+    assert outcomes == ["host_fault"]
+    match = matches.get_match(contest.conn, match_id)
+    assert (match.state, match.attempt) == ("queued", 1)
+    assert entries.get_entry(contest.conn, entry_id).state is EntryState.PENDING
+
+
+def test_a_missing_bundle_is_our_fault_and_told_in_the_attempt(
+    node: RealNode, contest: Contest, blobs: Blobs, worker_database_url: str, tmp_path: Path
+) -> None:
+    matches.register_worker(contest.conn, hello("w1", profiles=("python",)))
+    _, match_id = enter(contest, blobs, EAST)
+    blobs.delete(blobs.put_bytes(EAST).digest)
+    station = station_at(node.socket, tmp_path, worker_database_url, blobs)
+    assert playing.play(station, match_id) == "worker_fault"
+    row = contest.conn.execute(
+        "select ended, fault, detail from attempts where match_id = %s", (match_id,)
+    ).fetchone()
+    assert row is not None
+    assert row[:2] == ("fault", "worker")
+    assert "NotFound" in row[2]
+
+
+def test_workers_may_do_nothing_but_lease(worker_database_url: str) -> None:
+    for query in ("select * from tokens", "select * from matches", "update seats set placement=1"):
+        with (
+            psycopg.connect(worker_database_url) as conn,
+            pytest.raises(psycopg.Error, match="per"),
+        ):
+            conn.execute(query.encode())
+
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from ladder.ids import MatchId
+from workers.renewal import Held, hold
+with hold(Path(sys.argv[1]), Held(MatchId("mat_a"), 3, 3.0)):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_killed_players_lease_is_no_longer_held_at_once(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path)], stdout=subprocess.PIPE
+    ) as player:
+        assert player.stdout is not None
+        player.stdout.readline()
+        assert held(tmp_path) == [Held(MatchId("mat_a"), 3, 3.0, player.pid)]
+        player.send_signal(signal.SIGKILL)
+        player.wait()
+    assert held(tmp_path) == []
+    assert list((tmp_path / "leases").iterdir()) == []
+
+
+def test_one_thread_of_a_host_renews_all_its_leases_and_goes_on_when_greeting_fails(
+    tmp_path: Path,
+) -> None:
+    calls: list[list[tuple[MatchId, int]]] = []
+
+    def renew(leases: list[Held]) -> list[tuple[MatchId, int]]:
+        calls.append([(lease.match_id, lease.attempt) for lease in leases])
+        return calls[-1]
+
+    def fail() -> None:
+        raise OSError("the node is away")
+
+    first, second = Renewal(tmp_path, renew, fail), Renewal(tmp_path, renew, fail)
+    mine = [Held(MatchId(f"mat_{n}"), 1, 0.3, os.getpid()) for n in "ab"]
+    with hold(tmp_path, mine[0]), hold(tmp_path, mine[1]):
+        first.start()
+        wait_until(lambda: len(calls) > 2, "leases are renewed", 20)
+        second.start()
+        assert calls[0] == [(MatchId("mat_a"), 1), (MatchId("mat_b"), 1)]
+        first.stop()
+        before = len(calls)
+        wait_until(lambda: len(calls) > before, "the other thread takes over", 20)
+        second.stop()
+
+
+@pytest.mark.parametrize(
+    ("given", "celery"),
+    [
+        ("redis://redis:6379/0", "redis://redis:6379/0"),
+        ("unix:///run/redis.sock?db=2", "redis+socket:///run/redis.sock?virtual_host=2"),
+        ("unix:///run/redis.sock", "redis+socket:///run/redis.sock?virtual_host=0"),
+    ],
+)
+def test_addresses_of_redis_are_written_celerys_way(given: str, celery: str) -> None:
+    assert broker.broker_url(given) == celery
+
+
+def test_a_bell_for_a_queue_that_is_none_is_refused() -> None:
+    with pytest.raises(ValueError, match="no queue"):
+        broker.ring("play.quantum", "play", "mat_x")
+
+
+def test_ringing_raises_while_redis_is_away_and_works_when_it_is_back(
+    server_state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = server_state / "bells"
+    folder.mkdir(mode=0o711)
+    server = embedded.start_redis(folder)
+    monkeypatch.setattr(broker, "app", broker.application(server.url))
+    broker.ring("play.cpu", "play", "mat_x")
+    server.stop()
+    for _ in range(3):
+        with pytest.raises(BellError):
+            broker.ring("play.cpu", "play", "mat_x")
+    server = embedded.start_redis(folder)
+    broker.ring("play.cpu", "play", "mat_x")
+    server.stop()
