@@ -191,7 +191,7 @@ class BubblewrapLauncher:
                 files += ["--ro-bind", link, link]
         files += ["--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"]
         # Parents of a bound file come up closed to everybody but root unless they are named.
-        for folder in ("/peck", "/peck/python", "/peck/python/lib"):
+        for folder in ("/peck", "/peck/python", "/peck/python/bin", "/peck/python/lib"):
             files += ["--dir", folder]
         for source, target in _interpreter():
             files += ["--ro-bind", source, target]

@@ -111,3 +111,13 @@ def agent(obs):
         return [os.path.getsize(file.name), os.getcwd()]
 """
     assert bench.findings(source, step=0) == [100_000, "/kaggle_simulations/agent"]
+
+
+def test_an_agent_may_start_the_interpreter_again(bench: Bench) -> None:
+    source = """
+import subprocess, sys
+def agent(obs):
+    program = [sys.executable, "-c", "import decimal; print(decimal.Decimal(6) * 7)"]
+    return subprocess.run(program, capture_output=True, text=True, check=True).stdout.strip()
+"""
+    assert bench.findings(source, step=0) == "42"
