@@ -1,0 +1,228 @@
+"""``peck up``: one command, a clean stop, nothing left and nothing lost however it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from services import embedded
+from tests.chaos.fleet import wait_until
+
+pytestmark = [pytest.mark.bubblewrap, pytest.mark.timeout(600)]
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+COMMAND = [sys.executable, "-P", "-m", "services.cli", "up", "--launcher", "bubblewrap"]
+
+
+@dataclass
+class Running:
+    """A ``peck up`` and what it printed."""
+
+    process: subprocess.Popen[str]
+    address: str
+    token: str
+    text: str
+
+    def get(self, path: str) -> Any:
+        request = urllib.request.Request(
+            self.address + path, headers={"Authorization": f"Bearer {self.token}"}
+        )
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return json.load(answer)
+
+
+@pytest.fixture
+def state() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="peck-up-", dir="/var/tmp"))
+    folder.chmod(0o711)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def environment(state: Path) -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("PECK_")}
+    return {**kept, "PYTHONPATH": str(CHECKOUT), "PECK_STATE_DIR": str(state)}
+
+
+def start(state: Path) -> Running:
+    with (state / "up.err").open("ab") as told:
+        process = subprocess.Popen(
+            [*COMMAND, "--port", "0", "--state", str(state)],
+            stdout=subprocess.PIPE,
+            stderr=told,
+            text=True,
+            env=environment(state),
+        )
+    assert process.stdout is not None
+    text = ""
+    for line in process.stdout:
+        text += line
+        if "Ctrl-C" in line:
+            break
+    address = re.search(r"is up: (http://127\.0\.0\.1:\d+)", text)
+    token = re.search(r"peck_\w+", text)
+    assert address is not None, f"{text}\n{(state / 'up.err').read_text()}"
+    assert token is not None
+    return Running(process, address.group(1), token.group(0), text)
+
+
+def end(up: Running, number: signal.Signals) -> int:
+    up.process.send_signal(number)
+    status = up.process.wait(60)
+    assert up.process.stdout is not None
+    up.process.stdout.close()
+    return status
+
+
+def descendants(pid: int) -> set[int]:
+    """Every process below this one, by the parents the kernel tells."""
+    parents: dict[int, int] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        parents[int(folder.name)] = int(fields[1])
+    found: set[int] = set()
+    grown = {pid}
+    while grown:
+        grown = {child for child, parent in parents.items() if parent in grown} - found
+        found |= grown
+    return found
+
+
+def living(pids: set[int]) -> dict[int, str]:
+    """Those still there and no zombies, with their names."""
+    names = {}
+    for pid in pids:
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text()
+        except OSError:
+            continue
+        if stat.rpartition(")")[2].split()[0] != "Z":
+            names[pid] = stat[stat.index("(") + 1 : stat.rindex(")")]
+    return names
+
+
+def finished(state: Path) -> int:
+    url = embedded.postgres_url(state / "sockets" / "postgres", "peck")
+    with psycopg.connect(url) as conn:
+        row = conn.execute("select count(*) from matches where state = 'finished'").fetchone()
+        assert row is not None
+        return int(row[0])
+
+
+def test_it_starts_plays_stops_cleanly_and_goes_on_where_it_was(state: Path) -> None:
+    up = start(state)
+    assert (state / "token").stat().st_mode & 0o777 == 0o600
+    assert (state / "token").read_text().strip() == up.token
+    assert "submit" in up.text
+    assert "scrim" in up.text
+    board = up.get("/v1/leagues/hungry-geese")
+    assert board["game"] == "hungry_geese"
+    wait_until(lambda: finished(state) >= 1, "a match is finished", 120)
+
+    second = subprocess.run(
+        [*COMMAND, "--port", "0", "--state", str(state)],
+        capture_output=True,
+        text=True,
+        env=environment(state),
+        check=False,
+    )
+    assert second.returncode == 1
+    assert f"already running on {state}: {up.address}" in second.stderr
+
+    before, below = finished(state), descendants(up.process.pid)
+    assert len(below) >= 10
+    assert end(up, signal.SIGINT) == 0
+    assert living(below) == {}
+    assert not (state / "address").exists()
+
+    again = start(state)
+    assert again.token == up.token, "the token outlives a restart"
+    assert again.get("/v1/leagues/hungry-geese")["id"] == board["id"]
+    wait_until(lambda: finished(state) > before, "matches go on", 120)
+
+    below = descendants(again.process.pid)
+    before = finished(state)
+    end(again, signal.SIGKILL)
+    deadline = time.monotonic() + 30
+    while living(below) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert living(below) == {}, "a killed parent leaves nothing running"
+
+    third = start(state)
+    assert finished(state) >= before, "nothing finished is lost"
+    wait_until(lambda: finished(state) > before, "matches go on", 120)
+    assert end(third, signal.SIGTERM) == 0
+
+
+def test_a_part_that_dies_is_started_again(state: Path) -> None:
+    up = start(state)
+    try:
+        killed = 0
+        for pid in descendants(up.process.pid):
+            line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
+            if any(part in line for part in (b"services.scheduler", b"sandbox.node", b"uvicorn")):
+                os.kill(pid, signal.SIGKILL)
+                killed += 1
+        assert killed == 3
+        told = state / "up.err"
+        wait_until(lambda: told.read_text().count("starting it again") >= 3, "they are missed", 30)
+        before = finished(state)
+        wait_until(lambda: finished(state) > before + 1, "matches are played again", 120)
+        assert up.get("/v1/leagues")["items"]
+    finally:
+        assert end(up, signal.SIGINT) == 0
+
+
+def test_a_port_that_is_taken_is_refused_by_name(state: Path) -> None:
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        port = holder.getsockname()[1]
+        result = subprocess.run(
+            [*COMMAND, "--port", str(port), "--state", str(state)],
+            capture_output=True,
+            text=True,
+            env=environment(state),
+            check=False,
+        )
+    assert result.returncode == 1
+    assert f"--port {port}" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_without_a_sandbox_and_without_leave_to_install_it_stops_with_the_line_to_type(
+    state: Path, tmp_path: Path
+) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    (tools / "apt-get").symlink_to("/bin/true")
+    result = subprocess.run(
+        [*COMMAND, "--no-install", "--state", str(state)],
+        capture_output=True,
+        text=True,
+        env={**environment(state), "PATH": str(tools)},
+        check=False,
+    )
+    assert result.returncode == 1
+    assert "apt-get install -y --no-install-recommends bubblewrap" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not (state / "postgres").exists(), "nothing was started"
