@@ -24,22 +24,16 @@ from ladder.settings import Settings
 from ladder.store import db
 from sandbox.errors import HostFault
 from sandbox.loans import hello
-from services import embedded, packages, setup
+from services import embedded, setup
 from services.children import Child, spawn, tail
+from services.premises import HOST, UpError, free_port, see_to_launcher, turned
 
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
-HOST: Final = "127.0.0.1"
-DEFAULT_PORT: Final = 8000
 NODE_SECONDS: Final = 600.0
 API_SECONDS: Final = 60.0
 WATCH_SECONDS: Final = 0.25
 LONGEST_PAUSE_SECONDS: Final = 30.0
 STEADY_SECONDS: Final = 60.0
-LOG_BYTES: Final = 20 * 1024 * 1024
-
-
-class UpError(Exception):
-    """The house cannot be started; the message is what to do."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +83,7 @@ class House:
 
     def start(self) -> None:
         """Start all parts, in the order in which they need each other. Raises UpError."""
-        _see_to_launcher(self.options, self.say)
+        see_to_launcher(self.options.launcher, self.options.install, self.say)
         try:
             self.state = embedded.state_folder(CHECKOUT, self.options.state)
             self._take_lock()
@@ -195,7 +189,7 @@ class House:
             run_dir=run_dir,
             node_socket=run_dir / "node.sock",
             host=HOST,
-            port=_port(self.options.port, self.say),
+            port=free_port(self.options.port, self.say),
             session_secret=self._kept_secret("session-secret"),
         )
         self.address = f"http://{HOST}:{self.settings.port}"
@@ -275,7 +269,7 @@ class House:
             return spawn(
                 name,
                 [sys.executable, "-P", "-m", *module],
-                log=_turned(self._log(name)),
+                log=turned(self._log(name)),
                 environment=environment,
                 death_signal=death_signal,
                 cwd=CHECKOUT,
@@ -346,44 +340,6 @@ NEEDS: Final = {
 """Settings each part gets, and no others: the workers' side never sees the larger role."""
 
 
-def _see_to_launcher(options: Options, say: Callable[[str], None]) -> None:
-    """See that boxes can be made at all; installs bubblewrap where neither it nor an engine is."""
-    if options.launcher in ("docker", "process"):
-        return
-    if options.launcher == "auto" and _engine_answers():
-        return
-    try:
-        packages.install("bubblewrap", allowed=options.install, say=say)
-    except packages.PackageError as error:
-        raise UpError(f"agents need a sandbox: {error}") from None
-
-
-def _engine_answers() -> bool:
-    address = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
-    if not address.startswith("unix://"):
-        return True  # the node will find out
-    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as client:
-        client.settimeout(2.0)
-        client.connect(address.removeprefix("unix://"))
-        return True
-    return False
-
-
-def _port(asked: int | None, say: Callable[[str], None]) -> int:
-    wanted = DEFAULT_PORT if asked is None else asked
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, wanted))
-        except OSError as error:
-            if asked is not None:
-                raise UpError(f"--port {asked}: {error.strerror}; choose another") from None
-            probe.bind((HOST, 0))
-            say(f"port {DEFAULT_PORT} is taken; using another")
-        port: int = probe.getsockname()[1]
-        return port
-
-
 @contextlib.contextmanager
 def _attempts(seconds: float) -> Iterator[Iterator[int]]:
     """Numbers at short intervals until the time is over."""
@@ -396,11 +352,3 @@ def _attempts(seconds: float) -> Iterator[Iterator[int]]:
             time.sleep(0.05)
 
     yield numbers()
-
-
-def _turned(log: Path) -> Path:
-    """The log; a large one is put aside first, so that two of them are the most there is."""
-    with contextlib.suppress(OSError):
-        if log.stat().st_size > LOG_BYTES:
-            log.replace(log.with_suffix(".log.1"))
-    return log

@@ -12,7 +12,8 @@ from typing import Annotated
 import typer
 
 from services.demo import LEAGUE
-from services.up import House, Options, UpError
+from services.premises import UpError
+from services.up import House, Options
 
 
 class LauncherName(StrEnum):

@@ -1,0 +1,71 @@
+"""What this machine offers to ``peck up``: a sandbox, a port, room for logs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from services import packages
+
+HOST: Final = "127.0.0.1"
+DEFAULT_PORT: Final = 8000
+LOG_BYTES: Final = 20 * 1024 * 1024
+
+
+class UpError(Exception):
+    """The house cannot be started; the message is what to do."""
+
+
+def see_to_launcher(launcher: str, install: bool, say: Callable[[str], None]) -> None:
+    """See that boxes can be made at all; installs bubblewrap where neither it nor an engine is.
+
+    Raises UpError with the line to type.
+    """
+    if launcher in ("docker", "process"):
+        return
+    if launcher == "auto" and engine_answers():
+        return
+    try:
+        packages.install("bubblewrap", allowed=install, say=say)
+    except packages.PackageError as error:
+        raise UpError(f"agents need a sandbox: {error}") from None
+
+
+def engine_answers() -> bool:
+    """Whether a Docker engine listens where the environment says, else at the usual place."""
+    address = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
+    if not address.startswith("unix://"):
+        return True  # the node will find out
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(2.0)
+        client.connect(address.removeprefix("unix://"))
+        return True
+    return False
+
+
+def free_port(asked: int | None, say: Callable[[str], None]) -> int:
+    """The port asked for; by default 8000, or a free one when that is taken. Raises UpError."""
+    wanted = DEFAULT_PORT if asked is None else asked
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, wanted))
+        except OSError as error:
+            if asked is not None:
+                raise UpError(f"--port {asked}: {error.strerror}; choose another") from None
+            probe.bind((HOST, 0))
+            say(f"port {DEFAULT_PORT} is taken; using another")
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def turned(log: Path) -> Path:
+    """The log; a large one is put aside first, so that two of them are the most there is."""
+    with contextlib.suppress(OSError):
+        if log.stat().st_size > LOG_BYTES:
+            log.replace(log.with_suffix(".log.1"))
+    return log
