@@ -44,6 +44,8 @@ class MatchRow:
     seat: Seat
     others: list[Seat]
     change: float | None
+    charged_seconds: float | None
+    """What its moves cost; None where the replay is not open to the visitor."""
 
 
 @router.get("/agents/{agent}")
@@ -68,16 +70,17 @@ def show_agent(
         before=MatchId(before) if before else None,
         limit=MATCHES_SHOWN,
     )
-    sees = sight.match_filter(conn, who)
+    sees, sees_replay = sight.match_filter(conn, who), sight.replay_filter(conn, who)
+    owner = sight.owns(who, found.team_id)
     return render(
         request,
         "agent.html",
         agent=found,
-        owner=sight.owns(who, found.team_id),
+        owner=owner,
         entry=chosen,
         season=season,
         entry_query=f"&entry={chosen.id}" if chosen and entry else "",
-        matches=[line(row, found) for row in rows if sees(row)],
+        matches=[line(row, found, owner or sees_replay(row)) for row in rows if sees(row)],
         older=rows[-1].id if len(rows) == MATCHES_SHOWN else None,
         playing=any(row.state is EntryState.ACTIVE for row in seen),
         **standing_of(conn, house, chosen, season),
@@ -176,7 +179,7 @@ def submissions_of(
     return {"entries": rows, "waiting": any(row.entry.state == "pending" for row in rows)}
 
 
-def line(match: Match, agent: Agent) -> MatchRow:
+def line(match: Match, agent: Agent, is_open: bool) -> MatchRow:
     """One row of the table of matches."""
     seat = next(seat for seat in match.seats if seat.agent_id == agent.id)
     change = None
@@ -187,4 +190,5 @@ def line(match: Match, agent: Agent) -> MatchRow:
         seat=seat,
         others=[other for other in match.seats if other is not seat],
         change=change,
+        charged_seconds=seat.charged_seconds if is_open else None,
     )

@@ -33,6 +33,7 @@ class SeatRow:
     seat: Seat
     owner: bool
     log: bool
+    times: bool
     change: float | None
     after: float | None
 
@@ -45,12 +46,9 @@ def show_match(
     found = sight.match(conn, who, match)
     season = leagues.get_season(conn, found.season_id)
     position = min(episode, max(0, len(found.episodes) - 1))
-    replay = (
-        bool(found.episodes)
-        and sight.replay_filter(conn, who)(found)
-        and house.blobs.exists(found.episodes[position].replay_digest)
-    )
-    rows = [seat_row(who, seat, season.score_offset) for seat in found.seats]
+    is_open = sight.replay_filter(conn, who)(found)
+    is_kept = bool(found.episodes) and house.blobs.exists(found.episodes[position].replay_digest)
+    rows = [seat_row(who, seat, season.score_offset, is_open) for seat in found.seats]
     rows.sort(key=lambda row: (row.seat.placement or 99, row.seat.seat))
     return render(
         request,
@@ -59,7 +57,8 @@ def show_match(
         title=f"Match {found.episodes[0].number}" if found.episodes else "Match",
         league=leagues.get_league(conn, found.league_id),
         seats=rows,
-        replay=replay,
+        replay=is_open and is_kept,
+        is_open=is_open,
         position=position,
     )
 
@@ -161,13 +160,14 @@ def replay_of(
     return match, one
 
 
-def seat_row(who: Viewer, seat: Seat, score_offset: float) -> SeatRow:
+def seat_row(who: Viewer, seat: Seat, score_offset: float, is_open: bool) -> SeatRow:
     rated = seat.mu_after is not None and seat.mu_before is not None
     owner = sight.owns(who, seat.team_id)
     return SeatRow(
         seat=seat,
         owner=owner,
         log=owner and seat.log_digest is not None,
+        times=owner or is_open,
         change=(seat.mu_after or 0.0) - (seat.mu_before or 0.0) if rated else None,
         after=(seat.mu_after or 0.0) + score_offset if rated else None,
     )

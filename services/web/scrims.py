@@ -7,7 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from ladder.ids import MatchId
+from ladder.model import Scrim
 from ladder.store import agents, leagues, matches, scrims
+from ladder.store.db import Connection
 from services.api import sight
 from services.api.fields import KEY, ScrimKey
 from services.api.state import Db
@@ -28,6 +30,21 @@ def show_scrim(
 ) -> Response:
     """Progress, win rates with their intervals, and the games."""
     found = sight.scrim(conn, who, scrim)
+    return show(request, "scrim.html", conn, found, before)
+
+
+@router.get("/scrims/{scrim}/progress")
+def show_progress(request: Request, scrim: ScrimKey, conn: Db, who: Visitor) -> Response:
+    """The same for the page that waits; tells it to load anew once the scrim is over."""
+    found = sight.scrim(conn, who, scrim)
+    if found.state != "running":
+        return Response(status_code=205)
+    return show(request, "parts/scrim.html", conn, found, None)
+
+
+def show(
+    request: Request, template: str, conn: Connection, found: Scrim, before: str | None
+) -> Response:
     games = matches.list_matches(
         conn,
         scrim_id=found.id,
@@ -40,7 +57,7 @@ def show_scrim(
     ]
     return render(
         request,
-        "scrim.html",
+        template,
         scrim=found,
         league=leagues.get_league(conn, found.league_id),
         summary=rows,

@@ -80,6 +80,7 @@ def ensure_visit(request: Request, response: Response) -> None:
 
 
 def set_cookie(request: Request, response: Response, name: str, value: str, seconds: int) -> None:
+    base_url: str = request.app.state.peck.settings.base_url
     response.set_cookie(
         name,
         value,
@@ -87,7 +88,7 @@ def set_cookie(request: Request, response: Response, name: str, value: str, seco
         path="/",
         httponly=True,
         samesite="lax",
-        secure=request.url.scheme == "https",
+        secure="https" in (request.url.scheme, base_url.split(":", 1)[0]),
     )
 
 

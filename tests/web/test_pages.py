@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
-from ladder.store import users
+from ladder.model import ReplayVisibility
+from ladder.store import leagues, users
 from ladder.store.db import connect
 from services.web import curve, wording
 from tests.web.conftest import Site, sign_in
@@ -110,6 +111,36 @@ def test_a_scrim_and_its_matches_exist_for_the_team_that_asked_alone(site: Site)
             assert site.get(path, token).status_code == 404
     assert match not in site.get(f"/agents/{contest.own[0].agent_id}").text
     assert match in site.get(f"/agents/{contest.own[0].agent_id}", contest.owner_token).text
+
+
+def test_a_replay_kept_to_its_teams_is_not_shown_to_others_in_any_form(site: Site) -> None:
+    contest = site.contest
+    match = f"/matches/{contest.failed_match}"
+    with connect(site.database_url) as conn:
+        leagues.update_league(conn, contest.league.id, replay_visibility=ReplayVisibility.OWN)
+    try:
+        mine = site.get(match, contest.owner_token).text
+        assert "data-player" in mine
+        others = site.get(match, contest.stranger_token).text
+        assert "not open to you" in others
+        assert "data-player" not in others
+        assert " ms<" not in others
+        for path in (f"{match}/episode.json", f"{match}/replay"):
+            assert site.get(path, contest.owner_token).status_code == 200
+            assert site.get(path, contest.stranger_token).status_code == 403
+    finally:
+        with connect(site.database_url) as conn:
+            leagues.update_league(
+                conn, contest.league.id, replay_visibility=ReplayVisibility.PUBLIC
+            )
+
+
+def test_a_scrim_in_play_tells_its_progress_to_its_team_alone(site: Site) -> None:
+    path = f"/scrims/{site.contest.scrim}/progress"
+    answer = site.get(path, site.contest.owner_token)
+    assert answer.status_code == 200
+    assert "Win rate" in answer.text
+    assert site.get(path, site.contest.stranger_token).status_code == 404
 
 
 def test_a_sign_in_form_from_elsewhere_is_refused(site: Site) -> None:
