@@ -30,6 +30,10 @@ _CAPABILITIES = ("SETUID", "SETGID", "KILL", "CHOWN", "SETPCAP", "SYS_ADMIN")
 """For the supervisor; the last only until it has mounted the scratch, then given up for good."""
 _SYSTEM_FOLDERS = ("/usr/lib", "/usr/lib64", "/usr/lib32", "/usr/libx32")
 _SYSTEM_LINKS = ("/lib", "/lib64", "/lib32", "/libx32")
+_PARENTS = (
+    *("/usr", "/etc", "/kaggle_simulations"),
+    *("/peck", "/peck/python", "/peck/python/bin", "/peck/python/lib"),
+)
 _MASKED = ("kcore", "keys", "key-users", "timer_list", "sched_debug", "kallsyms", "kmsg", "scsi")
 _PROGRAM = "import sys; sys.path.append('/peck'); from peckbox.supervisor import main; main()"
 _PYTHON = "/peck/python/bin/python3"
@@ -176,6 +180,9 @@ class BubblewrapLauncher:
     def _files(self, spec: BoxSpec) -> list[str]:
         """Mounts of the read-only root: system libraries, the interpreter, our program."""
         files = ["--proc", "/proc", "--dev", "/dev"]
+        # Parents of what is bound come up closed to everybody but root unless they are named.
+        for folder in _PARENTS:
+            files += ["--dir", folder]
         for name in _MASKED:
             if os.path.lexists(f"/proc/{name}"):
                 is_folder = os.path.isdir(f"/proc/{name}")
@@ -190,9 +197,6 @@ class BubblewrapLauncher:
             elif os.path.isdir(link):
                 files += ["--ro-bind", link, link]
         files += ["--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"]
-        # Parents of a bound file come up closed to everybody but root unless they are named.
-        for folder in ("/peck", "/peck/python", "/peck/python/bin", "/peck/python/lib"):
-            files += ["--dir", folder]
         for source, target in _interpreter():
             files += ["--ro-bind", source, target]
         for name in ("site-packages", "dist-packages"):

@@ -121,3 +121,13 @@ def agent(obs):
     return subprocess.run(program, capture_output=True, text=True, check=True).stdout.strip()
 """
     assert bench.findings(source, step=0) == "42"
+
+
+def test_an_agent_may_import_what_the_zygote_has_not(bench: Bench) -> None:
+    source = """
+def agent(obs):
+    import asyncio, bz2, concurrent.futures, csv, ctypes.util, dataclasses, decimal, enum
+    import hashlib, lzma, multiprocessing, pickle, secrets, sqlite3, statistics, typing, zlib
+    return hashlib.sha256(zlib.compress(pickle.dumps(decimal.Decimal(1)))).digest_size
+"""
+    assert bench.findings(source, step=0) == 32
