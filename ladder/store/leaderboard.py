@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from ladder.ids import SeasonId
-from ladder.model import NotFound
+from dataclasses import dataclass
+
+from ladder.access import LeagueSeen
+from ladder.ids import SeasonId, is_id
+from ladder.model import NotFound, ReplayVisibility, Visibility
 from ladder.standings import Board as Board
 from ladder.standings import Contender, build
 from ladder.standings import Standing as Standing
@@ -28,6 +31,35 @@ def read(conn: Connection, season_id: SeasonId) -> Board:
     revision, score_offset = rows[0][:2]
     contenders = (Contender(*row[2:]) for row in rows if row[2] is not None)
     return Board(season_id, revision, build(contenders, score_offset))
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What must be known of a board before it is sent from memory."""
+
+    season_id: SeasonId
+    revision: int
+    league: LeagueSeen
+
+
+def head(conn: Connection, key: str) -> Head:
+    """Of the season with this id, or of the current one of the league with this slug, in one query.
+
+    Raises NotFound.
+    """
+    which = "s.id = %s"
+    if not is_id(key, "sea"):
+        which = "l.slug = %s and s.opens_at <= now() order by s.number desc limit 1"
+    row = conn.execute(
+        "select s.id, s.revision, l.id, l.visibility, l.replay_visibility"  # noqa: S608
+        f" from seasons s join leagues l on l.id = s.league_id where {which}",
+        (key,),
+    ).fetchone()
+    if row is None:
+        raise NotFound("there is no such season")
+    season_id, revision, league_id, visibility, replays = row
+    league = LeagueSeen(league_id, Visibility(visibility), ReplayVisibility(replays))
+    return Head(season_id, revision, league)
 
 
 def revision(conn: Connection, season_id: SeasonId) -> int:

@@ -33,7 +33,7 @@ from services.api import (
 )
 from services.api.boards import Boards
 from services.api.bodies import BodyLimit
-from services.api.state import POOL_SIZE, State
+from services.api.state import POOL_SIZE, State, read_pool
 
 DESCRIPTION: Final = """A ladder for game-playing agents.
 
@@ -65,8 +65,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        with db.pool(chosen.database_url, POOL_SIZE) as pool:
-            app.state.peck = State(chosen, pool, open_blobs(chosen.blobs_url), Boards())
+        blobs = open_blobs(chosen.blobs_url)
+        with (
+            db.pool(chosen.database_url, POOL_SIZE) as pool,
+            read_pool(chosen.database_url) as reads,
+        ):
+            app.state.peck = State(chosen, pool, reads, blobs, Boards())
             yield
 
     app = FastAPI(

@@ -7,6 +7,7 @@ change is decided behind that, by ``ladder.access``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import Request, Security
@@ -44,11 +45,16 @@ def viewer(request: Request, conn: Db, credentials: Credentials) -> Viewer:
 Anyone = Annotated[Viewer, Security(viewer)]
 
 
-def known(scopes: SecurityScopes, who: Anyone) -> Viewer:
+async def known(scopes: SecurityScopes, who: Anyone) -> Viewer:
     """A viewer whose token has the scopes the route names."""
+    return require(who, scopes.scopes)
+
+
+def require(who: Viewer, scopes: Sequence[str]) -> Viewer:
+    """The viewer, if its token has these scopes. Raises ProblemError: 401 or 403."""
     if who.user_id is None:
         raise ProblemError("unauthorized", "This needs a token: send 'Authorization: Bearer ...'.")
-    for scope in scopes.scopes:
+    for scope in scopes:
         if scope not in who.scopes and not who.is_admin:
             raise ProblemError("forbidden", f"This token lacks the scope {scope!r}.", scope=scope)
         if scope == "admin" and not who.is_admin:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from ladder.store import leaderboard
+from ladder.store.db import Connection
 from services.api import etags, paging, sight
-from services.api.auth import Anyone
+from services.api.auth import Credentials, viewer
 from services.api.fields import SeasonKey
 from services.api.problems import ProblemError, of
-from services.api.state import Db, House
+from services.api.state import House, read
 
 router = APIRouter(prefix="/v1", tags=["leaderboard"])
 
@@ -56,16 +57,22 @@ BOARD = TypeAdapter(BoardOut)
 )
 def read_leaderboard(
     season: SeasonKey,
-    conn: Db,
-    who: Anyone,
+    request: Request,
     house: House,
+    credentials: Credentials,
     if_none_match: etags.IfNoneMatch = None,
     cursor: Annotated[str | None, Query(max_length=120)] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     accept_encoding: Annotated[str, Header(include_in_schema=False)] = "",
 ) -> Response:
     """Best first. The ETag is the season's revision: poll with If-None-Match at little cost."""
-    found = sight.season(conn, who, season)
+
+    def look(conn: Connection) -> leaderboard.Head:
+        head = leaderboard.head(conn, season)
+        sight.require(viewer(request, conn, credentials), head.league, "season")
+        return head
+
+    found = read(house, look)
     start = 0
     if cursor is not None:
         after = paging.decode(cursor)
@@ -81,13 +88,19 @@ def read_leaderboard(
     }
     if etags.matches(if_none_match, headers["ETag"]):
         return Response(status_code=304, headers=headers)
-    content = house.boards.page(found.id, found.revision, part, packed)
+    content = house.boards.page(found.season_id, found.revision, part, packed)
     if content is None:
         board = house.boards.board(
-            found.id, found.revision, lambda: leaderboard.read(conn, found.id)
+            found.season_id,
+            found.revision,
+            lambda: read(house, lambda conn: leaderboard.read(conn, found.season_id)),
         )
         content = house.boards.keep(
-            found.id, board.revision, part, packed, serialise(board, found.id, start, limit)
+            found.season_id,
+            board.revision,
+            part,
+            packed,
+            serialise(board, found.season_id, start, limit),
         )
         headers["ETag"] = f'W/"{board.revision}.{part}"'
     if packed:

@@ -6,6 +6,7 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Final, Generic, TypeVar
 
 from fastapi import Depends, Query, Request
@@ -25,21 +26,13 @@ class Page(BaseModel, Generic[T]):
     next: str | None = Field(default=None, examples=["/v1/leagues?cursor=bGVhXzAx&limit=50"])
 
 
+@dataclass(frozen=True, slots=True)
 class Span:
     """Which part of a list is asked for: up to ``limit`` items behind the key ``after``."""
 
-    def __init__(
-        self,
-        request: Request,
-        cursor: Annotated[
-            str | None,
-            Query(max_length=120, description="from the `next` link of the page before"),
-        ] = None,
-        limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    ) -> None:
-        self.request = request
-        self.after = None if cursor is None else decode(cursor)
-        self.limit = limit
+    request: Request
+    after: str | None
+    limit: int
 
     def page(
         self, rows: Sequence[R], key: Callable[[R], str], show: Callable[[R], T | None]
@@ -72,4 +65,14 @@ def decode(cursor: str) -> str:
     return key
 
 
-Paging = Annotated[Span, Depends()]
+async def asked(
+    request: Request,
+    cursor: Annotated[
+        str | None, Query(max_length=120, description="from the `next` link of the page before")
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> Span:
+    return Span(request, None if cursor is None else decode(cursor), limit)
+
+
+Paging = Annotated[Span, Depends(asked)]

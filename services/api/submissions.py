@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from ladder.ids import SubmissionId
 from ladder.store import agents, entries
 from services.api import sight, uploads
-from services.api.auth import Credentials, Known, known, viewer
+from services.api.auth import Credentials, Known, require, viewer
 from services.api.entries import EntryOut, Profile
 from services.api.entries import shown as shown_entry
 from services.api.fields import LINE, AgentKey, Filter, SubmissionKey
@@ -59,7 +59,7 @@ def plan(
     """Who uploads for which agent into which season, checked before the body is read and in a
     transaction of its own, so that a slow upload holds no connection."""
     with transaction(state(request)) as conn:
-        who = known(scopes, viewer(request, conn, credentials))
+        who = require(viewer(request, conn, credentials), scopes.scopes)
         found = sight.own_agent(conn, who, agent)
         entering = sight.season(conn, who, season) if season else None
         if entering is not None:

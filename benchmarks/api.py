@@ -1,0 +1,283 @@
+"""Leaderboard reads per second at 10,000 agents, beside a bare route that sends the same bytes.
+
+    python -m benchmarks.api [--agents 10000] [--seconds 3] [--rounds 3]
+
+Real Postgres (PECK_TEST_DATABASE_URL, else an embedded one), one uvicorn process for the API and
+one for each bare FastAPI route, keep-alive clients on loopback in two processes, all on the same
+cores. Rows alternate in each round; the table has medians. ``of bare`` is against the bare route of
+the same round and size, ``server us`` the processor time of the server process for a read, without
+that of Postgres.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import multiprocessing
+import os
+import shutil
+import signal
+import statistics
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+from fastapi import FastAPI, Response
+from psycopg import sql
+
+from games import GAMES
+from ladder import ids
+from ladder.store import db, leagues, users
+from services import embedded
+from services.children import spawn
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+PROCESSES = 2
+THREADS = 4
+WARM_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Row:
+    """One kind of read."""
+
+    name: str
+    port: int
+    path: str
+    headers: dict[str, str]
+    status: int = 200
+
+
+def bare() -> FastAPI:
+    """The peer: an application that can do nothing but send these bytes."""
+    app = FastAPI()
+    content = Path(os.environ["BENCH_BYTES"]).read_bytes()
+
+    @app.get("/board")
+    async def board() -> Response:
+        return Response(content, media_type="application/json")
+
+    return app
+
+
+def seed(url: str, agents: int) -> str:
+    """A season with this many rated agents, each of its own team; returns the season's id."""
+    with db.connect(url) as conn:
+        host = users.create_user(conn, "host").id
+        league = leagues.create_league(
+            conn,
+            slug="bench",
+            title="Bench",
+            game="hungry_geese",
+            visibility="public",
+            replay_visibility="public",
+            created_by=host,
+        )
+        season = leagues.create_season(
+            conn,
+            league.id,
+            configuration=GAMES["hungry_geese"].configure({}),
+            configuration_digest="0" * 64,
+            clock={},
+            seats=4,
+        )
+        keys = [
+            tuple(ids.new(prefix) for prefix in ("tea", "age", "sub", "ent")) for _ in range(agents)
+        ]
+        tables = {
+            "teams (id, slug, name)": ((k[0], f"t{n}", f"Team {n}") for n, k in enumerate(keys)),
+            "agents (id, team_id, slug, name)": (
+                (k[1], k[0], "a", f"Agent {n}") for n, k in enumerate(keys)
+            ),
+            "submissions (id, agent_id, digest, size_bytes, filename)": (
+                (k[2], k[1], f"{n:064x}", 100, "main.py") for n, k in enumerate(keys)
+            ),
+            "entries (id, season_id, agent_id, team_id, submission_id, state, mu, sigma, games,"
+            " last_match_at)": (
+                (k[3], season.id, k[1], k[0], k[2], "active", 600 + n / 100, 40.0, 200, "now")
+                for n, k in enumerate(keys)
+            ),
+        }
+        for table, rows in tables.items():
+            with conn.cursor().copy(f"copy {table} from stdin") as copy:
+                for row in rows:
+                    copy.write_row(row)
+        conn.execute("update seasons set revision = 1")
+    with db.connect(url, autocommit=True) as conn:
+        conn.execute("vacuum analyze")
+    return season.id
+
+
+@contextmanager
+def postgres(state: Path) -> Iterator[str]:
+    """A migrated database of our own."""
+    given = os.environ.get("PECK_TEST_DATABASE_URL")
+    server = None if given else embedded.start_postgres(state)
+    root = given or (server.url if server is not None else "")
+    name = f"peck_bench_{uuid.uuid4().hex[:8]}"
+    with psycopg.connect(root, autocommit=True) as conn:
+        conn.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
+        url = urlunsplit(urlsplit(root)._replace(path=f"/{name}"))
+        db.migrate(url)
+        yield url
+        conn.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
+    if server is not None:
+        server.stop()
+
+
+@contextmanager
+def serving(factory: str, port: int, state: Path, **environment: str) -> Iterator[int]:
+    """One uvicorn process; its id."""
+    child = spawn(
+        factory,
+        [
+            *(sys.executable, "-P", "-m", "uvicorn", factory, "--factory", "--no-access-log"),
+            *("--port", str(port), "--log-level", "warning"),
+        ],
+        log=state / f"{port}.log",
+        death_signal=signal.SIGKILL,
+        environment={**os.environ, "PYTHONPATH": str(CHECKOUT), **environment},
+        cwd=CHECKOUT,
+    )
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            fetch(Row("", port, "/openapi.json", {}))
+            break
+        except OSError:
+            assert child.alive(), (state / f"{port}.log").read_text()
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    try:
+        yield child.process.pid
+    finally:
+        child.stop()
+
+
+def cpu_seconds(pid: int) -> float:
+    """Processor time the process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def fetch(row: Row) -> http.client.HTTPResponse:
+    connection = http.client.HTTPConnection("127.0.0.1", row.port, timeout=10)
+    connection.request("GET", row.path, headers=row.headers)
+    response = connection.getresponse()
+    response.read()
+    connection.close()
+    return response
+
+
+def read_on(row: Row, until: float, counts: list[int]) -> None:
+    """One keep-alive client: reads until the moment and notes how often."""
+    connection = http.client.HTTPConnection("127.0.0.1", row.port, timeout=10)
+    count = 0
+    while time.monotonic() < until:
+        connection.request("GET", row.path, headers=row.headers)
+        response = connection.getresponse()
+        response.read()
+        assert response.status == row.status, response.status
+        count += 1
+    counts.append(count)
+    connection.close()
+
+
+def load(row: Row, seconds: float) -> int:
+    """Reads done by this process in that time."""
+    until, counts = time.monotonic() + seconds, list[int]()
+    threads = [threading.Thread(target=read_on, args=(row, until, counts)) for _ in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(counts) == THREADS, "a client failed"
+    return sum(counts)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--agents", type=int, default=10_000)
+    parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    state = Path(tempfile.mkdtemp(prefix="peck-bench-", dir="/var/tmp"))
+    state.chmod(0o711)
+    try:
+        with postgres(state) as url:
+            season = seed(url, options.agents)
+            blobs = (state / "blobs").as_uri()
+            with serving(
+                "services.api.app:create_app",
+                8101,
+                state,
+                PECK_DATABASE_URL=url,
+                PECK_BLOBS_URL=blobs,
+            ) as pid:
+                measure(season, state, pid, options)
+    finally:
+        shutil.rmtree(state, ignore_errors=True)
+
+
+def measure(season: str, state: Path, pid: int, options: argparse.Namespace) -> None:
+    """Runs all rows and prints the table."""
+    board = f"/v1/seasons/{season}/leaderboard?limit="
+    began = time.perf_counter()
+    first = fetch(Row("", 8101, board + "100", {}))
+    cold_ms = 1000 * (time.perf_counter() - began)
+    sizes = {}
+    for limit in (100, 1000):
+        connection = http.client.HTTPConnection("127.0.0.1", 8101)
+        connection.request("GET", board + str(limit))
+        sizes[limit] = connection.getresponse().read()
+        connection.close()
+        (state / f"{limit}.json").write_bytes(sizes[limit])
+    tag = first.headers["ETag"]
+    with (
+        serving("benchmarks.api:bare", 8102, state, BENCH_BYTES=str(state / "100.json")) as few,
+        serving("benchmarks.api:bare", 8103, state, BENCH_BYTES=str(state / "1000.json")) as many,
+        multiprocessing.get_context("spawn").Pool(PROCESSES) as pool,
+    ):
+        rows = [
+            Row("bare route, 100 rows", 8102, "/board", {}),
+            Row("leaderboard, 100 rows", 8101, board + "100", {}),
+            Row("leaderboard, 100 rows, gzip", 8101, board + "100", {"Accept-Encoding": "gzip"}),
+            Row("leaderboard, unchanged (304)", 8101, board + "100", {"If-None-Match": tag}, 304),
+            Row("bare route, 1000 rows", 8103, "/board", {}),
+            Row("leaderboard, 1000 rows", 8101, board + "1000", {}),
+        ]
+        rates: dict[str, list[float]] = {row.name: [] for row in rows}
+        ratios: dict[str, list[float]] = {row.name: [] for row in rows}
+        busy: dict[str, list[float]] = {row.name: [] for row in rows}
+        pids = {8101: pid, 8102: few, 8103: many}
+        for _ in range(options.rounds):
+            peer = 0.0
+            for row in rows:
+                pool.starmap(load, [(row, WARM_SECONDS)] * PROCESSES)
+                used = cpu_seconds(pids[row.port])
+                counts = pool.starmap(load, [(row, options.seconds)] * PROCESSES)
+                used = cpu_seconds(pids[row.port]) - used
+                rate = sum(counts) / options.seconds
+                busy[row.name].append(1e6 * used / sum(counts))
+                peer = rate if row.name.startswith("bare") else peer
+                rates[row.name].append(rate)
+                ratios[row.name].append(rate / peer)
+    print(f"{options.agents} agents; first read of a new revision {cold_ms:.0f} ms")
+    print(f"pages of {len(sizes[100])} and {len(sizes[1000])} bytes; {os.cpu_count()} cores")
+    print(f"{'':32}{'reads/s':>10}{'of bare':>10}{'server us':>11}")
+    for row in rows:
+        rate, ratio = statistics.median(rates[row.name]), statistics.median(ratios[row.name])
+        cpu = statistics.median(busy[row.name])
+        print(f"{row.name:32}{rate:10.0f}{ratio:10.2f}{cpu:11.0f}")
+
+
+if __name__ == "__main__":
+    main()

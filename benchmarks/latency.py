@@ -1,0 +1,89 @@
+"""Time from upload to validated, and to the first rated match, on an idle house.
+
+    python -m benchmarks.latency [--uploads 5]
+
+Starts what `peck up` starts (embedded servers, real boxes), with a small league in which a few
+quick agents stand. Between uploads the league rests, so that each finds an idle system. Times are
+those a client sees that asks every 50 ms.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+
+from services.client import Client, Json
+from tests.stack import running
+
+POLL_SECONDS = 0.05
+QUICK = b"def agent(observation, configuration):\n    return 'EAST'\n"
+SCOPES = ["read", "agents:write", "leagues:write"]
+RESIDENTS = 3
+
+
+def until(ready: Callable[[], bool]) -> None:
+    """Waits, at most two minutes."""
+    deadline = time.monotonic() + 120
+    while not ready():
+        assert time.monotonic() < deadline, "two minutes without what was waited for"
+        time.sleep(POLL_SECONDS)
+
+
+def submit(ladder: Client, name: str) -> Json:
+    """A quick agent of its own, uploaded and entered."""
+    agent = ladder.create_agent(name)
+    entry: Json = ladder.upload(agent["id"], QUICK + b"# " + name.encode(), season="idle")["entry"]
+    return entry
+
+
+def rest(ladder: Client, *, resting: bool) -> None:
+    """A paused league starts nothing; wait for what is under way."""
+    ladder.patch("/v1/leagues/idle", {"state": "paused" if resting else "open"})
+    if resting:
+        until(lambda: not any(running_now(ladder)))
+
+
+def running_now(ladder: Client) -> list[Json]:
+    rows = ladder.matches(season="idle", kind="rated", most=50)
+    return [row for row in rows if row["state"] in ("queued", "running")]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--uploads", type=int, default=5)
+    options = parser.parse_args()
+    with running() as stack:
+        admin = stack.client(stack.admin_token)
+        people = []
+        for number in range(RESIDENTS + options.uploads):
+            user = admin.create_user(f"user{number}")
+            admin.create_team(f"Team {number}", f"team{number}", owner=user["id"])
+            token = admin.mint_token("bench", SCOPES, user=user["id"])["token"]
+            people.append(stack.client(token))
+        host = people[0]
+        host.create_league("idle", "Idle", "hungry_geese")
+        host.create_season("idle", seats=4)
+        for number in range(RESIDENTS):
+            entry = submit(people[number], f"resident {number}")
+            until(lambda: host.entry(entry["id"])["state"] == "active")  # noqa: B023
+        validated, rated = [], []
+        for number in range(options.uploads):
+            ladder = people[RESIDENTS + number]
+            rest(host, resting=True)
+            time.sleep(3)
+            rest(host, resting=False)
+            began = time.perf_counter()
+            entry = submit(ladder, f"newcomer {number}")
+            until(lambda: ladder.entry(entry["id"])["state"] == "active")  # noqa: B023
+            validated.append(time.perf_counter() - began)
+            until(lambda: ladder.entry(entry["id"])["games"] > 0)  # noqa: B023
+            rated.append(time.perf_counter() - began)
+    print(f"{'seconds from upload to':28}{'median':>8}{'worst':>8}{'aim':>6}")
+    for name, times, aim in (("validated", validated, 3), ("first rated match", rated, 10)):
+        print(f"{name:28}{statistics.median(times):8.2f}{max(times):8.2f}{aim:6d}")
+
+
+if __name__ == "__main__":
+    main()
