@@ -42,11 +42,11 @@ by the `next` link. Every POST that creates takes an `Idempotency-Key`. What you
 exist is `404`.
 """
 ROUTERS: Final = (
+    leaderboard.router,  # the most read comes first: routes are tried in order
     users.router,
     teams.router,
     leagues.router,
     seasons.router,
-    leaderboard.router,
     agents.router,
     submissions.router,
     entries.router,

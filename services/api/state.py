@@ -9,7 +9,7 @@ from typing import Annotated, Final, TypeVar
 
 import psycopg
 from fastapi import Depends, Request
-from psycopg_pool import ConnectionPool
+from psycopg_pool import ConnectionPool, PoolTimeout
 
 from ladder.settings import Settings
 from ladder.store import db
@@ -20,6 +20,7 @@ from services.api.boards import Boards
 T = TypeVar("T")
 POOL_SIZE: Final = 20
 READS_AT_A_TIME: Final = 4
+WAIT_SECONDS: Final = 5.0  # for a connection; after that the answer is 503
 AT_A_TIME: Final = 16
 """Routes that hold a connection. Fewer than the pool has, and those above it wait without a
 thread: else waiting requests could take every thread from those that hold what they wait for."""
@@ -53,11 +54,13 @@ def read(found: State, work: Callable[[Connection], T]) -> T:
     Connections are not checked before; after a restart of the server it is done a second time.
     """
     try:
-        with found.reads.connection() as conn:
+        with found.reads.connection(WAIT_SECONDS) as conn:
             return work(conn)
+    except PoolTimeout:
+        raise
     except psycopg.OperationalError:
         found.reads.check()
-        with found.reads.connection() as conn:
+        with found.reads.connection(WAIT_SECONDS) as conn:
             return work(conn)
 
 
@@ -83,7 +86,7 @@ def connection(request: Request) -> Iterator[Connection]:
 def transaction(found: State) -> Iterator[Connection]:
     """One transaction. It is opened at once: on an idle connection the store's own savepoints would
     be transactions, and commit."""
-    with found.pool.connection() as conn, conn.transaction():
+    with found.pool.connection(WAIT_SECONDS) as conn, conn.transaction():
         yield conn
 
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import time
+from urllib.parse import urlsplit, urlunsplit
+
 import httpx
+import psycopg
 import pytest
+from psycopg import sql
 
 from tests.integration.api.world import World
 
@@ -76,6 +81,32 @@ def test_a_name_that_cannot_be_kept_is_refused(world: World, name: str) -> None:
 def test_each_problem_type_has_a_page(http: httpx.Client) -> None:
     assert "not yours to see" in http.get("/problems/not-found").text
     assert http.get("/problems/no-such-type").status_code == 404
+
+
+def test_a_database_that_is_away_is_a_503_until_it_is_back(world: World) -> None:
+    headers = world.client("member").headers
+    board = f"/v1/seasons/{world.seasons['public']}/leaderboard"
+    assert world.http.get(board).status_code == 200
+    parts = urlsplit(world.database_url)
+    name = sql.Identifier(parts.path.removeprefix("/"))
+    server = urlunsplit(parts._replace(path="/postgres"))
+    with psycopg.connect(server, autocommit=True) as conn:
+        conn.execute(sql.SQL("alter database {} with allow_connections false").format(name))
+        conn.execute(
+            "select pg_terminate_backend(pid) from pg_stat_activity where datname = %s",
+            (parts.path.removeprefix("/"),),
+        )
+        for path in ("/v1/me", board, "/health/ready"):
+            away = world.http.get(path, headers=headers)
+            assert slug(away) == "unavailable"
+            assert away.headers["retry-after"]
+        assert world.http.get("/health/live").status_code == 200
+        conn.execute(sql.SQL("alter database {} with allow_connections true").format(name))
+    deadline = time.monotonic() + 60
+    for path in ("/v1/me", board, "/health/ready"):
+        while world.http.get(path, headers=headers).status_code == 503:
+            assert time.monotonic() < deadline
+        assert world.http.get(path, headers=headers).status_code == 200
 
 
 def test_a_crash_is_a_problem_that_tells_nothing_of_the_inside(world: World) -> None:
