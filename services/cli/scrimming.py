@@ -59,7 +59,7 @@ def scrim(
                 score["games"],
                 score["wins"],
                 percent(score["win_rate"]),
-                f"{percent(score['win_rate_low'])} to {percent(score['win_rate_high'])}",
+                f"{percent(score['low'])} to {percent(score['high'])}",
                 score["mean_placement"],
             )
             for score in found["summary"]
