@@ -31,7 +31,7 @@ for name in ("run", "up"):
 def main() -> None:
     """Run `peck`. Exits with 1 and a sentence on stderr when something is refused."""
     try:
-        app()
+        app(prog_name="peck")
     except (ApiError, Unreachable, Unset, OSError) as error:
         print(f"peck: {error}", file=sys.stderr)
         if isinstance(error, ApiError):

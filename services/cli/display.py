@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
@@ -13,7 +14,9 @@ from rich.table import Table
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the API's JSON instead of a table.")]
 
-out = Console(highlight=False, soft_wrap=True)
+WIDE = None if sys.stdout.isatty() else 200
+"""Columns of what is piped or written to a file, where nobody's window is too narrow."""
+out = Console(highlight=False, soft_wrap=True, width=WIDE)
 err = Console(stderr=True, highlight=False)
 
 
@@ -31,7 +34,10 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     shown = Table(box=None, header_style="bold", pad_edge=False)
     for place, column in enumerate(columns):
         numeric = all(isinstance(row[place], int | float | None) for row in listed)
-        shown.add_column(column, justify="right" if numeric else "left", overflow="fold")
+        ids = any(is_id(row[place]) for row in listed)
+        shown.add_column(
+            column, justify="right" if numeric else "left", overflow="fold", no_wrap=numeric or ids
+        )
     for row in listed:
         shown.add_row(*(cell(value) for value in row))
     out.print(shown)
@@ -45,9 +51,14 @@ def cell(value: object) -> str:
     return escape(str(value))
 
 
+def is_id(value: object) -> bool:
+    """Ids are copied and pasted, so they are not broken over lines."""
+    return isinstance(value, str) and len(value) == 30 and value[3] == "_"
+
+
 def moment(text: str | None) -> str | None:
     """A timestamp short enough for a table, in UTC as it comes."""
-    return text[:19].replace("T", " ") if text else None
+    return text[:16].replace("T", " ") if text else None
 
 
 def seconds(value: float | None) -> str:

@@ -104,6 +104,10 @@ def test_a_scrim_is_asked_for_by_names(peck: Peck) -> None:
         )
     )
     assert (made["games"], made["state"], len(made["lineup"])) == (2, "running", 2)
+    shown = peck("scrim", "flood-public-member", "flood-public-host", "--games", "1", "--no-wait")
+    assert "name a league" in shown.stderr
+    names = ("scrim", "flood-public-member", "flood-public-host", "--league", "public")
+    assert "mean place" in peck(*names, "--games", "1", "--no-wait").stdout
 
 
 def test_a_league_is_created_with_its_first_season(peck: Peck) -> None:
