@@ -10,7 +10,7 @@ from psycopg.rows import class_row
 from ladder import ids
 from ladder.ids import AgentId, LeagueId, SubmissionId, TeamId, UserId
 from ladder.model import Agent, Conflict, LadderError, NotFound, Submission
-from ladder.store.db import Connection
+from ladder.store.db import Connection, atomic
 
 AGENT: Final = (
     "select a.id, a.team_id, t.name as team_name, a.slug, a.name, a.open_for_scrims,"
@@ -26,7 +26,7 @@ def create_agent(conn: Connection, team_id: TeamId, name: str, slug: str) -> Age
     """A new agent of a team. Raises Conflict when the team has this slug already."""
     agent_id = AgentId(ids.new("age"))
     try:
-        with conn.transaction():
+        with atomic(conn):
             conn.execute(
                 "insert into agents (id, team_id, slug, name) values (%s, %s, %s, %s)",
                 (agent_id, team_id, slug, name),
@@ -126,7 +126,7 @@ def add_submission(
     Equal bytes for the same agent are the same submission; other agents' files play no part.
     """
     try:
-        with conn.transaction():
+        with atomic(conn):
             made = conn.execute(
                 "insert into submissions (id, agent_id, digest, size_bytes, filename, message,"
                 " created_by) values (%s, %s, %s, %s, %s, %s, %s)"

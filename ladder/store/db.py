@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import closing
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import wraps
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 import psycopg
 from psycopg import sql
+from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool
 
 from ladder.store.migrate import ensure_partitions as ensure_partitions
 from ladder.store.migrate import migrate as migrate
 
+P = ParamSpec("P")
+T = TypeVar("T")
 Connection = psycopg.Connection[Any]
 WORKER_ROLE: Final = "peck_worker"
 CONNECT_SECONDS: Final = 10
@@ -21,6 +25,31 @@ CONNECT_SECONDS: Final = 10
 def connect(url: str, *, autocommit: bool = False) -> Connection:
     """An open connection; ``with`` commits or rolls it back, and closes it."""
     return psycopg.connect(url, autocommit=autocommit, connect_timeout=CONNECT_SECONDS)
+
+
+@contextmanager
+def atomic(conn: Connection) -> Iterator[None]:
+    """All of what is inside or nothing, and not committed before the caller's own transaction.
+
+    ``conn.transaction()`` alone would commit at its end on a connection that has not begun one.
+    """
+    if not conn.autocommit and conn.info.transaction_status is TransactionStatus.IDLE:
+        conn.execute("select 1")  # begins the caller's transaction
+    with conn.transaction():
+        yield
+
+
+def whole(
+    act: Callable[Concatenate[Connection, P], T],
+) -> Callable[Concatenate[Connection, P], T]:
+    """Makes all of a function's statements one ``atomic`` piece."""
+
+    @wraps(act)
+    def wrapped(conn: Connection, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with atomic(conn):
+            return act(conn, *args, **kwargs)
+
+    return wrapped
 
 
 def pool(url: str, max_size: int) -> ConnectionPool[Connection]:

@@ -24,7 +24,7 @@ from ladder.model import (
 )
 from ladder.pairing import Candidate
 from ladder.store import agents, leagues, matches
-from ladder.store.db import Connection
+from ladder.store.db import Connection, whole
 
 VALIDATIONS: Final = 3  # times a validation that came to nothing is made again, the first included
 PLAY_SECONDS: Final = 1800.0  # a validation match may take this long besides its wait in the queue
@@ -65,6 +65,7 @@ class DailyLimitReached(LimitReached):
         self.limits = limits
 
 
+@whole
 def enter(
     conn: Connection,
     season_id: SeasonId,
@@ -202,6 +203,7 @@ def place_in_queue(conn: Connection, entry_id: EntryId) -> QueuePlace | None:
     return QueuePlace(ahead, max(1.0, each * rounds - float(running or 0.0)))
 
 
+@whole
 def retire(conn: Connection, entry_id: EntryId) -> Entry:
     """Takes an entry out of play for good; matches under way still count. Raises NotFound."""
     entry = get_entry(conn, entry_id)
@@ -216,6 +218,7 @@ def retire(conn: Connection, entry_id: EntryId) -> Entry:
     return get_entry(conn, entry_id)
 
 
+@whole
 def expire(conn: Connection, limit: int = 100) -> list[EntryId]:
     """Sees to pending entries past their deadline or whose validation came to nothing.
 

@@ -23,7 +23,7 @@ from ladder.model import (
     Viewer,
     Visibility,
 )
-from ladder.store.db import Connection
+from ladder.store.db import Connection, atomic, whole
 
 LEAGUE: Final = (
     "select id, slug, title, description, game, visibility, replay_visibility, state,"
@@ -54,7 +54,7 @@ def create_league(
     """A new league; its creator becomes a host. Raises Conflict when the slug is taken."""
     league_id = LeagueId(ids.new("lea"))
     try:
-        with conn.transaction():
+        with atomic(conn):
             conn.execute(
                 "insert into leagues (id, slug, title, description, game, visibility,"
                 " replay_visibility, same_team_lineups, created_by)"
@@ -103,6 +103,7 @@ def list_leagues(
     return [_league(row) for row in rows]
 
 
+@whole
 def update_league(
     conn: Connection,
     league_id: LeagueId,
@@ -142,7 +143,7 @@ def set_role(
         )
         return
     try:
-        with conn.transaction():
+        with atomic(conn):
             conn.execute(
                 "insert into league_members (league_id, user_id, role) values (%s, %s, %s)"
                 " on conflict (league_id, user_id) do update set role = excluded.role",
@@ -164,6 +165,7 @@ def list_members(
     return [(user_id, name, LeagueRole(role)) for user_id, name, role in rows]
 
 
+@whole
 def create_season(
     conn: Connection,
     league_id: LeagueId,
@@ -230,7 +232,7 @@ def create_season(
     if league.fetchone() is None:
         raise NotFound("there is no such league")
     try:
-        with conn.transaction():
+        with atomic(conn):
             conn.execute(
                 f"insert into seasons (league_id, game, number, opens_at, {columns})"  # noqa: S608
                 " select l.id, l.game, 1 + (select coalesce(max(number), 0) from seasons"

@@ -8,11 +8,13 @@ must not mix several of them.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Final, Literal
 
+import psycopg
 from psycopg import errors
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
@@ -31,7 +33,7 @@ from ladder.model import (
     Season,
     SeatResult,
 )
-from ladder.store.db import Connection
+from ladder.store.db import Connection, whole
 from ladder.store.history import get_match as get_match
 from ladder.store.history import list_matches as list_matches
 from ladder.store.history import match_of_episode as match_of_episode
@@ -39,6 +41,7 @@ from ladder.store.history import match_of_episode as match_of_episode
 QUEUES: Final = ("play.cpu", "play.gpu", "scrim", "validate")
 LIVE_SECONDS: Final = 15  # a worker seen this recently is alive; the same figure as in the SQL
 BELL_SECONDS: Final = 5.0  # a bell unanswered for this long counts as lost
+PROTOCOL: Final = "PK001"  # the SQL's own error code
 BATCH: Final = 200  # matches a repair takes at once
 
 
@@ -94,6 +97,7 @@ class QueueCount:
     oldest_queued_at: datetime | None
 
 
+@whole
 def create(
     conn: Connection,
     *,
@@ -186,10 +190,8 @@ def claim(conn: Connection, match_id: MatchId, worker: str) -> Order | None:
     for a moment because this worker failed it and another one can have it. Raises ProtocolError
     when the worker is not registered.
     """
-    try:
+    with _protocol():
         row = conn.execute("select lease_claim(%s, %s)", (match_id, worker)).fetchone()
-    except errors.RaiseException as error:
-        raise ProtocolError(error.diag.message_primary) from None
     if row is None or row[0] is None:
         return None
     order = row[0]
@@ -230,7 +232,7 @@ def finish(
     Rated: the season's log accepts it (and withdraws the one it rejudges). Validation: its entry is
     active or rejected. Scrim: counted. Raises ProtocolError for a result that does not fit.
     """
-    try:
+    with _protocol():
         row = conn.execute(
             "select lease_finish(%s, %s, %s, %s, %s, %s, %s, %s)",
             (
@@ -249,8 +251,6 @@ def finish(
                 rules_digest,
             ),
         ).fetchone()
-    except (errors.RaiseException, errors.CheckViolation) as error:
-        raise ProtocolError(error.diag.message_primary) from None
     assert row is not None
     return Finish(row[0])
 
@@ -344,6 +344,17 @@ def in_flight(conn: Connection, season_id: SeasonId) -> int:
     ).fetchone()
     assert row is not None
     return int(row[0])
+
+
+@contextmanager
+def _protocol() -> Iterator[None]:
+    """Turns what the lease's own checks refuse into ProtocolError."""
+    try:
+        yield
+    except psycopg.Error as error:
+        if error.sqlstate != PROTOCOL and not isinstance(error, errors.CheckViolation):
+            raise
+        raise ProtocolError(error.diag.message_primary) from None
 
 
 def _queue(kind: MatchKind, gpu: int) -> str:

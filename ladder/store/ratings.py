@@ -14,7 +14,7 @@ from ladder import rating
 from ladder.ids import EntryId, MatchId, SeasonId
 from ladder.model import NotFound
 from ladder.rating import Parameters, Rating, Result
-from ladder.store.db import Connection
+from ladder.store.db import Connection, whole
 
 RATER_LOCK: Final = 0x72617465  # "rate": class of the advisory locks, one per season
 
@@ -47,6 +47,7 @@ class _Fold:
             self.ratings[entry] = new
 
 
+@whole
 def apply(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
     """Folds up to ``limit`` numbers of the season's log into the ratings; returns how many.
 

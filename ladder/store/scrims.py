@@ -23,7 +23,7 @@ from ladder.model import (
     Season,
 )
 from ladder.store import matches
-from ladder.store.db import Connection
+from ladder.store.db import Connection, whole
 
 MOST_GAMES: Final = 100  # in one scrim
 TEAM_GAMES_DAILY: Final = 500  # a team's scrim games in a UTC day
@@ -57,6 +57,7 @@ class Score:
     faults: int
 
 
+@whole
 def request(
     conn: Connection,
     *,
@@ -166,6 +167,7 @@ def summary(conn: Connection, scrim_id: ScrimId) -> tuple[Score, ...]:
     )
 
 
+@whole
 def cancel(conn: Connection, scrim_id: ScrimId) -> Scrim:
     """Voids what is not finished yet; finished games stay. No error when it is over already."""
     scrim = get_scrim(conn, scrim_id)

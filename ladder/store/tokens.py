@@ -20,7 +20,7 @@ from psycopg.rows import dict_row
 from ladder import ids
 from ladder.ids import TokenId, UserId
 from ladder.model import Conflict, LadderError, NotFound
-from ladder.store.db import Connection
+from ladder.store.db import Connection, whole
 
 SCOPES: Final = ("read", "agents:write", "scrims:write", "leagues:write", "admin")
 PREFIX: Final = "peck_"
@@ -59,6 +59,7 @@ def is_well_formed(text: str) -> bool:
     )
 
 
+@whole
 def mint_token(
     conn: Connection,
     user_id: UserId,

@@ -11,7 +11,7 @@ from psycopg.rows import class_row
 from ladder import ids
 from ladder.ids import LeagueId, TeamId, UserId
 from ladder.model import Conflict, LeagueRole, NotFound, Team, User, Viewer
-from ladder.store.db import Connection
+from ladder.store.db import Connection, atomic
 from ladder.store.tokens import SCOPES as SCOPES
 from ladder.store.tokens import Token as Token
 from ladder.store.tokens import list_tokens as list_tokens
@@ -27,7 +27,7 @@ TEAM = "select t.id, t.slug, t.name, t.created_at from teams t"
 def create_user(conn: Connection, name: str, *, is_admin: bool = False) -> User:
     """A new person. Raises Conflict when the name is taken (whatever its case)."""
     try:
-        with conn.transaction(), conn.cursor(row_factory=class_row(User)) as cur:
+        with atomic(conn), conn.cursor(row_factory=class_row(User)) as cur:
             return _one(
                 cur.execute(
                     "insert into users (id, name, is_admin) values (%s, %s, %s)"
@@ -58,7 +58,7 @@ def list_users(conn: Connection, after: UserId | None = None, limit: int = 50) -
 def create_team(conn: Connection, name: str, slug: str, user_id: UserId | None) -> Team:
     """A new team of this user, or of nobody yet (None). Raises Conflict when the slug is taken."""
     try:
-        with conn.transaction(), conn.cursor(row_factory=class_row(Team)) as cur:
+        with atomic(conn), conn.cursor(row_factory=class_row(Team)) as cur:
             team = _one(
                 cur.execute(
                     "insert into teams (id, slug, name, created_by) values (%s, %s, %s, %s)"
@@ -117,7 +117,7 @@ def add_team_member(
 ) -> None:
     """Adds a person to a team, or changes whether they own it. Raises NotFound."""
     try:
-        with conn.transaction():
+        with atomic(conn):
             conn.execute(
                 "insert into memberships (team_id, user_id, is_owner) values (%s, %s, %s)"
                 " on conflict (team_id, user_id) do update set is_owner = excluded.is_owner",

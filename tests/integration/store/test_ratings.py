@@ -1,0 +1,207 @@
+"""The fold of the log into ratings, exactly once; the board; counters against history."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ladder import rating
+from ladder.ids import EntryId, MatchId
+from ladder.model import MatchKind
+from ladder.rating import Parameters, Result
+from ladder.store import db, entries, leaderboard, leagues, matches, ratings
+from ladder.store.db import Connection
+from tests.integration.store.contest import Contest, raise_contest
+
+
+@pytest.fixture
+def four(contest: Contest) -> list[EntryId]:
+    return [contest.active() for _ in range(4)]
+
+
+def test_a_finished_match_is_rated_once(contest: Contest, four: list[EntryId]) -> None:
+    contest.play(contest.rated(*four), [1, 2, 3, 4])
+    assert ratings.seasons_to_rate(contest.conn) == [contest.season.id]
+    before = leagues.get_season(contest.conn, contest.season.id)
+    assert _apply(contest) == 1
+    assert _apply(contest) == 0
+    season = leagues.get_season(contest.conn, contest.season.id)
+    assert (season.rated_no, season.accepted_no, season.revision) == (1, 1, before.revision + 1)
+    made = [entries.get_entry(contest.conn, e) for e in four]
+    assert [e.games for e in made] == [1, 1, 1, 1]
+    assert made[0].mu > made[1].mu > made[2].mu > made[3].mu
+    assert all(e.last_match_at is not None for e in made)
+    assert ratings.seasons_to_rate(contest.conn) == []
+    point = ratings.curve(contest.conn, four[0])[0]
+    assert (point.no, point.mu_before, point.mu) == (1, 600.0, made[0].mu)
+
+
+def test_a_match_shows_what_it_did_to_each_rating(contest: Contest, four: list[EntryId]) -> None:
+    match_id = contest.rated(*four)
+    contest.play(match_id, [1, 2, 3, 4])
+    assert matches.get_match(contest.conn, match_id).seats[0].mu_after is None
+    _apply(contest)
+    seat = matches.get_match(contest.conn, match_id).seats[0]
+    assert seat.mu_before == 600.0
+    assert seat.mu_after == entries.get_entry(contest.conn, four[0]).mu
+
+
+def test_a_rater_that_dies_before_its_commit_has_rated_nothing(
+    database_url: str, contest: Contest, four: list[EntryId]
+) -> None:
+    contest.play(contest.rated(*four), [1, 2, 3, 4])
+    with db.connect(database_url) as other:
+        assert ratings.apply(other, contest.season.id) == 1
+        other.rollback()
+    assert entries.get_entry(contest.conn, four[0]).games == 0
+    assert _apply(contest) == 1
+    assert entries.get_entry(contest.conn, four[0]).games == 1
+
+
+def test_faults_and_scrims_and_validation_do_not_rate(
+    contest: Contest, four: list[EntryId]
+) -> None:
+    seats = [contest.seat(e) for e in four]
+    scrim = contest.conn.execute(
+        "insert into scrims (id, season_id, team_id, requested_by, lineup, games)"
+        " values ('scr_x', %s, %s, %s, '[]', 1) returning id",
+        (contest.season.id, seats[0].team_id, contest.host),
+    ).fetchone()
+    assert scrim is not None
+    match_id = matches.create(
+        contest.conn,
+        season=contest.season,
+        kind=MatchKind.SCRIM,
+        lineup=seats,
+        scrim_id=scrim[0],
+    )
+    contest.play(match_id, [1, 2, 3, 4])
+    assert _apply(contest) == 0
+    assert [entries.get_entry(contest.conn, e).mu for e in four] == [600.0] * 4
+
+
+def test_a_rejudge_leaves_the_ratings_the_standing_log_gives(
+    contest: Contest, four: list[EntryId]
+) -> None:
+    wrong = contest.rated(*four)
+    contest.play(wrong, [1, 2, 3, 4], ["DONE", "DONE", "DONE", "ERROR"])
+    contest.play(contest.rated(*four), [2, 1, 4, 3])
+    _apply(contest)
+    assert entries.get_entry(contest.conn, four[3]).faults == 1
+    contest.play(contest.rated(*four, rejudges=wrong), [4, 3, 2, 1])
+    _apply(contest)
+    standing = [(2, 1, 4, 3), (4, 3, 2, 1)]
+    anew = rating.replay(
+        Parameters(),
+        [Result(MatchId(f"m{p}"), tuple(four), p, (False,) * 4) for p in standing],
+    )
+    for entry_id in four:
+        entry = entries.get_entry(contest.conn, entry_id)
+        assert (entry.mu, entry.sigma) == (anew[entry_id].mu, anew[entry_id].sigma)
+        assert (entry.games, entry.faults) == (2, 0)
+
+
+@settings(
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(seed=st.integers(0, 2**32))
+def test_ratings_are_a_pure_function_of_the_log_however_it_is_cut(
+    conn: Connection, seed: int
+) -> None:
+    rng = Random(seed)
+    contest = raise_contest(conn)
+    field = [contest.active() for _ in range(5)]
+    finished: list[MatchId] = []
+    for _ in range(10):
+        if finished and rng.random() < 0.3:
+            old = finished.pop(rng.randrange(len(finished)))
+            lineup = [s.entry_id for s in matches.get_match(conn, old).seats if s.entry_id]
+            match_id = contest.rated(*lineup, rejudges=old)
+        else:
+            match_id = contest.rated(*rng.sample(field, 4))
+        fate = rng.random()
+        if fate < 0.15:
+            matches.void(conn, [match_id], "no luck")
+        elif fate < 0.25:
+            contest.claim(match_id)
+        else:
+            placements = [rng.randint(1, 4) for _ in range(4)]
+            verdicts = [rng.choice(["DONE", "DONE", "DONE", "ERROR"]) for _ in range(4)]
+            contest.play(match_id, placements, verdicts)
+            finished.append(match_id)
+        if rng.random() < 0.5:
+            with conn.transaction():
+                ratings.apply(conn, contest.season.id, limit=rng.randint(1, 4))
+    while _apply(contest):
+        pass
+    _check_against_history(contest, field)
+
+
+def _check_against_history(contest: Contest, field: list[EntryId]) -> None:
+    """Every maintained column equals what the append-only rows say."""
+    standing = contest.conn.execute(
+        "select a.match_id from acceptances a where a.season_id = %s and a.act = 'accept'"
+        " and not exists (select 1 from acceptances w where w.match_id = a.match_id"
+        "   and w.act = 'withdraw') order by a.no",
+        (contest.season.id,),
+    ).fetchall()
+    played = [matches.get_match(contest.conn, row[0]) for row in standing]
+    anew = rating.replay(
+        Parameters(),
+        [
+            Result(
+                m.id,
+                tuple(s.entry_id for s in m.seats if s.entry_id),
+                tuple(s.placement or 0 for s in m.seats),
+                tuple(s.verdict != "DONE" for s in m.seats),
+            )
+            for m in played
+        ],
+    )
+    for entry_id in field:
+        entry = entries.get_entry(contest.conn, entry_id)
+        mine = [s for m in played for s in m.seats if s.entry_id == entry_id]
+        start = Parameters().start
+        assert (entry.mu, entry.sigma) == (
+            anew.get(entry_id, start).mu,
+            anew.get(entry_id, start).sigma,
+        )
+        assert entry.games == len(mine)
+        assert entry.faults == sum(s.verdict != "DONE" for s in mine)
+        live = matches.list_matches(contest.conn, entry_id=entry_id, kind="rated")
+        assert entry.in_flight == sum(m.state in ("queued", "running") for m in live)
+        curve = ratings.curve(contest.conn, entry_id)
+        assert all(a.mu == b.mu_before for a, b in pairwise(curve))
+        assert not curve or curve[-1].mu == entry.mu
+
+
+def test_the_board_ranks_teams_and_its_revision_follows_what_it_shows(
+    contest: Contest, four: list[EntryId]
+) -> None:
+    anchor = contest.active(is_anchor=True)
+    fresh = contest.active()
+    contest.play(contest.rated(*four[:3], anchor), [1, 2, 4, 3])
+    _apply(contest)
+    board = leaderboard.read(contest.conn, contest.season.id)
+    assert board.revision == leaderboard.revision(contest.conn, contest.season.id)
+    shown = [(row.entry_id, row.rank) for row in board.rows]
+    assert shown[:4] == [(four[0], 1), (four[1], 2), (anchor, None), (four[2], 3)]
+    assert {entry for entry, rank in shown[4:]} == {four[3], fresh}
+    assert {rank for _, rank in shown[4:]} == {None}
+    entries.retire(contest.conn, four[0])
+    again = leaderboard.read(contest.conn, contest.season.id)
+    assert again.revision > board.revision
+    assert four[0] not in {row.entry_id for row in again.rows}
+
+
+def test_a_season_without_entries_has_an_empty_board(contest: Contest) -> None:
+    assert leaderboard.read(contest.conn, contest.season.id).rows == ()
+
+
+def _apply(contest: Contest) -> int:
+    with contest.conn.transaction():
+        return ratings.apply(contest.conn, contest.season.id)
