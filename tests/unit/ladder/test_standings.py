@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ladder.ids import AgentId, EntryId, TeamId
+from ladder.medals import Medal
+from ladder.standings import Contender, build
+
+
+def contender(number: int, mu: float, **changes: Any) -> Contender:
+    given: dict[str, Any] = {
+        "entry_id": EntryId(f"ent_{number:04d}"),
+        "agent_id": AgentId(f"age_{number:04d}"),
+        "agent_name": f"agent {number}",
+        "team_id": TeamId(f"tea_{number:04d}"),
+        "team_name": f"team {number}",
+        "mu": mu,
+        "sigma": 100.0,
+        "games": 10,
+        "last_match_at": datetime(2026, 1, 1, tzinfo=UTC),
+        "is_anchor": False,
+    }
+    return Contender(**{**given, **changes})
+
+
+def test_the_highest_score_is_first_and_the_offset_is_added() -> None:
+    rows = build([contender(1, 500.0), contender(2, 700.0)], score_offset=50.0)
+    assert [(r.rank, r.score, r.mu) for r in rows] == [(1, 750.0, 700.0), (2, 550.0, 500.0)]
+
+
+def test_a_team_stands_by_its_best_entry_alone() -> None:
+    team = TeamId("tea_same")
+    rows = build(
+        [contender(1, 500.0, team_id=team), contender(2, 700.0, team_id=team), contender(3, 600.0)],
+        0.0,
+    )
+    assert [(r.entry_id, r.rank) for r in rows] == [("ent_0002", 1), ("ent_0003", 2)]
+
+
+def test_an_entry_that_has_played_goes_before_a_better_one_that_has_not() -> None:
+    team = TeamId("tea_same")
+    rows = build(
+        [contender(1, 500.0, team_id=team), contender(2, 600.0, team_id=team, games=0)], 0.0
+    )
+    assert [(r.entry_id, r.rank) for r in rows] == [("ent_0001", 1)]
+
+
+def test_ties_share_a_rank_and_the_next_one_is_skipped() -> None:
+    rows = build([contender(n, mu) for n, mu in enumerate([700.0, 600.0, 600.0, 500.0])], 0.0)
+    assert [r.rank for r in rows] == [1, 2, 2, 4]
+
+
+def test_anchors_stand_in_their_place_without_rank_or_medal_and_do_not_count() -> None:
+    field = [contender(n, 1000.0 - n) for n in range(10)]
+    anchors = [contender(90 + n, 1500.0 - n, is_anchor=True) for n in range(5)]
+    rows = build(field + anchors, 0.0)
+    assert all(r.rank is None and r.medal is None for r in rows[:5])
+    assert [r.medal for r in rows[5:]] == [
+        Medal.GOLD,
+        Medal.SILVER,
+        Medal.BRONZE,
+        Medal.BRONZE,
+        *[None] * 6,
+    ]
+
+
+def test_teams_that_have_not_played_come_last_without_rank_and_share_no_medal() -> None:
+    rows = build([contender(n, 600.0, games=0) for n in range(10)], 0.0)
+    assert all(r.rank is None and r.medal is None for r in rows)
+    mixed = build([contender(1, 500.0), contender(2, 600.0, games=0)], 0.0)
+    assert [(r.entry_id, r.rank) for r in mixed] == [("ent_0001", 1), ("ent_0002", None)]
+
+
+def test_an_anchor_of_a_team_leaves_its_other_entries_ranked() -> None:
+    team = TeamId("tea_same")
+    rows = build(
+        [
+            contender(1, 700.0, team_id=team, is_anchor=True),
+            contender(2, 600.0, team_id=team),
+        ],
+        0.0,
+    )
+    assert [(r.entry_id, r.rank) for r in rows] == [("ent_0001", None), ("ent_0002", 1)]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 12),
+            st.sampled_from([400.0, 500.0, 600.0, 700.0]),
+            st.integers(0, 2),
+            st.booleans(),
+        ),
+        max_size=40,
+    )
+)
+def test_every_team_is_ranked_once_and_ranks_never_fall(
+    drawn: list[tuple[int, float, int, bool]],
+) -> None:
+    field = [
+        contender(n, mu, team_id=TeamId(f"tea_{team}"), games=games, is_anchor=anchor)
+        for n, (team, mu, games, anchor) in enumerate(drawn)
+    ]
+    rows = build(field, 0.0)
+    ranked = [r for r in rows if r.rank is not None]
+    assert [r.rank for r in ranked] == [
+        1 + sum(other.score > r.score for other in ranked) for r in ranked
+    ]
+    ordinary = [r.team_id for r in rows if not r.is_anchor]
+    assert sorted(ordinary) == sorted({c.team_id for c in field if not c.is_anchor})
+    assert sum(r.is_anchor for r in rows) == sum(c.is_anchor for c in field)
+    assert rows == build(reversed(field), 0.0)
