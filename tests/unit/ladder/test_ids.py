@@ -15,6 +15,11 @@ def test_ids_have_their_shape_and_sort_by_time(prefix: str, at_ms: int) -> None:
     assert f"{prefix}_{ids.time_part(at_ms)}" <= earlier < f"{prefix}_{ids.time_part(at_ms + 1)}"
 
 
+def test_ids_made_one_after_the_other_sort_so_within_a_millisecond_too() -> None:
+    made = [ids.new("mat") for _ in range(2000)]
+    assert made == sorted(set(made))
+
+
 def test_another_prefix_or_shape_is_no_id() -> None:
     match_id = ids.new("mat")
     assert not ids.is_id(match_id, "ent")
