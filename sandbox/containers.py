@@ -220,8 +220,7 @@ def _listener(path: Path) -> socket.socket:
 def _context(profile: Profile, dockerfile: bytes) -> io.BytesIO:
     """The build's context as a tar: Dockerfile, lock, and the box's program, nothing else."""
     files = {"Dockerfile": dockerfile, "lock": profile.lock.read_bytes() if profile.lock else b""}
-    for path in sorted(profiles.BOX_PROGRAM.glob("*.py")):
-        files[f"box/{path.name}"] = path.read_bytes()
+    files |= {f"box/{name}": content for name, content in profiles.program().items()}
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for name, content in files.items():

@@ -42,13 +42,11 @@ class Profile:
         return dict.fromkeys(_THREADS, "1")
 
 
+_ALWAYS = ("random", "json", "math", "collections", "heapq", "kaggle_environments")
+
 PROFILES: Mapping[str, Profile] = {
-    "python": Profile("python", ("random", "json", "math", "collections", "heapq"), None),
-    "numpy": Profile(
-        "numpy",
-        ("random", "json", "math", "collections", "heapq", "numpy.random"),
-        _LOCKS / "numpy.lock",
-    ),
+    "python": Profile("python", _ALWAYS, None),
+    "numpy": Profile("numpy", (*_ALWAYS, "numpy.random"), _LOCKS / "numpy.lock"),
 }
 
 
@@ -60,11 +58,17 @@ def get(name: str) -> Profile:
         raise HostFault(f"profile {name!r} is not one of {', '.join(PROFILES)}") from None
 
 
+def program() -> Mapping[str, bytes]:
+    """The box's program: the content of each file by its path below ``sandbox/box``."""
+    paths = sorted(BOX_PROGRAM.rglob("*.py"))
+    return {path.relative_to(BOX_PROGRAM).as_posix(): path.read_bytes() for path in paths}
+
+
 def content_digest(profile: Profile, *more: bytes) -> str:
     """Hex digest of everything of ours that a box of this profile runs."""
     digest = hashlib.sha256()
-    for path in sorted(BOX_PROGRAM.glob("*.py")):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    for name, content in program().items():
+        digest.update(name.encode() + b"\0" + content + b"\0")
     digest.update(profile.lock.read_bytes() if profile.lock else b"-")
     for part in more:
         digest.update(b"\0" + part)

@@ -1,5 +1,5 @@
 # One box: the interpreter, a profile's pinned libraries, and the supervisor's program. Built by the
-# node daemon (sandbox/containers.py), which gives it a context of exactly: lock, box/*.py.
+# node daemon (sandbox/containers.py), which gives it a context of exactly: lock, box/**/*.py.
 FROM python:3.11-slim AS libraries
 COPY lock /lock
 RUN mkdir -p /peck/libraries \

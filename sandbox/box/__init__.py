@@ -3,6 +3,8 @@
 The folder is mounted or copied into the box under the neutral name ``peckbox``; every import in
 it is relative, so that it does not matter under which name it is found.
 
+``kaggle/`` alone is on the agents' import path: the names they import from kaggle_environments.
+
 ::
 
     supervisor ──spawns──> zygote (profile's libraries imported, never runs agent code)

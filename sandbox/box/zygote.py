@@ -19,6 +19,8 @@ from typing import Any
 from . import harden, harness, wire
 
 AGENT_FD = 3
+KAGGLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "kaggle")
+"""The folder with the names that agents import from kaggle_environments, in every profile."""
 
 
 def main(control_fd: int) -> None:
@@ -27,7 +29,7 @@ def main(control_fd: int) -> None:
     setup, _ = wire.receive(control)
     harden.hide()
     sys.path[:] = [entry for entry in sys.path if entry not in setup["forget_paths"]]
-    sys.path.extend(setup["library_paths"])
+    sys.path += [KAGGLE, *setup["library_paths"]]
     # The interpreter runs without its own site-packages, but exit() and quit() belong to Python.
     site.setquit()
     for name in setup["imports"]:

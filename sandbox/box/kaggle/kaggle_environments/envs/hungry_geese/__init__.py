@@ -1,0 +1,3 @@
+"""Hungry Geese."""
+
+from . import hungry_geese as hungry_geese
