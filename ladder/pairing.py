@@ -11,6 +11,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from random import Random
 from typing import Final
 
@@ -80,25 +81,29 @@ def propose(
     load = {c.entry_id: c.in_flight for c in field}
     under_way = sum(load.values()) / seats + lineups
     cap = max(LEAST_CAP, math.ceil(SHARE_CAP * seats * under_way / len(field)))
-    tie_break = {c.entry_id: rng.random() for c in field}
+    # The neediest first; an entry's place is corrected when it comes up, as need only grows.
+    waiting = [(_need(c, c.in_flight), rng.random(), n) for n, c in enumerate(field)]
+    heapify(waiting)
     made: list[tuple[LineupSeat, ...]] = []
-    passed_over: set[EntryId] = set()
-    for _ in range(lineups):
-        lineup = None
-        while lineup is None:
-            free = [c for c in field if load[c.entry_id] < cap and c.entry_id not in passed_over]
-            if not free:
-                return Proposal(tuple(made), "everybody who can play is in enough matches already")
-            lead = min(
-                free, key=lambda c: (_need(c, load[c.entry_id]), tie_break[c.entry_id], c.entry_id)
-            )
-            lineup = _gather(lead, field, load, cap, seats, rng, beta, same_team_lineups)
-            if lineup is None:
-                passed_over.add(lead.entry_id)
+    while waiting and len(made) < lineups:
+        need, tie_break, n = heappop(waiting)
+        lead = field[n]
+        if load[lead.entry_id] >= cap:
+            continue
+        now = _need(lead, load[lead.entry_id])
+        if now > need:
+            heappush(waiting, (now, tie_break, n))
+            continue
+        lineup = _gather(lead, field, load, cap, seats, rng, beta, same_team_lineups)
+        if lineup is None:
+            continue
         for each in lineup:
             load[each.entry_id] += 1
+        heappush(waiting, (_need(lead, load[lead.entry_id]), tie_break, n))
         rng.shuffle(lineup)
         made.append(tuple(each.seat for each in lineup))
+    if len(made) < lineups:
+        return Proposal(tuple(made), "everybody who can play is in enough matches already")
     return Proposal(tuple(made), None)
 
 
