@@ -156,3 +156,4 @@ def test_a_state_folder_with_a_long_path_still_gets_sockets(state: Path) -> None
             assert conn.execute("select 1").fetchone() == (1,)
     finally:
         server.stop()
+        shutil.rmtree(places.socket_folder(deep, "postgres", embedded.service_uid()))
