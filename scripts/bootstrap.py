@@ -95,8 +95,6 @@ def main() -> None:
     inherited = os.environ.get("PYTHONPATH")
     path = str(CHECKOUT) + (os.pathsep + inherited if inherited else "")
     environment = {**os.environ, "PYTHONPATH": path}
-    # From whatever folder it is called, the command line finds the house that runs from here.
-    environment.setdefault("PECK_STATE_DIR", str(CHECKOUT / ".state"))
     if testing:
         command = [str(CHECKOUT / "scripts" / "test"), *arguments[1:]]
     else:

@@ -288,10 +288,10 @@ class House:
         return self.state / "log" / f"{name}.log"
 
     def _address_folders(self) -> list[Path]:
-        """Where the command line looks for a running house: the state folder and ./.state."""
+        """Where the command line looks for a running house: the state folder and the usual one."""
         if not hasattr(self, "state"):
             return []
-        usual = Path(os.environ.get("PECK_STATE_DIR") or CHECKOUT / ".state")
+        usual = Path(os.environ.get("PECK_STATE") or CHECKOUT / ".state")
         return [self.state] if usual.absolute() == self.state else [self.state, usual]
 
     def _kept_secret(self, name: str) -> str:

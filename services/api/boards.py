@@ -12,9 +12,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
-from ladder.store.leaderboard import Board
-
 from ladder.ids import SeasonId
+from ladder.store.leaderboard import Board
 
 SEASONS: Final = 32
 PAGES: Final = 512

@@ -12,6 +12,7 @@ import typer
 
 from services.client import Client
 
+CHECKOUT: Final = Path(__file__).resolve().parents[2]
 DEFAULT_ADDRESS: Final = "http://127.0.0.1:8000"
 
 
@@ -34,8 +35,8 @@ def config_file() -> Path:
 
 
 def state_dir() -> Path:
-    """Where a `peck up` started in this folder keeps its state."""
-    return Path(os.environ.get("PECK_STATE_DIR") or ".state")
+    """Where a `peck up` of this checkout leaves its address and token."""
+    return Path(os.environ.get("PECK_STATE") or CHECKOUT / ".state")
 
 
 def find_login() -> Login:

@@ -14,7 +14,7 @@ from random import Random, SystemRandom
 from ladder import pairing
 from ladder.ids import SeasonId
 from ladder.model import Conflict, MatchKind, Season
-from ladder.store import db, entries, leagues, matches, ratings, watch
+from ladder.store import db, entries, idempotency, leagues, matches, ratings, watch
 from ladder.telemetry import emit
 from services.scheduler.leader import Repair
 from workers.broker import BellError
@@ -45,6 +45,7 @@ def repairs(ring: Bell, rng: Random | None = None) -> list[Repair]:
         Repair("close", 5.0, close),
         Repair("watch", 5.0, Watch().look),
         Repair("partitions", 3600.0, partitions),
+        Repair("forget", 3600.0, forget),
     ]
 
 
@@ -171,6 +172,12 @@ def close(conn: db.Connection) -> dict[str, int]:
     with conn.transaction():
         turned = leagues.turn_seasons(conn)
     return {"seasons_turned": len(turned)}
+
+
+def forget(conn: db.Connection) -> dict[str, int]:
+    """Answers kept for repeated requests are dropped when nobody will repeat them any more."""
+    with conn.transaction():
+        return {"answers_forgotten": idempotency.forget(conn)}
 
 
 def partitions(conn: db.Connection) -> dict[str, int]:

@@ -14,7 +14,7 @@ from random import Random
 import psycopg
 import pytest
 
-from ladder.store import db, leagues, matches, watch
+from ladder.store import db, idempotency, leagues, matches, users, watch
 from ladder.store.db import Connection
 from services import embedded
 from services.scheduler import leader, repairs
@@ -306,3 +306,16 @@ def test_two_leaders_never_hold_the_lead_together(database_url: str) -> None:
             row = other.execute("select pg_try_advisory_lock(%s)", (leader.LEADER_LOCK,)).fetchone()
             assert row == (False,)
         assert one(conn, "select 1") == 1
+
+
+def test_answers_kept_for_repeats_are_dropped_after_their_time(conn: Connection) -> None:
+    user = users.create_user(conn, "repeats")
+    for key in ("old", "new"):
+        idempotency.begin(conn, user.id, key, "digest")
+        idempotency.complete(conn, user.id, key, 201, {})
+    conn.execute(
+        "update idempotency_keys set created_at = now() - interval '1 month' where key = 'old'"
+    )
+    assert repairs.forget(conn) == {"answers_forgotten": 1}
+    rows = conn.execute("select key from idempotency_keys").fetchall()
+    assert [row[0] for row in rows] == ["new"]

@@ -57,7 +57,7 @@ def state() -> Iterator[Path]:
 
 def environment(state: Path) -> dict[str, str]:
     kept = {key: value for key, value in os.environ.items() if not key.startswith("PECK_")}
-    return {**kept, "PYTHONPATH": str(CHECKOUT), "PECK_STATE_DIR": str(state)}
+    return {**kept, "PYTHONPATH": str(CHECKOUT), "PECK_STATE": str(state)}
 
 
 def start(state: Path) -> Running:

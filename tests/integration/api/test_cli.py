@@ -33,6 +33,7 @@ def peck(world: World, tmp_path: Path) -> Peck:
             timeout=120,
             env={
                 "PATH": os.environ["PATH"],
+                "PECK_STATE": str(tmp_path / "state"),
                 "PYTHONPATH": str(CHECKOUT),
                 "HOME": str(tmp_path),
                 "COLUMNS": "200",
