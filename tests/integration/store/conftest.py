@@ -10,6 +10,9 @@ from ladder.store import db
 from ladder.store.db import Connection
 from tests.integration.store.contest import Contest, raise_contest
 
+# Its asserts are the machine's: a failing one shows both sides.
+pytest.register_assert_rewrite("tests.integration.store.lease_acts")
+
 
 @pytest.fixture
 def conn(database_url: str) -> Iterator[Connection]:

@@ -1,0 +1,275 @@
+"""The acts of the lease machine: each does one thing to the rows and the same to the model."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+
+import psycopg
+import pytest
+
+from ladder.ids import EntryId, MatchId
+from ladder.model import Conflict, EpisodeResult, Finish, LineupSeat, MatchKind, Season
+from ladder.store import matches
+from ladder.store.db import Connection
+from tests.integration.store.contest import digest, results
+from tests.integration.store.lease_model import Row, World
+from tests.integration.store.lease_stage import Stage
+
+
+class LeaseActs:
+    """An example under way, and what can be done in it; asserts that rows and model answer alike.
+
+    An act given a ``world`` changes that one, else the example's own.
+    """
+
+    stage: Stage
+    season: Season
+    seats: dict[EntryId, LineupSeat]
+    entries: tuple[EntryId, ...]
+    world: World
+    opened: World | None  # the model as the open transaction sees it
+    touched: set[MatchId]  # the matches that the open transaction holds
+
+    @property
+    def quick(self) -> Connection:
+        return self.stage.quick
+
+    @property
+    def slow(self) -> Connection:
+        return self.stage.slow
+
+    # -- what makes matches
+
+    def make(self, kind: str, nth: int) -> MatchId:
+        lineup = (self.entries[nth % 3], self.entries[(nth + 1) % 3])
+        scrim = self._scrim() if kind == "scrim" else None
+        match_id = matches.create(
+            self.quick,
+            season=self.season,
+            kind=MatchKind(kind),
+            lineup=[self._seat(entry) for entry in lineup],
+            scrim_id=scrim,  # type: ignore[arg-type]
+        )
+        self.world.rows[match_id] = Row(kind, lineup, scrim)
+        return match_id
+
+    def rejudge(self, world: World, old: MatchId) -> None:
+        if any(r.rejudges == old and r.state != "void" for r in world.rows.values()):
+            with pytest.raises(Conflict):
+                self._make_rejudge(old)
+        else:
+            match_id = self._make_rejudge(old)
+            world.rows[match_id] = Row("rated", world.rows[old].entries, None, rejudges=old)
+
+    # -- acts and what the model makes of them
+
+    def ring(self, world: World, most: int) -> None:
+        for queue, kind in (("play.cpu", "rated"), ("scrim", "scrim")):
+            rung = [m for _, m in matches.ring_due(self.quick, {queue: most}, bell_seconds=600)]
+            waiting = [
+                (match_id, row)
+                for match_id, row in sorted(world.rows.items())
+                if row.kind == kind and row.state == "queued"
+            ]
+            out = sum(row.is_rung for _, row in waiting)
+            due = [
+                match_id
+                for match_id, row in waiting
+                if not (row.is_rung or row.is_stale or match_id in self.touched)
+            ]
+            is_served = bool(world.live & {"w1", "w2"})
+            assert rung == (due[: max(0, most - out)] if is_served else [])
+            for match_id in rung:
+                world.rows[match_id].is_rung = True
+
+    def renew(self, world: World, picked: set[MatchId], lag: int) -> None:
+        asked = [(m, world.rows[m].attempt - lag) for m in sorted(picked)]
+        held = matches.renew(self.quick, asked)
+        assert sorted(held) == [
+            (m, a) for m, a in asked if world.rows[m].state == "running" and lag == 0
+        ]
+        for match_id, _ in held:
+            world.rows[match_id].is_lapsed = False
+
+    def reap(self, world: World) -> None:
+        counts = matches.reap(self.quick)
+        lapsed = [m for m in self.free("running") if world.rows[m].is_lapsed]
+        for match_id in lapsed:
+            world.drop(match_id, "lapsed", void=False)
+        voided = sum(world.rows[m].state == "void" for m in lapsed)
+        assert (counts.requeued, counts.voided) == (len(lapsed) - voided, voided)
+
+    def expire_queued(self, world: World) -> None:
+        count = matches.expire_queued(self.quick)
+        stale = [m for m in self.free("queued") if world.rows[m].is_stale]
+        for match_id in stale:
+            world.drop(match_id, "void", void=True)
+        assert count == len(stale)
+
+    def void(self, world: World, nth: int) -> None:
+        match_id = self.pick(nth)
+        assert match_id is not None
+        is_over = world.rows[match_id].state in ("finished", "void")
+        assert matches.void(self.quick, [match_id], "by hand") == (not is_over)
+        if not is_over:
+            world.drop(match_id, "void", void=True)
+
+    def settle_slow(self, opened: World, commits: bool) -> None:
+        if commits:
+            self.slow.commit()
+            for match_id in self.touched:
+                self.world.rows[match_id] = opened.rows[match_id]
+                old = opened.rows[match_id].rejudges
+                if old is not None:
+                    self.world.rows[old] = opened.rows[old]
+            # Nobody else can have appended meanwhile: the season's row was locked.
+            self.world.log += opened.log[len(self.world.log) :]
+        else:
+            self.slow.rollback()
+        self.opened, self.touched = None, set()
+        self._steady_refusals()
+
+    def time_passes(self, nth: int, what: str) -> None:
+        free = self.free("running" if what == "lease_passes" else "queued")
+        if what == "refusal_ends":
+            free = [m for m in free if self.world.rows[m].is_refusing]
+        if not free:
+            return
+        match_id = free[nth % len(free)]
+        row = self.world.rows[match_id]
+        if what == "lease_passes":
+            self._move("lease_until = now() - interval '1 second'", match_id)
+            row.is_lapsed = True
+        elif what == "deadline":
+            self._move("deadline_at = now() - interval '1 second'", match_id)
+            row.is_stale = True
+        elif what == "bell_lost":
+            self._move("rung_at = rung_at - interval '1 hour'", match_id)
+            row.is_rung = False
+        else:
+            self._move("refused_until = now() - interval '1 second'", match_id)
+            row.is_refusing = False
+
+    def worker_lives(self, worker: str, is_live: bool) -> None:
+        if is_live:
+            assert matches.see_worker(self.quick, worker)
+            self.set_seen("interval '1 hour'", (worker,))
+            self.world.live.add(worker)
+        else:
+            self.set_seen("interval '-1 hour'", (worker,))
+            self.world.live.discard(worker)
+
+    # -- shared by the rules
+
+    def check_claim(self, conn: Connection, world: World, match_id: MatchId, worker: str) -> None:
+        order = matches.claim(conn, match_id, worker)
+        assert (order is not None) == world.claim(match_id, worker)
+        if order is not None:
+            assert order.attempt == world.rows[match_id].attempt
+            assert len(order.digests) == len(order.profiles) == 2
+
+    def check_finish(
+        self,
+        conn: Connection,
+        world: World,
+        match_id: MatchId,
+        lag: int,
+        worker: str | None,
+        fault: bool,
+    ) -> None:
+        row = world.rows[match_id]
+        attempt = row.attempt - lag
+        who = worker or row.worker or "w1"
+        verdicts = ["TIMEOUT" if fault else "DONE", "DONE"]
+        done = matches.finish(
+            conn,
+            match_id,
+            attempt,
+            who,
+            results([2, 1], verdicts),
+            [EpisodeResult(3, digest("replay"))],
+            node="node",
+            image_digest="image",
+            rules_digest="rules",
+        )
+        assert (done is Finish.ACCEPTED) == world.finish(match_id, attempt, who, verdicts)
+
+    def check_fail(
+        self, conn: Connection, world: World, match_id: MatchId, lag: int, worker: str | None
+    ) -> None:
+        row = world.rows[match_id]
+        who = worker or row.worker or "w1"
+        took = matches.fail(conn, match_id, row.attempt - lag, who, "host", "it was us")
+        holds = row.state == "running" and lag == 0 and who == row.worker
+        assert took == holds
+        if holds:
+            world.drop(match_id, "fault", void=False)
+
+    @contextmanager
+    def attempted(self) -> Iterator[World]:
+        """The model to change; undone when the rows are held by the slow connection."""
+        before = self.world
+        self.world = deepcopy(before)
+        try:
+            yield self.world
+        except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected):
+            assert self.opened is not None, "locked, and nobody holds a lock"
+            self.world = before
+        self._steady_refusals()
+
+    def pick(self, nth: int, state: str | None = None, kind: str | None = None) -> MatchId | None:
+        fitting = [
+            match_id
+            for match_id, row in sorted(self.world.rows.items())
+            if state in (None, row.state) and kind in (None, row.kind)
+        ]
+        return fitting[nth % len(fitting)] if fitting else None
+
+    def free(self, state: str) -> list[MatchId]:
+        """Matches in this state that the open transaction does not hold."""
+        rows = sorted(self.world.rows.items())
+        return [m for m, row in rows if row.state == state and m not in self.touched]
+
+    def set_seen(self, ahead: str, workers: tuple[str, ...]) -> None:
+        self.quick.execute(
+            f"update workers set seen_at = now() + {ahead} where id = any (%s)", (list(workers),)
+        )
+
+    def _move(self, change: str, match_id: MatchId) -> None:
+        self.quick.execute(f"update matches set {change} where id = %s", (match_id,))
+
+    def _steady_refusals(self) -> None:
+        """A refusal lasts until a rule ends it, however slow this machine is."""
+        ids = [m for m in self.free("queued") if self.world.rows[m].is_refusing]
+        if not ids:
+            return
+        self.quick.execute(
+            "update matches set refused_until = now() + interval '1 hour' where id = any (%s)",
+            (ids,),
+        )
+
+    def _seat(self, entry: EntryId) -> LineupSeat:
+        return self.seats[entry]
+
+    def _make_rejudge(self, old: MatchId) -> MatchId:
+        with self.quick.transaction():
+            return matches.create(
+                self.quick,
+                season=self.season,
+                kind=MatchKind.RATED,
+                lineup=[self._seat(entry) for entry in self.world.rows[old].entries],
+                rejudges=old,
+            )
+
+    def _scrim(self) -> str:
+        scrim = f"scr_{secrets.token_hex(13)}"
+        self.quick.execute(
+            "insert into scrims (id, season_id, team_id, requested_by, lineup, games)"
+            " select %s, %s, id, created_by, '[]', 1 from teams where created_by is not null"
+            " limit 1",
+            (scrim, self.season.id),
+        )
+        return scrim

@@ -1,0 +1,83 @@
+"""The lease as a dict: what the rows must say after each act of a scheduler or worker."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from ladder.ids import EntryId, MatchId
+
+WORKERS = ("w1", "w2", "w3")  # w3 lacks the profile that every match needs
+MAX_ATTEMPTS = 2
+
+
+@dataclass
+class Row:
+    """What the model knows of a match."""
+
+    kind: str
+    entries: tuple[EntryId, ...]
+    scrim: str | None
+    rejudges: MatchId | None = None
+    state: str = "queued"
+    attempt: int = 0
+    worker: str | None = None
+    refused: str | None = None
+    is_refusing: bool = False
+    is_rung: bool = False
+    is_lapsed: bool = False
+    is_stale: bool = False
+    accepted_no: int | None = None
+    faults: Counter[EntryId] = field(default_factory=Counter)
+    attempts: list[tuple[int, str, str]] = field(default_factory=list)
+
+
+@dataclass
+class World:
+    """The whole model: a value, so that an open transaction has one of its own."""
+
+    rows: dict[MatchId, Row] = field(default_factory=dict)
+    log: list[tuple[int, MatchId, str]] = field(default_factory=list)
+    live: set[str] = field(default_factory=set)
+
+    def fits(self, worker: str, match_id: MatchId) -> bool:
+        return worker in ("w1", "w2")
+
+    def claim(self, match_id: MatchId, worker: str) -> bool:
+        row = self.rows[match_id]
+        if row.state != "queued" or row.is_stale or not self.fits(worker, match_id):
+            return False
+        others = self.live & ({"w1", "w2"} - {worker})
+        if row.refused == worker and row.is_refusing and others:
+            row.is_rung = False
+            return False
+        row.state, row.worker, row.is_lapsed = "running", worker, False
+        row.attempt += 1
+        return True
+
+    def finish(self, match_id: MatchId, attempt: int, worker: str, verdicts: list[str]) -> bool:
+        row = self.rows[match_id]
+        if (row.state, row.attempt, row.worker) != ("running", attempt, worker):
+            return False
+        row.state = "finished"
+        row.attempts.append((attempt, worker, "finished"))
+        if row.kind == "rated":
+            for entry, verdict in zip(row.entries, verdicts, strict=True):
+                row.faults[entry] += verdict != "DONE"
+            if row.rejudges is not None:
+                self.log.append((len(self.log) + 1, row.rejudges, "withdraw"))
+                self.rows[row.rejudges].faults.clear()
+            self.log.append((len(self.log) + 1, match_id, "accept"))
+            row.accepted_no = len(self.log)
+        return True
+
+    def drop(self, match_id: MatchId, ended: str, *, void: bool) -> None:
+        row = self.rows[match_id]
+        if row.state == "running":
+            assert row.worker is not None
+            row.attempts.append((row.attempt, row.worker, ended))
+        if void or row.attempt >= MAX_ATTEMPTS:
+            row.state = "void"
+        else:
+            row.state, row.refused, row.worker = "queued", row.worker, None
+            row.is_refusing, row.is_rung, row.is_stale = True, False, False

@@ -1,0 +1,52 @@
+"""Where the lease machine plays: two connections, three workers, a fresh season per example."""
+
+from __future__ import annotations
+
+from ladder import ids
+from ladder.ids import EntryId
+from ladder.model import LineupSeat, Season
+from ladder.store import leagues, matches
+from ladder.store.db import Connection
+from tests.integration.store.contest import hello, raise_contest
+from tests.integration.store.lease_model import MAX_ATTEMPTS, WORKERS
+
+LONG = 36_000.0  # leases and deadlines pass only where a rule moves them
+
+
+class Stage:
+    """What the examples share: two connections, the workers, three agents; not their seasons."""
+
+    def __init__(self, quick: Connection, slow: Connection) -> None:
+        self.quick = quick
+        self.slow = slow
+        self.contest = raise_contest(quick, seats=2)
+        self.submissions = [self.contest.submission() for _ in range(3)]
+        for worker in WORKERS:
+            profiles = ("other",) if worker == "w3" else ("numpy",)
+            matches.register_worker(quick, hello(worker, profiles=profiles))
+        quick.execute("set lock_timeout = '15ms'")
+
+    def season(self) -> tuple[Season, dict[EntryId, LineupSeat]]:
+        """A fresh season with an active entry of each agent."""
+        season = leagues.create_season(
+            self.quick,
+            self.contest.league.id,
+            configuration={},
+            configuration_digest="none",
+            clock={},
+            seats=2,
+            max_attempts=MAX_ATTEMPTS,
+            lease_seconds=LONG,
+            queue_seconds=LONG,
+        )
+        seats = {}
+        for sub in self.submissions:
+            entry = EntryId(ids.new("ent"))
+            seats[entry] = LineupSeat(entry, sub.id, sub.agent_id, sub.team_id)
+        with self.quick.cursor() as cur:
+            cur.executemany(
+                "insert into entries (id, season_id, agent_id, team_id, submission_id, state, mu,"
+                " sigma) values (%s, %s, %s, %s, %s, 'active', 600, 200)",
+                [(e, season.id, s.agent_id, s.team_id, s.submission_id) for e, s in seats.items()],
+            )
+        return season, dict(sorted(seats.items()))
