@@ -9,7 +9,8 @@ from psycopg.rows import class_row
 
 from ladder import ids
 from ladder.ids import AgentId, LeagueId, SubmissionId, TeamId, UserId
-from ladder.model import Agent, Conflict, LadderError, NotFound, Submission
+from ladder.model import Agent, Conflict, LadderError, NotFound, Submission, Viewer
+from ladder.store import visible
 from ladder.store.db import Connection, atomic
 
 AGENT: Final = (
@@ -58,16 +59,18 @@ def find_agent(conn: Connection, team_id: TeamId, slug: str) -> Agent | None:
 def list_agents(
     conn: Connection,
     *,
+    viewer: Viewer,
     team_id: TeamId | None = None,
     after: AgentId | None = None,
     limit: int = 50,
 ) -> list[Agent]:
-    """Agents, of one team or of all, oldest first, from behind ``after``."""
+    """Agents this viewer may see, of one team or of all, oldest first, from behind ``after``."""
+    seen, values = visible.agents(viewer)
     with conn.cursor(row_factory=class_row(Agent)) as cur:
         return cur.execute(
-            f"{AGENT} where a.id > %s and (%s::text is null or a.team_id = %s)"
+            f"{AGENT} where a.id > %s and (%s::text is null or a.team_id = %s) and {seen}"
             " order by a.id limit %s",
-            (after or "", team_id, team_id, limit),
+            (after or "", team_id, team_id, *values, limit),
         ).fetchall()
 
 
@@ -92,10 +95,10 @@ def update_agent(
 
 
 def leagues_of_agent(conn: Connection, agent_id: AgentId) -> list[LeagueId]:
-    """Leagues in which the agent has stood on the board (an entry active or retired)."""
+    """Leagues in which the agent has stood on the board."""
     rows = conn.execute(
-        "select distinct s.league_id from entries e join seasons s on s.id = e.season_id"
-        " where e.agent_id = %s and e.state in ('active', 'retired') order by 1",
+        "select distinct s.league_id from entries e join seasons s on s.id = e.season_id"  # noqa: S608
+        f" where e.agent_id = %s and {visible.ON_BOARD} order by 1",
         (agent_id,),
     )
     return [LeagueId(row[0]) for row in rows]
@@ -104,9 +107,9 @@ def leagues_of_agent(conn: Connection, agent_id: AgentId) -> list[LeagueId]:
 def leagues_of_team(conn: Connection, team_id: TeamId) -> list[LeagueId]:
     """Leagues in which an agent of the team has stood on the board."""
     rows = conn.execute(
-        "select distinct s.league_id from entries e join seasons s on s.id = e.season_id"
+        "select distinct s.league_id from entries e join seasons s on s.id = e.season_id"  # noqa: S608
         " where e.agent_id in (select id from agents where team_id = %s)"
-        " and e.state in ('active', 'retired') order by 1",
+        f" and {visible.ON_BOARD} order by 1",
         (team_id,),
     )
     return [LeagueId(row[0]) for row in rows]

@@ -21,9 +21,10 @@ from ladder.model import (
     MatchKind,
     NotFound,
     Season,
+    Viewer,
 )
 from ladder.pairing import Candidate
-from ladder.store import agents, leagues, matches
+from ladder.store import agents, leagues, matches, visible
 from ladder.store.db import Connection, whole
 
 VALIDATIONS: Final = 3  # times a validation that came to nothing is made again, the first included
@@ -137,6 +138,7 @@ def get_entry(conn: Connection, entry_id: EntryId) -> Entry:
 def list_entries(
     conn: Connection,
     *,
+    viewer: Viewer | None = None,
     season_id: SeasonId | None = None,
     agent_id: AgentId | None = None,
     team_id: TeamId | None = None,
@@ -145,7 +147,11 @@ def list_entries(
     after: EntryId | None = None,
     limit: int = 50,
 ) -> list[Entry]:
-    """Entries that fit all that is given, newest first, from behind ``after``."""
+    """Entries that fit all that is given, newest first, from behind ``after``.
+
+    With a ``viewer`` only those it may see, without one all.
+    """
+    seen, values = visible.entries(viewer) if viewer else visible.EVERYTHING
     wanted = {
         "e.season_id = %s": season_id,
         "e.agent_id = %s": agent_id,
@@ -155,8 +161,10 @@ def list_entries(
         "e.id < %s": after,
     }
     given = {clause: value for clause, value in wanted.items() if value is not None}
-    where = f"where {' and '.join(given)}" if given else ""
-    return _entries(conn, f"{where} order by e.id desc limit %s", (*given.values(), limit))
+    where = " and ".join((*given, seen))
+    return _entries(
+        conn, f"where {where} order by e.id desc limit %s", (*given.values(), *values, limit)
+    )
 
 
 def limits(conn: Connection, season_id: SeasonId, team_id: TeamId) -> Limits:

@@ -9,7 +9,8 @@ from typing import Any, Final
 from psycopg.rows import dict_row
 
 from ladder.ids import AgentId, EntryId, MatchId, ScrimId, SeasonId, SubmissionId
-from ladder.model import Episode, Match, MatchKind, MatchState, NotFound, Seat
+from ladder.model import Episode, Match, MatchKind, MatchState, NotFound, Seat, Viewer
+from ladder.store import visible
 from ladder.store.db import Connection
 
 MATCH: Final = (
@@ -56,6 +57,7 @@ def match_of_episode(conn: Connection, episode: str | int) -> Match:
 def list_matches(
     conn: Connection,
     *,
+    viewer: Viewer | None = None,
     season_id: SeasonId | None = None,
     entry_id: EntryId | None = None,
     agent_id: AgentId | None = None,
@@ -66,7 +68,11 @@ def list_matches(
     before: MatchId | None = None,
     limit: int = 50,
 ) -> list[Match]:
-    """Matches that fit all that is given, newest first, older than ``before``."""
+    """Matches that fit all that is given, newest first, older than ``before``.
+
+    With a ``viewer`` only those it may see, without one all.
+    """
+    seen, values = visible.matches(viewer) if viewer else visible.EVERYTHING
     seated = "exists (select 1 from seats t where t.match_id = m.id and t.{} = %s)"
     wanted = {
         "m.season_id = %s": season_id,
@@ -80,8 +86,10 @@ def list_matches(
         seated.format("submission_id"): submission_id,
     }
     given = {clause: value for clause, value in wanted.items() if value is not None}
-    where = f"where {' and '.join(given)}" if given else ""
-    return _matches(conn, f"{where} order by m.id desc limit %s", (*given.values(), limit))
+    where = " and ".join((*given, seen))
+    return _matches(
+        conn, f"where {where} order by m.id desc limit %s", (*given.values(), *values, limit)
+    )
 
 
 def _matches(conn: Connection, tail: str, arguments: Sequence[Any]) -> list[Match]:

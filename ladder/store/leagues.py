@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ from ladder.model import (
     Viewer,
     Visibility,
 )
+from ladder.store import visible
 from ladder.store.db import Connection, atomic, whole
 
 LEAGUE: Final = (
@@ -93,12 +95,12 @@ def get_league(conn: Connection, league: LeagueId | str) -> League:
 def list_leagues(
     conn: Connection, viewer: Viewer, after: LeagueId | None = None, limit: int = 50
 ) -> list[League]:
-    """The leagues this viewer may see (access.may_see, told in SQL), oldest first."""
+    """The leagues this viewer may see, oldest first."""
+    seen, values = visible.leagues(viewer)
     with conn.cursor(row_factory=dict_row) as cur:
         rows = cur.execute(
-            f"{LEAGUE} where id > %s and (visibility = 'public' or %s or id = any (%s))"
-            " order by id limit %s",
-            (after or "", viewer.is_admin, list(viewer.roles), limit),
+            f"{LEAGUE} l where id > %s and {seen} order by id limit %s",
+            (after or "", *values, limit),
         ).fetchall()
     return [_league(row) for row in rows]
 
@@ -267,6 +269,16 @@ def current_season(conn: Connection, league_id: LeagueId) -> Season | None:
         (league_id,),
     )
     return found[0] if found else None
+
+
+def current_seasons(conn: Connection, league_ids: Sequence[LeagueId]) -> dict[LeagueId, SeasonId]:
+    """The ids of the current seasons of those leagues that have one."""
+    rows = conn.execute(
+        "select distinct on (league_id) league_id, id from seasons"
+        " where league_id = any (%s) and opens_at <= now() order by league_id, number desc",
+        (list(league_ids),),
+    )
+    return {LeagueId(league_id): SeasonId(season_id) for league_id, season_id in rows}
 
 
 def list_seasons(conn: Connection, league_id: LeagueId) -> list[Season]:

@@ -10,7 +10,6 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.ids import AgentId
-from ladder.model import Agent
 from ladder.store import agents
 from services.api import sight
 from services.api.auth import Anyone, Writer
@@ -78,15 +77,14 @@ def create_agent(body: NewAgent, conn: Db, who: Writer, once: Once) -> Response:
 @router.get("/agents", summary="List agents", responses=of(404))
 def list_agents(conn: Db, who: Anyone, span: Paging, team: Filter = None) -> Page[AgentOut]:
     """Those the caller may see: its own, and those that play in leagues it may see."""
-    team_id = sight.team(conn, who, team).id if team else None
     rows = agents.list_agents(
-        conn, team_id=team_id, after=AgentId(span.after) if span.after else None, limit=span.limit
+        conn,
+        viewer=who,
+        team_id=sight.team(conn, who, team).id if team else None,
+        after=AgentId(span.after) if span.after else None,
+        limit=span.limit,
     )
-
-    def show(row: Agent) -> AgentOut | None:
-        return AgentOut.model_validate(row) if sight.sees_agent(conn, who, row) else None
-
-    return span.page(rows, lambda row: row.id, show)
+    return span.page(rows, lambda row: row.id, AgentOut.model_validate)
 
 
 @router.get("/agents/{agent}", summary="Read an agent", responses=of(404))

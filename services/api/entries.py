@@ -134,17 +134,14 @@ def list_entries(
         raise ProblemError("invalid", "query: name a season or an agent.")
     rows = entries.list_entries(
         conn,
+        viewer=who,
         season_id=sight.season(conn, who, season).id if season else None,
         agent_id=sight.agent(conn, who, agent).id if agent else None,
         state=state,
         after=EntryId(span.after) if span.after else None,
         limit=span.limit,
     )
-
-    def show(row: Entry) -> EntryOut | None:
-        return shown(conn, who, row) if sight.sees_entry(conn, who, row) else None
-
-    return span.page(rows, lambda row: row.id, show)
+    return span.page(rows, lambda row: row.id, lambda row: shown(conn, who, row))
 
 
 @router.get("/entries/{entry}", summary="Read an entry", responses=of(404))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -88,11 +89,18 @@ class Role(BaseModel):
 
 
 def shown(conn: Db, who: Viewer, league: League) -> LeagueOut:
-    season = leagues.current_season(conn, league.id)
-    out = LeagueOut.model_validate(league)
-    out.current_season = season.id if season else None
-    out.role = who.roles.get(league.id)
+    (out,) = shown_all(conn, who, [league])
     return out
+
+
+def shown_all(conn: Db, who: Viewer, rows: Sequence[League]) -> list[LeagueOut]:
+    current = leagues.current_seasons(conn, [row.id for row in rows])
+    listed = []
+    for row in rows:
+        out = LeagueOut.model_validate(row)
+        out.current_season, out.role = current.get(row.id), who.roles.get(row.id)
+        listed.append(out)
+    return listed
 
 
 @router.get("/games", summary="List games", tags=["games"])
@@ -117,11 +125,8 @@ def list_games() -> Page[GameOut]:
 def list_leagues(conn: Db, who: Anyone, span: Paging) -> Page[LeagueOut]:
     """Those the caller may see."""
     rows = leagues.list_leagues(conn, who, LeagueId(span.after) if span.after else None, span.limit)
-    return span.page(
-        rows,
-        lambda row: row.id,
-        lambda row: shown(conn, who, row),
-    )
+    listed = shown_all(conn, who, rows)
+    return span.page(listed, lambda out: out.id, lambda out: out)
 
 
 @router.post(

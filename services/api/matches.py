@@ -127,6 +127,7 @@ def list_matches(
         raise ProblemError("invalid", "query: name a season, an agent, an entry or a scrim.")
     rows = matches.list_matches(
         conn,
+        viewer=who,
         season_id=sight.season(conn, who, season).id if season else None,
         agent_id=sight.agent(conn, who, agent).id if agent else None,
         entry_id=sight.entry(conn, who, entry).id if entry else None,
@@ -135,12 +136,8 @@ def list_matches(
         before=MatchId(span.after) if span.after else None,
         limit=span.limit,
     )
-    sees, sees_replay = sight.match_filter(conn, who), sight.replay_filter(conn, who)
-
-    def show(row: Match) -> MatchOut | None:
-        return shown(who, row, replay=sees_replay(row)) if sees(row) else None
-
-    return span.page(rows, lambda row: row.id, show)
+    sees_replay = sight.replay_filter(conn, who)
+    return span.page(rows, lambda row: row.id, lambda row: shown(who, row, replay=sees_replay(row)))
 
 
 @router.get("/matches/{match}", summary="Read a match", responses=of(404))

@@ -16,7 +16,7 @@ from services.api.problems import ProblemError
 
 T = TypeVar("T")
 R = TypeVar("R")
-KEY: Final = re.compile(r"^[a-z0-9_.:-]{1,80}$")
+KEY: Final = re.compile(r"[a-z0-9_.:-]{1,80}")
 
 
 class Page(BaseModel, Generic[T]):
@@ -34,19 +34,16 @@ class Span:
     after: str | None
     limit: int
 
-    def page(
-        self, rows: Sequence[R], key: Callable[[R], str], show: Callable[[R], T | None]
-    ) -> Page[T]:
-        """The page of ``rows``, read with ``self.limit``. Rows whose ``show`` is None are hidden
-        ones; they are left out, and the page may be shorter than its limit."""
-        items = [item for item in map(show, rows) if item is not None]
+    def page(self, rows: Sequence[R], key: Callable[[R], str], show: Callable[[R], T]) -> Page[T]:
+        """The page of ``rows``, read with ``self.limit``. What the reader may not see must not be
+        among them: the cursor bears the last one's key."""
         following = None
         if len(rows) >= self.limit:
             url = self.request.url.include_query_params(
                 cursor=encode(key(rows[-1])), limit=self.limit
             )
             following = f"{url.path}?{url.query}"
-        return Page(items=items, next=following)
+        return Page(items=[show(row) for row in rows], next=following)
 
 
 def encode(key: str) -> str:
@@ -60,7 +57,7 @@ def decode(cursor: str) -> str:
         key = base64.b64decode(padded, altchars=b"-_", validate=True).decode("ascii")
     except (binascii.Error, ValueError):
         key = ""
-    if not KEY.match(key):
+    if not KEY.fullmatch(key):
         raise ProblemError("invalid", "cursor: take it from the `next` link of the page before.")
     return key
 

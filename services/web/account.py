@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from ladder.model import Agent, Entry, League, Team
+from ladder.model import Agent, Entry, League, Team, Viewer
 from ladder.store import agents, entries, leagues, scrims, users
 from ladder.store.db import Connection
 from services.api.state import Db
@@ -87,17 +87,17 @@ def show_me(request: Request, conn: Db, who: Visitor) -> Response:
         request,
         "me.html",
         teams=teams,
-        agents=[row for team in teams for row in agent_rows(conn, team)],
+        agents=[row for team in teams for row in agent_rows(conn, who, team)],
         scrims=scrims.list_scrims(conn, [team.id for team in teams], None, 10),
         limits=[row for team in teams for row in limit_rows(conn, team)],
         tokens=users.list_tokens(conn, who.user_id),
     )
 
 
-def agent_rows(conn: Connection, team: Team) -> list[AgentRow]:
+def agent_rows(conn: Connection, who: Viewer, team: Team) -> list[AgentRow]:
     """A team's agents, each with its newest entry."""
     rows = []
-    for agent in agents.list_agents(conn, team_id=team.id, limit=100):
+    for agent in agents.list_agents(conn, viewer=who, team_id=team.id, limit=100):
         newest = entries.list_entries(conn, agent_id=agent.id, limit=1)
         entry = newest[0] if newest else None
         offset = leagues.get_season(conn, entry.season_id).score_offset if entry else 0.0

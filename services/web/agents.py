@@ -65,12 +65,13 @@ def show_agent(
     season = leagues.get_season(conn, chosen.season_id) if chosen else None
     rows = matches.list_matches(
         conn,
+        viewer=who,
         agent_id=found.id,
         entry_id=chosen.id if chosen and entry else None,
         before=MatchId(before) if before else None,
         limit=MATCHES_SHOWN,
     )
-    sees, sees_replay = sight.match_filter(conn, who), sight.replay_filter(conn, who)
+    sees_replay = sight.replay_filter(conn, who)
     owner = sight.owns(who, found.team_id)
     return render(
         request,
@@ -80,7 +81,7 @@ def show_agent(
         entry=chosen,
         season=season,
         entry_query=f"&entry={chosen.id}" if chosen and entry else "",
-        matches=[line(row, found, owner or sees_replay(row)) for row in rows if sees(row)],
+        matches=[line(row, found, owner or sees_replay(row)) for row in rows],
         older=rows[-1].id if len(rows) == MATCHES_SHOWN else None,
         playing=any(row.state is EntryState.ACTIVE for row in seen),
         **standing_of(conn, house, chosen, season),
@@ -107,8 +108,7 @@ def show_submissions(request: Request, agent: AgentKey, conn: Db, who: Visitor) 
 
 def entries_of(conn: Connection, who: Viewer, agent: Agent) -> list[Entry]:
     """Those the visitor may know of, newest first."""
-    rows = entries.list_entries(conn, agent_id=agent.id, limit=100)
-    return [row for row in rows if sight.sees_entry(conn, who, row)]
+    return entries.list_entries(conn, viewer=who, agent_id=agent.id, limit=100)
 
 
 def choose(seen: Sequence[Entry], asked: str | None) -> Entry | None:
@@ -167,7 +167,7 @@ def submissions_of(
         if entry.season_id not in offsets:
             offsets[entry.season_id] = leagues.get_season(conn, entry.season_id).score_offset
         message = agents.get_submission(conn, entry.submission_id).message if own else ""
-        waits = entry.state is EntryState.PENDING
+        waits = own and entry.state is EntryState.PENDING
         rows.append(
             SubmissionRow(
                 entry=entry,

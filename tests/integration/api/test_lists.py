@@ -1,0 +1,79 @@
+"""Lists: cut from what the reader may see, so that nothing about them tells of the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ladder.model import STRANGER
+from ladder.store import agents, entries, matches, users
+from services.api import sight
+from services.client import Json
+from tests.integration.api.world import World
+
+PEOPLE = ("stranger", "rival", "member", "insider", "host", "admin")
+
+
+def walked(world: World, person: str, path: str, **params: str) -> list[Json]:
+    """The items of a list, asked for one by one; every page but the last must be full."""
+    client, found = world.client(person), []
+    page = client.get(path, limit=1, **params)
+    while page["next"] is not None:
+        assert len(page["items"]) == 1, f"{path} as {person}: a page with nothing on it"
+        found += page["items"]
+        page = client.get(page["next"])
+    return found + page["items"]
+
+
+def ids(rows: list[Any]) -> set[str]:
+    return {row["id"] if isinstance(row, dict) else row.id for row in rows}
+
+
+@pytest.mark.parametrize("person", PEOPLE)
+def test_lists_hold_exactly_what_may_be_seen_one_by_one(world: World, person: str) -> None:
+    """The conditions in SQL say what ladder.access says of each single thing."""
+    client, token = world.client(person), world.tokens.get(person)
+    with world.connect() as conn:
+        who = users.viewer(conn, token) if token else STRANGER
+        admin = users.viewer(conn, world.tokens["admin"])
+        assert who is not None
+        assert admin is not None
+        every = agents.list_agents(conn, viewer=admin, limit=1000)
+        sees_match = sight.match_filter(conn, who)
+        seen_agents = {row.id for row in every if sight.sees_agent(conn, who, row)}
+        seen_matches = {row.id for row in matches.list_matches(conn, limit=1000) if sees_match(row)}
+        seen_entries = {
+            row.id
+            for row in entries.list_entries(conn, limit=1000)
+            if sight.sees_entry(conn, who, row)
+        }
+    assert ids(walked(world, person, "/v1/agents")) == seen_agents
+    listed_matches, listed_entries = set(), set()
+    for key in seen_agents:
+        listed_matches |= ids(walked(world, person, "/v1/matches", agent=key))
+        listed_entries |= ids(walked(world, person, "/v1/entries", agent=key))
+    assert listed_entries == seen_entries
+    assert listed_matches == seen_matches
+    assert ids(list(client.pages("/v1/leagues"))) == ids(walked(world, person, "/v1/leagues"))
+
+
+def test_hidden_agents_cost_a_reader_no_pages(world: World) -> None:
+    with world.connect() as conn:
+        for number in range(300):
+            agents.create_agent(conn, world.teams["insider"], f"H {number}", f"h-{number}")  # type: ignore[arg-type]
+    page = world.client("rival").get("/v1/agents", limit=10)
+    assert (len(page["items"]), page["next"]) == (3, None)
+
+
+def test_an_entry_withdrawn_before_it_was_validated_makes_its_agent_known_to_nobody(
+    world: World,
+) -> None:
+    member = world.client("member")
+    agent = member.create_agent("Shy")["id"]
+    entry = member.upload(agent, b"shy", season="public")["entry"]["id"]
+    member.post(f"/v1/entries/{entry}/retire")
+    for path in (f"/v1/agents/{agent}", f"/v1/entries/{entry}"):
+        answer = world.http.get(path, headers=world.client("rival").headers)
+        assert answer.status_code == 404
+    assert agent not in ids(list(world.client("rival").agents()))
