@@ -169,7 +169,7 @@ class DockerLauncher:
             auto_remove=True,
             tmpfs={launcher.SCRATCH: f"{scratch},{inodes}", launcher.AGENT: f"{bundle},{inodes}"},
             log_config=LogConfig(type="none"),
-            ulimits=[Ulimit(name="core", soft=0, hard=0)],
+            ulimits=[Ulimit(name="core", soft=launcher.CORE_BYTES, hard=launcher.CORE_BYTES)],
             binds={str(folder): {"bind": _INSIDE, "mode": "ro"}},
         )
         created = self._engine.api.create_container(

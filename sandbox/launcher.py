@@ -29,10 +29,14 @@ PROBE_SECONDS = 60.0
 MOST_PROCESSES = 64
 """Processes of a box; a match's uid has fewer, so that the supervisor can always fork."""
 
+CORE_BYTES = 1
+"""No core file is as short; and where the kernel pipes cores to a program of the host's, 1 and only
+1 keeps it from starting that (0 does not)."""
+
 LIMITS: Mapping[str, int] = {
     "NPROC": 44,
     "NOFILE": 64,
-    "CORE": 0,
+    "CORE": CORE_BYTES,
     "FSIZE": SCRATCH_MB << 20,
     "MEMLOCK": 64 << 10,
     "MSGQUEUE": 0,
@@ -43,9 +47,9 @@ LIMITS: Mapping[str, int] = {
 UNPACK_LIMITS: Mapping[str, int] = {
     "NPROC": 4,
     "NOFILE": 32,
-    "CORE": 0,
+    "CORE": CORE_BYTES,
     "FSIZE": UNPACKED_MB << 20,
-    "CPU": 30,
+    "CPU": 8,
     "AS": 1 << 30,
 }
 
@@ -124,7 +128,8 @@ def setup_of(spec: BoxSpec, mode: str, **more: Any) -> dict[str, Any]:
         "library_paths": [],
         "limits": dict(LIMITS),
         "unpack_limits": dict(UNPACK_LIMITS),
-        "unpacked_bytes": UNPACKED_MB << 20,
+        # It stays in memory for the box's life, beside what the agent is to have.
+        "unpacked_bytes": min(UNPACKED_MB, spec.memory_mb // 2) << 20,
         **more,
     }
 

@@ -27,8 +27,22 @@ _NR, _ARCH, _ARG = 0, 4, 16  # offsets in struct seccomp_data; an argument is 8 
 
 _ARCHES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _NEW_NAMESPACES = 0x7E020080  # every CLONE_NEW flag
-_SOCKET_FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6)
+# No internet sockets although they would lead nowhere: their buffers come out of the host's one
+# share of TCP memory, and their closing can be made to wait (SO_LINGER).
+_SOCKET_FAMILIES = (socket.AF_UNIX,)
 _SOCKET_TYPES = (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET)
+# Size, timeouts, reuse and credentials. Not among them: filters, whose code is compiled into memory
+# that all boxes' own filters share.
+_SOCKET_OPTIONS = (2, 7, 8, 9, 15, 16, 20, 21)
+# Locks on a file that boxes share would be a channel between them, and their memory is nobody's.
+# Taking one succeeds without a lock, which is enough for a program that is alone in its box.
+_TAKE_LOCK = (6, 7, 37, 38)  # F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW
+_WATCH_OTHERS = (5, 36, 1024, 1026)  # F_GETLK, F_OFD_GETLK, F_SETLEASE, F_NOTIFY
+# More filters fill the memory they are compiled into; core scheduling keeps others off a core.
+_PRCTL = (22, 62)  # PR_SET_SECCOMP, PR_SCHED_CORE
+_RLIMIT_CORE = 4
+_MAP_HUGETLB, _MFD_HUGETLB = 0x40000, 4  # the host's reserve, outside of every box's memory limit
+_MADV_MERGEABLE = 12  # the kernel would compare pages across boxes, on the host's time
 _TERMINAL_INJECTION = (0x5412, 0x541C, 0x5423)  # TIOCSTI, TIOCLINUX, TIOCSETD
 
 Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, constant
@@ -75,6 +89,16 @@ def program(machine: str) -> list[Instruction]:
     code += _socket(number["socket"])
     code += _one_of(number["socketpair"], 0, (socket.AF_UNIX,), errno.EAFNOSUPPORT)
     code += _none_of(number["ioctl"], 1, _TERMINAL_INJECTION)
+    code += _one_of(number["setsockopt"], 2, _SOCKET_OPTIONS, errno.EPERM)
+    code += _answer(number["flock"], 0)
+    code += _fcntl(number["fcntl"])
+    code += _none_of(number["prctl"], 0, _PRCTL)
+    code += _no_flag(number["mmap"], 3, _MAP_HUGETLB, errno.ENOMEM)
+    code += _no_flag(number["memfd_create"], 1, _MFD_HUGETLB, errno.EINVAL)
+    code += _none_of(number["madvise"], 2, (_MADV_MERGEABLE,))
+    # The limit on core files is what keeps the host's own crash handler from being started.
+    code += _none_of(number["setrlimit"], 0, (_RLIMIT_CORE,))
+    code += _reads_limit(number["prlimit64"])
     for low, high in _ranges(syscalls.allowed(machine)):
         code += [(_JGE, 0, 2, low), (_JGT, 1, 0, high), (_RETURN, 0, 0, _ALLOW)]
     code += [
@@ -122,6 +146,40 @@ def _none_of(call: int, arg: int, values: tuple[int, ...]) -> list[Instruction]:
     for value in values:
         body += [(_JEQ, 0, 1, value), (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
     body.append((_RETURN, 0, 0, _ALLOW))
+    return [(_JEQ, 0, len(body), call), *body]
+
+
+def _no_flag(call: int, arg: int, flag: int, code: int) -> list[Instruction]:
+    body: list[Instruction] = [
+        (_LOAD, 0, 0, _ARG + 8 * arg),
+        (_JSET, 0, 1, flag),
+        (_RETURN, 0, 0, _ERRNO | code),
+        (_RETURN, 0, 0, _ALLOW),
+    ]
+    return [(_JEQ, 0, len(body), call), *body]
+
+
+def _fcntl(call: int) -> list[Instruction]:
+    body: list[Instruction] = [(_LOAD, 0, 0, _ARG + 8)]
+    for commands, code in ((_TAKE_LOCK, 0), (_WATCH_OTHERS, errno.EPERM)):
+        for command in commands:
+            body += [(_JEQ, 0, 1, command), (_RETURN, 0, 0, _ERRNO | code)]
+    body.append((_RETURN, 0, 0, _ALLOW))
+    return [(_JEQ, 0, len(body), call), *body]
+
+
+def _reads_limit(call: int) -> list[Instruction]:
+    """prlimit64 of RLIMIT_CORE only with no new value, whose address is 64 bits long."""
+    body: list[Instruction] = [
+        (_LOAD, 0, 0, _ARG + 8),
+        (_JEQ, 0, 5, _RLIMIT_CORE),
+        (_LOAD, 0, 0, _ARG + 16),
+        (_JEQ, 0, 2, 0),
+        (_LOAD, 0, 0, _ARG + 20),
+        (_JEQ, 1, 0, 0),
+        (_RETURN, 0, 0, _ERRNO | errno.EPERM),
+        (_RETURN, 0, 0, _ALLOW),
+    ]
     return [(_JEQ, 0, len(body), call), *body]
 
 

@@ -78,6 +78,48 @@ def test_two_seats_of_one_submission_never_meet(bench: Bench) -> None:
     assert uid_one // 1000 != uid_two // 1000
 
 
+LOCKS = """
+import fcntl, json, os, struct
+file = open(json.__file__, "rb")  # the same file in every box
+def attempt(act):
+    try:
+        return act() and "told" or "done"
+    except OSError as error:
+        return error.errno
+def agent(obs):
+    whole = fcntl.LOCK_EX | fcntl.LOCK_NB
+    part = struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 77, 1, 0)
+    asked = struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 77, 1, 0)
+    return [
+        attempt(lambda: fcntl.flock(file, whole)),
+        attempt(lambda: fcntl.fcntl(file, fcntl.F_SETLK, part)),
+        attempt(lambda: fcntl.fcntl(file, fcntl.F_GETLK, asked)),
+        attempt(lambda: fcntl.fcntl(file, fcntl.F_NOTIFY, 1)),
+    ]
+"""
+
+
+def test_locks_on_a_file_that_boxes_share_carry_nothing(bench: Bench) -> None:
+    bundle = bench.bundle(LOCKS)
+    with bench.seat(bundle) as one, bench.seat(bundle) as two:
+        one.start()
+        two.start()
+        assert one.move(step=0) == ["done", "told", 1, 1]
+        assert two.move(step=0) == ["done", "told", 1, 1]
+
+
+def test_a_lock_on_a_database_of_ones_own_is_no_obstacle(bench: Bench) -> None:
+    source = """
+import sqlite3
+def agent(obs):
+    with sqlite3.connect("/tmp/book.db") as book:
+        book.execute("create table moves (name text)")
+        book.execute("insert into moves values ('WEST')")
+    return sqlite3.connect("/tmp/book.db").execute("select name from moves").fetchone()[0]
+"""
+    assert bench.findings(source, step=0) == "WEST"
+
+
 def test_another_submission_never_gets_a_used_box(bench: Bench) -> None:
     source = "import os\ndef agent(obs):\n    return os.getuid() // 1000\n"
     ranges = [bench.findings(source + f"# {number}\n", step=0) for number in range(3)]
