@@ -6,6 +6,7 @@ answer as it should; such a box must be thrown away.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from sandbox.errors import BundleRefused, HostFault
 from sandbox.launcher import Box
 
 _CHUNK = 1 << 18
+_SO_PASSRIGHTS = 83
+"""Of asm-generic/socket.h: 0 refuses descriptors, whose closing could hold up the receiver."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +41,11 @@ def set_up(box: Box, deadline: float) -> None:
         raise HostFault(f"{fault}: {complaint}" if complaint else str(fault)) from None
 
 
-def bind(box: Box, bundle: int, size: int, deadline: float) -> None:
-    """Give the box its submission for life; BundleRefused when the archive breaks a rule."""
+def bind(box: Box, bundle: int, size: int, deadline: float) -> int:
+    """Give the box its submission for life; returns how many bytes that occupies in it.
+
+    BundleRefused when the archive breaks a rule.
+    """
     with _trouble("bind"):
         wire.send(box.control, {"op": "bind", "size": size}, deadline=deadline)
         offset = 0
@@ -55,11 +61,14 @@ def bind(box: Box, bundle: int, size: int, deadline: float) -> None:
         reason = str(answer.get("reason"))[:500]
         raise BundleRefused(reason, None if entry is None else str(entry)[:200])
     _expect(answer, "bound")
+    return int(answer["bytes"])
 
 
 def start(box: Box, deadline: float) -> socket.socket:
     """A fresh hardened child; the returned socket is the worker's end of its connection."""
     ours, theirs = socket.socketpair()
+    with contextlib.suppress(OSError):  # kernels before 6.16; the box's filter forbids it too
+        ours.setsockopt(socket.SOL_SOCKET, _SO_PASSRIGHTS, 0)
     try:
         with theirs, _trouble("start"):
             wire.send(box.control, {"op": "start"}, (theirs.fileno(),), deadline=deadline)

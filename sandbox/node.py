@@ -132,6 +132,8 @@ class Node:
     def _lend(self, connection: socket.socket, message: dict[str, Any], bundle: int) -> None:
         key, deadline = self._checked(message)
         digest, size = _measure(bundle)
+        if size > key[1] << 19:  # half of the box's memory, where it lies while it is unpacked
+            raise BundleRefused(f"the archive is larger than half of {key[1]} MB of memory")
         place, agent = self._open(key, digest, bundle, size, deadline)
         with agent:
             lent = {"op": "lent", "node": self._name, "image_digest": self._image_digests[key[0]]}
@@ -167,7 +169,8 @@ class Node:
             try:
                 if place.digest is None:
                     place.digest = digest
-                    control.bind(place.box, bundle, size, time.monotonic() + BIND_SECONDS)
+                    until = time.monotonic() + BIND_SECONDS
+                    place.unpacked_bytes = control.bind(place.box, bundle, size, until)
                     if _measure(bundle) != (digest, size):
                         raise HostFault("the bundle changed while it was read")
                 return place, control.start(place.box, time.monotonic() + START_SECONDS)
@@ -225,7 +228,7 @@ def _refuse(connection: socket.socket, reason: str) -> None:
 
 
 def _measure(bundle: int) -> tuple[str, int]:
-    """Digest and size of the bundle's bytes; BundleRefused when it is no file or too large."""
+    """Digest and size of the bundle's bytes; BundleRefused when it is too large."""
     status = os.fstat(bundle)
     if not stat.S_ISREG(status.st_mode):
         raise HostFault("bundle: the descriptor is not of a regular file")
@@ -276,6 +279,10 @@ def _lock(run_dir: Path) -> int:
     return lock
 
 
+def _quarter() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4
+
+
 def _give_up(*_: object) -> None:
     raise SystemExit(0)
 
@@ -297,6 +304,7 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--warm", type=int, default=2, help="generic boxes ready per profile")
     parser.add_argument("--memory-mb", type=int, default=1024, help="memory of those boxes")
     parser.add_argument("--keep", type=int, default=24, help="idle boxes kept for submissions")
+    parser.add_argument("--keep-mb", type=int, help="their bundles; default: 1/4 of all memory")
     parser.add_argument("--most", type=int, default=64, help="boxes in all")
     parser.add_argument("--allow-uid", type=int, action="append", default=[])
     parser.add_argument("--parent", type=int, help="end when this parent process has died")
@@ -335,6 +343,7 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
         warm=dict.fromkeys(names, options.warm),
         memory_mb=options.memory_mb,
         keep=options.keep,
+        keep_bytes=_quarter() if options.keep_mb is None else options.keep_mb << 20,
         most=options.most,
         say=_say,
     )

@@ -35,6 +35,8 @@ class Place:
     box: Box
     key: Key
     digest: str | None = None
+    unpacked_bytes: int = 0
+    """Of memory that its bundle holds for the box's life."""
     matches: int = 0
     started_at: float = field(default_factory=time.monotonic)
     used_at: float = field(default_factory=time.monotonic)
@@ -57,13 +59,14 @@ class Pool:
         warm: Mapping[str, int],
         memory_mb: int,
         keep: int,
+        keep_bytes: int,
         most: int,
         say: Callable[[str], None],
     ) -> None:
         self._launcher = launcher
         self._node = node
         self._warm = warm
-        self._keep = keep
+        self._keep, self._keep_bytes = keep, keep_bytes
         self._most = most
         self._say = say
         self._changed = threading.Condition()
@@ -112,10 +115,7 @@ class Pool:
                 self._discard(place)
             else:
                 self._idle.append(place)
-                bound = sorted(
-                    (p for p in self._idle if p.digest is not None), key=lambda p: p.used_at
-                )
-                for old in bound[: max(0, len(bound) - self._keep)]:
+                for old in self._too_many():
                     self._idle.remove(old)
                     self._discard(old)
             self._changed.notify_all()
@@ -144,6 +144,21 @@ class Pool:
             for place in self._busy:
                 self._discard(place)
         self._threads.shutdown(wait=True)
+
+    def _too_many(self) -> list[Place]:
+        """Bound boxes beyond what is kept, the longest unused first.
+
+        Their bundles count too: a few kilobytes of an upload can unpack to a quarter of a gigabyte.
+        """
+        bound = sorted((p for p in self._idle if p.digest is not None), key=lambda p: p.used_at)
+        count, held = len(bound), sum(p.unpacked_bytes for p in bound)
+        going = []
+        for place in bound:
+            if count <= self._keep and held <= self._keep_bytes:
+                break
+            going.append(place)
+            count, held = count - 1, held - place.unpacked_bytes
+        return going
 
     def _find(self, key: Key, digest: str) -> Place | None:
         fitting = [p for p in self._idle if p.key == key and p.digest in (digest, None)]

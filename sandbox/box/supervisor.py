@@ -29,7 +29,8 @@ from . import capture, harden, mounts, sweep, unpack, wire
 
 DRAIN_MS = 10
 PIPE_BYTES = 1 << 18
-UNPACK_SECONDS = 60.0
+UNPACK_SECONDS = 20.0
+"""Less than workers wait for a box: an archive that takes long is refused, not a host's fault."""
 GRACE_SECONDS = 0.25
 _OOM_FILES = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
 

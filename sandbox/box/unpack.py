@@ -52,10 +52,13 @@ def unpack(file: IO[bytes], folder: str, most_bytes: int) -> dict[str, int]:
         raise Refused(f"the archive is damaged: {error}") from None
     except (NotImplementedError, RuntimeError) as error:
         raise Refused(f"the archive uses a feature that is not supported: {error}") from None
-    except (ValueError, OverflowError, RecursionError, UnicodeError) as error:
-        raise Refused(f"the archive is not understood: {type(error).__name__}") from None
+    except Refused:
+        raise
     except MemoryError:
         raise Refused("the archive needs too much memory to be opened") from None
+    except Exception as error:
+        # Whatever this trips over came out of the archive: a lying offset is an OSError of seek.
+        raise Refused(f"the archive is not understood: {type(error).__name__}") from None
     tree.require(ENTRY)
     return {"files": tree.files, "bytes": tree.bytes}
 
@@ -170,7 +173,10 @@ class _Tree:
             if known is False:
                 raise Refused("is a file and a folder at once", shown(here))
             if known is None:
-                os.mkdir(os.path.join(self._folder, here), 0o755)
+                try:
+                    os.mkdir(os.path.join(self._folder, here), 0o755)
+                except OSError as error:
+                    raise Refused(f"cannot be written: {error.strerror}", shown(here)) from None
                 self._seen[here] = True
 
     def add_file(self, path: str, source: IO[bytes] | Any, claimed: int, runs: bool) -> None:

@@ -72,6 +72,14 @@ def lying_zip(claimed: int) -> bytes:
     return bytes(data).replace(size * 2, size + struct.pack("<I", claimed))
 
 
+def lying_offset() -> bytes:
+    data = bytearray(zipped(("main.py", MAIN)))
+    end = data.rindex(b"PK\x05\x06")
+    (start,) = struct.unpack_from("<I", data, end + 16)
+    struct.pack_into("<I", data, end + 16, start + 100)  # all offsets are then taken as less
+    return bytes(data)
+
+
 def lying_tar() -> bytes:
     """A .tar.gz whose last member claims more than follows."""
     info = tarfile.TarInfo("main.py")
@@ -101,6 +109,7 @@ def encrypted_zip() -> bytes:
 
 
 REFUSED: dict[str, tuple[Callable[[], bytes], str | None, str]] = {
+    "zip with a lying offset": (lying_offset, None, "not understood"),
     "tar traversal": (lambda: tar(("main.py", MAIN), ("../evil", b"x")), "../evil", "leads out"),
     "tar inner traversal": (lambda: tar(("a/../../evil", b"x")), "a/../../evil", "leads out"),
     "tar absolute": (lambda: tar(("/tmp/evil", b"x")), "/tmp/evil", "absolute"),
@@ -208,8 +217,8 @@ def test_good_archives_of_every_kind_come_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["tar traversal", "tar symlink then write", "tar block device", "tar many", "zip symlink",
-     "zip that claims less", "binary"],
+    ["tar traversal", "zip with a lying offset", "tar symlink then write", "tar block device",
+     "tar many", "zip symlink", "zip that claims less", "binary"],
 )  # fmt: skip
 def test_a_bad_archive_is_refused_through_a_box(bench: Bench, name: str) -> None:
     make, entry, reason = REFUSED[name]
@@ -229,9 +238,29 @@ def test_a_bomb_is_refused_through_a_box_and_hurts_nobody(bench: Bench) -> None:
     with pytest.raises(BundleRefused, match="big"):
         bench.borrow(path)
     path.write_bytes(tar(("main.py", MAIN), *((f"{n}", bytes(60 << 20)) for n in range(4))))
-    with pytest.raises(BundleRefused, match=r"memory|cannot be written"):
+    with pytest.raises(BundleRefused, match=r"memory|cannot be written|unpacks to more"):
         bench.borrow(path)  # below the limit on bytes, above the box's memory
     assert bench.findings(MAIN.decode(), step=0) == "NORTH"
+
+
+def test_folders_beyond_what_a_box_holds_are_the_archives_fault(bench: Bench) -> None:
+    path = bench.folder / "folders.tar.gz"
+    names = ["/".join([f"d{n}", *"a" * 13, "f"]) for n in range(900)]
+    for count in range(2):  # the last inode goes to a folder in one and to a file in the other
+        path.write_bytes(tar(("main.py", MAIN), *((f"{n}", b"") for n in range(count)),
+                             *((name, b"") for name in names)))  # fmt: skip
+        with pytest.raises(BundleRefused, match="cannot be written"):
+            bench.borrow(path)
+
+
+def test_a_bundle_leaves_the_agent_half_of_its_memory(bench: Bench) -> None:
+    path = bench.folder / "heavy.zip"
+    path.write_bytes(zipped(("main.py", MAIN), ("weights", bytes(100 << 20))))
+    with pytest.raises(BundleRefused, match="unpacks to more"):
+        bench.borrow(path, memory_mb=192)
+    path.write_bytes(os.urandom(33 << 20))
+    with pytest.raises(BundleRefused, match="half of 64 MB"):
+        bench.borrow(path, memory_mb=64)
 
 
 def test_a_pax_header_that_claims_much_is_refused_through_a_box(bench: Bench) -> None:

@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -226,6 +227,30 @@ def test_a_bundle_can_be_lent_as_an_open_file(bench: Bench) -> None:
         request = loans.SeatRequest("python", file, MEMORY_MB, "t")
         with loans.borrow(bench.node.socket, request, 60) as loan:
             assert Player(loan).start() == {"k": "ready"}
+
+
+@pytest.mark.bubblewrap
+def test_idle_boxes_do_not_fill_the_memory_with_bundles(short_folder: Callable[[], Path]) -> None:
+    """A few bytes of an upload unpack to many, which stay in memory as long as the box."""
+    require("bubblewrap")
+    node = start_node(short_folder(), "bubblewrap", "--profile", "python", "--keep-mb", "10")
+    bench = Bench(node, "bubblewrap", node.run_dir)
+    try:
+        boxes = []
+        for size_mb, name in ((4, "a"), (4, "b"), (4, "a"), (7, "c"), (4, "b"), (4, "a")):
+            path = node.run_dir / f"{name}.zip"
+            if not path.exists():
+                with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+                    archive.writestr("main.py", f"{OWN_UID}# {name}\n")
+                    archive.writestr("weights", bytes(size_mb << 20))
+            with bench.seat(path) as player:
+                player.start()
+                boxes.append(player.move(step=0) // 1000)
+        assert boxes[2] == boxes[0]  # both fitted
+        assert boxes[4] != boxes[1]  # gone for c, the longest unused first
+        assert len({*boxes}) == 5
+    finally:
+        assert node.stop() == 0, node.log.read_text()
 
 
 def test_no_node_is_a_host_fault(tmp_path: Path) -> None:
