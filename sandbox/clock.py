@@ -64,11 +64,13 @@ class Clock:
     def longest_seconds(self, steps: int, seats: int, lanes: int) -> float:
         """The wall time that a match can last while every seat keeps to this clock.
 
-        Seats are asked in groups of ``lanes``, so the allowances of the groups add up; each seat
-        spends its bank in a group of its own at worst. Half a minute is added for our own work.
+        Seats load and are asked in groups of ``lanes``, and those that were quick so far in one
+        more, so the allowances of the groups add up; each seat spends its bank in a group of its
+        own at worst. Half a minute is added for our own work.
         """
-        groups = math.ceil(seats / max(1, lanes))
-        load = self.load_seconds if self.load == "own" else min(self.load_seconds, 30.0)
+        chunks = math.ceil(seats / max(1, lanes))
+        groups = min(seats, chunks + 1)
+        load = self.load_seconds * chunks if self.load == "own" else min(self.load_seconds, 30.0)
         return groups * steps * self.act_seconds + seats * self.bank_seconds + load + 30.0
 
 

@@ -113,3 +113,14 @@ def test_a_match_in_which_all_use_all_their_time_is_within_the_longest(
     clock = Clock(act_seconds=1.0, bank_seconds=60.0)
     one_after_another = steps * math.ceil(seats / lanes) * clock.act_seconds
     assert clock.longest_seconds(steps, seats, lanes) > one_after_another + seats * 60.0
+
+
+def test_loading_one_after_another_is_within_the_longest() -> None:
+    clock = Clock(act_seconds=0.1, bank_seconds=0.0, load="own", load_seconds=60.0)
+    assert clock.longest_seconds(10, 4, 1) > 4 * 60.0
+    assert clock.longest_seconds(10, 4, 4) < 2 * 60.0
+
+
+def test_a_seat_that_was_quick_so_far_has_a_group_of_its_own() -> None:
+    clock = Clock(act_seconds=1.0, bank_seconds=0.0)
+    assert clock.longest_seconds(100, 2, 2) > 100 * 2 * clock.act_seconds
