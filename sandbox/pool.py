@@ -206,7 +206,7 @@ class Pool:
         except BaseException as error:
             self._say(f"box {name} could not be started: {error}")
             if box is not None:
-                self._launcher.stop(box)
+                self._stop(Place(box, key))  # never raises: the count below would stay wrong
             with self._changed:
                 self._starting[key] -= 1
                 self._slots.discard(slot)

@@ -414,6 +414,7 @@ def agent(obs):
         "huge pages": call("mmap", 0, 2 << 20, 3, 0x22 | 0x40000, -1, 0),
         "huge file": call("memfd_create", ctypes.addressof(code), 4),
         "merging": call("madvise", 0, 0, 12),
+        "terminal": attempt(lambda: os.open("/dev/ptmx", os.O_RDWR) and None),
         "core limit": attempt(lambda: resource.setrlimit(resource.RLIMIT_CORE, core)),
         "core limit, old call": call("syscall", 160, 4, ctypes.addressof(code))
             if os.uname().machine == "x86_64" else "EPERM",
@@ -431,6 +432,7 @@ def agent(obs):
         "huge pages": "ENOMEM",
         "huge file": "EINVAL",
         "merging": "EPERM",
+        "terminal": "EACCES",
         "core limit": "refused",
         "core limit, old call": "EPERM",
         "other limit": "done",
