@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, LiteralString
 
 from psycopg.rows import dict_row
 
@@ -87,7 +87,7 @@ def mint_token(
         " values (%s, %s, %s, %s, %s, %s)",
         (token_id, user_id, label, _hash(text), kept, expires_at),
     )
-    return _get(conn, token_id), text
+    return get_token(conn, user_id, token_id), text
 
 
 def list_tokens(conn: Connection, user_id: UserId) -> list[Token]:
@@ -101,15 +101,23 @@ def list_tokens(conn: Connection, user_id: UserId) -> list[Token]:
         return [_token(row) for row in rows]
 
 
+def get_token(conn: Connection, user_id: UserId, token_id: TokenId) -> Token:
+    """A token of this person. Raises NotFound."""
+    return _token_of(conn, "id = %s and user_id = %s", (token_id, user_id))
+
+
+def end_of(conn: Connection, text: str) -> datetime | None:
+    """When the token with this text expires; None for never. Raises NotFound."""
+    return _token_of(conn, "hash = %s", (_hash(text),)).expires_at
+
+
 def revoke_token(conn: Connection, user_id: UserId, token_id: TokenId) -> Token:
     """Ends a token of this person now; a second time is no error. Raises NotFound."""
-    done = conn.execute(
+    conn.execute(
         "update tokens set revoked_at = coalesce(revoked_at, now()) where id = %s and user_id = %s",
         (token_id, user_id),
     )
-    if done.rowcount == 0:
-        raise NotFound("there is no such token")
-    return _get(conn, token_id)
+    return get_token(conn, user_id, token_id)
 
 
 def user_of_token(conn: Connection, text: str) -> tuple[UserId, tuple[str, ...]] | None:
@@ -127,14 +135,15 @@ def user_of_hash(conn: Connection, token_hash: bytes) -> tuple[UserId, tuple[str
     return None if row is None else (row[0], tuple(row[1]))
 
 
-def _get(conn: Connection, token_id: TokenId) -> Token:
+def _token_of(conn: Connection, where: LiteralString, arguments: Sequence[object]) -> Token:
     with conn.cursor(row_factory=dict_row) as cur:
         found = cur.execute(
-            "select id, user_id, label, scopes, created_at, expires_at, revoked_at"
-            " from tokens where id = %s",
-            (token_id,),
+            "select id, user_id, label, scopes, created_at, expires_at, revoked_at"  # noqa: S608
+            f" from tokens where {where}",
+            arguments,
         ).fetchone()
-    assert found is not None
+    if found is None:
+        raise NotFound("there is no such token")
     return _token(found)
 
 

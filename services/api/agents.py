@@ -10,7 +10,7 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.ids import AgentId
-from ladder.store import agents
+from ladder.store import agents, daily
 from services.api import sight
 from services.api.auth import Anyone, Writer
 from services.api.fields import AgentKey, Filter, Key, Name, Slug
@@ -61,7 +61,7 @@ def slug_of(name: str) -> str:
     status_code=201,
     summary="Create an agent",
     response_model=AgentOut,
-    responses=of(403, 404, 409),
+    responses=of(403, 404, 409, 429),
 )
 def create_agent(body: NewAgent, conn: Db, who: Writer, once: Once) -> Response:
     """For one's own team."""
@@ -69,7 +69,9 @@ def create_agent(body: NewAgent, conn: Db, who: Writer, once: Once) -> Response:
 
     def create() -> AgentOut:
         slug = body.slug or slug_of(body.name)
-        return AgentOut.model_validate(agents.create_agent(conn, team.id, body.name, slug))
+        made = agents.create_agent(conn, team.id, body.name, slug)
+        daily.agents(conn, team.id)
+        return AgentOut.model_validate(made)
 
     return once.run(create)
 

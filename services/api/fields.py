@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated, Final
 
 from fastapi import Path, Query
-from pydantic import StringConstraints
+from pydantic import AwareDatetime, Field, StringConstraints
 
 KEY: Final = r"^[a-z0-9][a-z0-9_-]{0,63}$"
-LINE: Final = r"^[^\x00-\x1f\x7f]*$"
-TEXT: Final = r"^[^\x00-\x08\x0b-\x1f\x7f]*$"
+UNSEEN: Final = r"\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff"
+"""Inside a class: controls of terminals, and what hides or turns the text around it."""
+LINE: Final = rf"^[^\x00-\x1f{UNSEEN}]*$"
+TEXT: Final = rf"^[^\x00-\x08\x0b-\x1f{UNSEEN}]*$"
 
 Slug = Annotated[
     str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$", min_length=1, max_length=40)
@@ -17,11 +20,17 @@ Slug = Annotated[
 Name = Annotated[
     str,
     StringConstraints(
-        pattern=r"^[^\x00-\x20\x7f]([^\x00-\x1f\x7f]*[^\x00-\x20\x7f])?$", max_length=60
+        pattern=rf"^[^\x00-\x20{UNSEEN}]([^\x00-\x1f{UNSEEN}]*[^\x00-\x20{UNSEEN}])?$",
+        max_length=60,
     ),
 ]
 Line = Annotated[str, StringConstraints(pattern=LINE, max_length=200)]
 Text = Annotated[str, StringConstraints(pattern=TEXT, max_length=4000)]
+Moment = Annotated[
+    AwareDatetime,
+    Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(9000, 1, 1, tzinfo=UTC)),
+]
+"""A time that Postgres and every client can write down."""
 Key = Annotated[str, StringConstraints(pattern=KEY)]
 
 

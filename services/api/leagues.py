@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from games import GAMES
 from ladder.ids import LeagueId, UserId
 from ladder.model import League, LeagueRole, ReplayVisibility, Viewer, Visibility
-from ladder.store import leagues, users
+from ladder.store import daily, leagues, users
 from services.api import sight
 from services.api.auth import Anyone, Host, Known
 from services.api.fields import KEY, LeagueKey, Line, Slug, Text
@@ -134,7 +134,7 @@ def list_leagues(conn: Db, who: Anyone, span: Paging) -> Page[LeagueOut]:
     status_code=201,
     summary="Create a league",
     response_model=LeagueOut,
-    responses=of(403, 409),
+    responses=of(403, 409, 429),
 )
 def create_league(body: NewLeague, conn: Db, who: Host, once: Once) -> Response:
     """The caller becomes its host. It has no season yet: create one next."""
@@ -145,6 +145,8 @@ def create_league(body: NewLeague, conn: Db, who: Host, once: Once) -> Response:
 
     def create() -> LeagueOut:
         league = leagues.create_league(conn, created_by=who.user_id, **body.model_dump())
+        if who.user_id is not None:
+            daily.leagues(conn, who.user_id)
         out = shown(conn, who, league)
         out.role = LeagueRole.HOST
         return out

@@ -5,23 +5,24 @@ from __future__ import annotations
 import hashlib
 import json
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Response
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from games import GAMES
 from games.protocol import ConfigurationError
-from ladder.store import entries, leagues
+from ladder.store import daily, entries, leagues
 from services.api import sight
 from services.api.auth import Anyone, Host, Known
-from services.api.fields import Filter, LeagueKey, SeasonKey
+from services.api.fields import Filter, LeagueKey, Line, Moment, SeasonKey
 from services.api.idempotency import Once
 from services.api.paging import Page
 from services.api.problems import ProblemError, of
 from services.api.state import Db
 
 router = APIRouter(prefix="/v1", tags=["seasons"])
+LARGEST: Final = 10**9
 
 
 class Clock(BaseModel):
@@ -35,6 +36,18 @@ class Clock(BaseModel):
     load: Literal["first_move", "own"] = "first_move"
     """Whether importing the agent is part of its first move, as on Kaggle, or timed alone."""
     load_seconds: Annotated[float, Field(gt=0, le=600)] = 30.0
+
+
+def storable(configuration: dict[str, Any]) -> dict[str, Any]:
+    """The configuration, if games can count with its numbers and Postgres can keep its texts."""
+    for value in configuration.values():
+        if isinstance(value, int | float) and not abs(value) <= LARGEST:
+            raise ValueError(f"numbers must lie between {-LARGEST} and {LARGEST}")
+        if isinstance(value, str) and not value.isprintable():
+            raise ValueError("texts must be one line without control characters")
+        if not isinstance(value, int | float | str | None):
+            raise ValueError("values are numbers, texts, true, false or null")
+    return configuration
 
 
 class SeasonOut(BaseModel):
@@ -64,15 +77,15 @@ class SeasonOut(BaseModel):
 
 class NewSeason(BaseModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"seats": 4}]})
-    configuration: Annotated[dict[str, Any], Field(max_length=100)] = Field(
-        default_factory=dict, description="what differs from the game's defaults"
+    configuration: Annotated[dict[Line, Any], Field(max_length=100), AfterValidator(storable)] = (
+        Field(default_factory=dict, description="what differs from the game's defaults")
     )
     clock: Clock = Field(default_factory=Clock)
     seats: Annotated[int, Field(ge=1, le=16)] = 4
     daily_limit: Annotated[int, Field(ge=0, le=10_000)] = 5
     max_bundle_bytes: Annotated[int, Field(ge=1024, le=1 << 30)] = 100 << 20
-    closes_at: AwareDatetime | None = None
-    ends_at: AwareDatetime | None = None
+    closes_at: Moment | None = None
+    ends_at: Moment | None = None
 
 
 class SeasonState(BaseModel):
@@ -103,7 +116,7 @@ def list_seasons(league: LeagueKey, conn: Db, who: Anyone) -> Page[SeasonOut]:
     status_code=201,
     summary="Create a season",
     response_model=SeasonOut,
-    responses=of(403, 404, 409),
+    responses=of(403, 404, 409, 429),
 )
 def create_season(league: LeagueKey, body: NewSeason, conn: Db, who: Host, once: Once) -> Response:
     """Hosts and administrators only. What results depend on is fixed from here on."""
@@ -133,6 +146,7 @@ def create_season(league: LeagueKey, body: NewSeason, conn: Db, who: Host, once:
             closes_at=body.closes_at,
             ends_at=body.ends_at,
         )
+        daily.seasons(conn, found.id)
         return SeasonOut.model_validate(season)
 
     return once.run(create)

@@ -6,13 +6,13 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Response
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.ids import TokenId, UserId
 from ladder.model import User, Viewer
-from ladder.store import users
-from services.api.auth import Admin, Known
-from services.api.fields import Name, TokenKey, UserKey
+from ladder.store import daily, tokens, users
+from services.api.auth import Admin, Credentials, Known
+from services.api.fields import Moment, Name, TokenKey, UserKey
 from services.api.idempotency import Once
 from services.api.paging import Page, Paging
 from services.api.problems import ProblemError, of
@@ -52,7 +52,9 @@ class NewToken(BaseModel):
     )
     label: Name
     scopes: Annotated[list[Scope], Field(min_length=1, max_length=5)]
-    expires_at: AwareDatetime | None = None
+    expires_at: Annotated[
+        Moment | None, Field(description="never later than the end of the token that mints it")
+    ] = None
 
 
 class TokenOut(BaseModel):
@@ -124,11 +126,14 @@ def read_user(user: UserKey, conn: Db, who: Known) -> UserOut:
     status_code=201,
     summary="Mint a token",
     response_model=MintedToken,
-    responses=of(403, 404, 409),
+    responses=of(403, 404, 409, 429),
     tags=["tokens"],
 )
-def mint_token(user: UserKey, body: NewToken, conn: Db, who: Known, once: Once) -> Response:
-    """Never more than the caller's own scopes, except that an administrator may give any scope."""
+def mint_token(
+    user: UserKey, body: NewToken, conn: Db, who: Known, credentials: Credentials, once: Once
+) -> Response:
+    """Never more than the caller's own scopes, nor for longer than the caller's own token lives,
+    except that an administrator may give any scope for any time."""
     owner = person(conn, who, user)
     wider = sorted(set(body.scopes) - who.scopes)
     if wider and not who.is_admin:
@@ -137,11 +142,20 @@ def mint_token(user: UserKey, body: NewToken, conn: Db, who: Known, once: Once) 
         )
     if "admin" in body.scopes and not owner.is_admin:
         raise ProblemError("forbidden", f"{owner.name} is no administrator.")
+    expires_at = body.expires_at
+    if credentials is not None and not who.is_admin:
+        end = tokens.end_of(conn, credentials.credentials)
+        if end is not None and expires_at is not None and expires_at > end:
+            raise ProblemError(
+                "forbidden", f"A token cannot outlive the one that mints it: {end.isoformat()}."
+            )
+        expires_at = expires_at or end
 
     def mint() -> MintedToken:
-        token, text = users.mint_token(
-            conn, owner.id, body.label, sorted(set(body.scopes)), body.expires_at
+        token, text = tokens.mint_token(
+            conn, owner.id, body.label, sorted(set(body.scopes)), expires_at
         )
+        daily.tokens(conn, owner.id)
         shown = TokenOut.model_validate(token)
         return MintedToken(**shown.model_dump(), token=text)
 
@@ -152,17 +166,23 @@ def mint_token(user: UserKey, body: NewToken, conn: Db, who: Known, once: Once) 
 def list_tokens(user: UserKey, conn: Db, who: Known) -> Page[TokenOut]:
     """Their labels and scopes; never their text."""
     owner = person(conn, who, user)
-    tokens = users.list_tokens(conn, owner.id)
-    return Page(items=[TokenOut.model_validate(token) for token in tokens])
+    found = tokens.list_tokens(conn, owner.id)
+    return Page(items=[TokenOut.model_validate(token) for token in found])
 
 
 @router.delete(
     "/users/{user}/tokens/{token}",
     summary="Revoke a token",
-    responses=of(404),
+    responses=of(403, 404),
     tags=["tokens"],
 )
 def revoke_token(user: UserKey, token: TokenKey, conn: Db, who: Known) -> TokenOut:
-    """At once and for good; a second time changes nothing."""
+    """At once and for good; a second time changes nothing. Only with all scopes that it has."""
     owner = person(conn, who, user)
-    return TokenOut.model_validate(users.revoke_token(conn, owner.id, TokenId(token)))
+    found = tokens.get_token(conn, owner.id, TokenId(token))
+    wider = sorted(set(found.scopes) - who.scopes)
+    if wider and not who.is_admin:
+        raise ProblemError(
+            "forbidden", f"A token can end only tokens of its own scopes; it lacks {wider[0]!r}."
+        )
+    return TokenOut.model_validate(tokens.revoke_token(conn, owner.id, TokenId(token)))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
+
 import pytest
 
-from services.client import ApiError
-from tests.integration.api.world import World
+from ladder.store import daily
+from services.client import ApiError, Json
+from tests.integration.api.world import SCOPES, World
 
 
 def test_whoami_tells_user_teams_and_scopes(world: World) -> None:
@@ -72,3 +76,68 @@ def test_a_new_member_of_a_team_plays_for_it(world: World) -> None:
     assert refused.value.status == 422
     made = world.client("rival").create_agent("For them", team="member")
     assert made["team_id"] == world.teams["member"]
+
+
+def test_a_token_passes_on_no_more_than_its_own_time(world: World) -> None:
+    end = "2031-05-06T07:08:09Z"
+    member = world.client("member")
+    world.tokens["brief"] = member.mint_token("brief", ["read"], expires_at=end)["token"]
+    brief = world.client("brief")
+    assert brief.mint_token("as brief", ["read"])["expires_at"] == end
+    assert brief.mint_token("briefer", ["read"], expires_at="2030-01-01T00:00:00Z")
+    with pytest.raises(ApiError, match="outlive") as refused:
+        brief.mint_token("longer", ["read"], expires_at="2031-05-06T07:08:10Z")
+    assert refused.value.status == 403
+
+
+def test_a_token_ends_no_token_of_wider_scope_than_its_own(world: World) -> None:
+    member = world.client("member")
+    reader, wide = member.mint_token("reader", ["read"]), member.mint_token("wide", SCOPES)
+    world.tokens["reader"] = reader["token"]
+    with pytest.raises(ApiError, match="agents:write") as refused:
+        world.client("reader").send("DELETE", f"/v1/users/me/tokens/{wide['id']}")
+    assert refused.value.status == 403
+    world.client("reader").send("DELETE", f"/v1/users/me/tokens/{reader['id']}")
+
+
+@pytest.mark.parametrize("moment", ["9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00"])
+def test_times_nobody_can_write_down_are_refused(world: World, moment: str) -> None:
+    with pytest.raises(ApiError) as refused:
+        world.client("member").mint_token("odd", ["read"], expires_at=moment)
+    assert refused.value.slug == "invalid"
+    with pytest.raises(ApiError) as refused:
+        world.client("host").create_season("public", seats=2, closes_at=moment)
+    assert refused.value.slug == "invalid"
+
+
+@pytest.mark.parametrize("name", ["a\u009b31mred", "\u202enaem", "two\u2028lines", "a\u200bb"])
+def test_names_hold_nothing_that_terminals_obey_or_readers_cannot_see(
+    world: World, name: str
+) -> None:
+    with pytest.raises(ApiError) as refused:
+        world.client("member").create_agent(name, slug="odd")
+    assert refused.value.slug == "invalid"
+    assert world.client("member").create_agent("Gänse 🪿 👩\u200d🚀", slug="even")
+
+
+def test_what_a_person_can_make_in_a_day_ends(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("TOKENS", "AGENTS", "LEAGUES", "SEASONS"):
+        monkeypatch.setattr(daily, name, 3)
+    host = world.client("host")
+    makers: tuple[tuple[str, Callable[[int], Json]], ...] = (
+        ("tokens", lambda n: host.mint_token(f"t{n}", ["read"])),
+        ("agents", lambda n: host.create_agent(f"Agent {n}")),
+        ("leagues", lambda n: host.create_league(f"more-{n}", "More", "hungry_geese")),
+        ("seasons", lambda n: host.create_season("public", seats=2)),
+    )
+    for limit, make in makers:
+        for number in range(2):  # the world made one at least
+            with suppress(ApiError):
+                make(number)
+        with pytest.raises(ApiError) as refused:
+            make(3)
+        assert refused.value.status == 429
+        assert refused.value.problem["limit"].startswith(limit)
+        assert refused.value.problem["resets_at"]
