@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
@@ -41,12 +41,31 @@ class Stored:
     size: int
 
 
+class Incoming:
+    """Bytes that are in the store without a name yet; ``keep`` gives them theirs."""
+
+    def __init__(self, store: LocalStore | S3Store, key: str, stored: Stored) -> None:
+        self.stored = stored
+        self._store, self._key = store, key
+
+    def keep(self) -> None:
+        """Makes them a blob. The same bytes may be there already: then nothing changes."""
+        with suppress(AlreadyExistsError):
+            obstore.rename(self._store, self._key, _key(self.stored.digest), overwrite=False)
+
+
 class Blobs(Protocol):
     """Bytes by digest."""
 
     def put(self, chunks: Iterable[bytes], *, limit_bytes: int) -> Stored:
         """Stores the bytes as they come. Raises BlobTooLarge; then, or when ``chunks`` raises,
         nothing is kept."""
+        ...
+
+    def receive(
+        self, chunks: Iterable[bytes], *, limit_bytes: int
+    ) -> AbstractContextManager[Incoming]:
+        """The same in two steps: what was not kept when the context ends is gone."""
         ...
 
     def put_bytes(self, content: bytes) -> Stored:
@@ -78,6 +97,12 @@ class StoredBlobs:
         self._folder = folder
 
     def put(self, chunks: Iterable[bytes], *, limit_bytes: int) -> Stored:
+        with self.receive(chunks, limit_bytes=limit_bytes) as incoming:
+            incoming.keep()
+            return incoming.stored
+
+    @contextmanager
+    def receive(self, chunks: Iterable[bytes], *, limit_bytes: int) -> Iterator[Incoming]:
         key = f"incoming/{secrets.token_hex(16)}"
         sha = hashlib.sha256()
         size = 0
@@ -92,12 +117,11 @@ class StoredBlobs:
                 yield chunk
 
         obstore.put(self._store, key, measured(), chunk_size=5 * CHUNK_BYTES)
-        digest = sha.hexdigest()
         try:
-            obstore.rename(self._store, key, _key(digest), overwrite=False)
-        except AlreadyExistsError:
-            obstore.delete(self._store, key)
-        return Stored(digest, size)
+            yield Incoming(self._store, key, Stored(sha.hexdigest(), size))
+        finally:
+            with suppress(FileNotFoundError):
+                obstore.delete(self._store, key)
 
     def put_bytes(self, content: bytes) -> Stored:
         digest = hashlib.sha256(content).hexdigest()

@@ -33,7 +33,8 @@ from services.api import (
 )
 from services.api.boards import Boards
 from services.api.bodies import BodyLimit
-from services.api.state import POOL_SIZE, State, read_pool
+from services.api.state import AT_A_TIME, POOL_SIZE, State, read_pool
+from services.api.uploads import Intake
 
 DESCRIPTION: Final = """A ladder for game-playing agents.
 
@@ -70,7 +71,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             db.pool(chosen.database_url, POOL_SIZE) as pool,
             read_pool(chosen.database_url) as reads,
         ):
-            app.state.peck = State(chosen, pool, reads, blobs, Boards())
+            intake = Intake(POOL_SIZE - AT_A_TIME)
+            app.state.peck = State(chosen, pool, reads, blobs, Boards(), intake)
             yield
 
     app = FastAPI(

@@ -16,6 +16,7 @@ from ladder.store import db
 from ladder.store.blobs import Blobs
 from ladder.store.db import Connection
 from services.api.boards import Boards
+from services.api.uploads import Intake
 
 T = TypeVar("T")
 POOL_SIZE: Final = 20
@@ -36,6 +37,7 @@ class State:
     """Autocommit and unchecked: one round trip a query, for `read`."""
     blobs: Blobs
     boards: Boards
+    intake: Intake
 
 
 def state(request: Request) -> State:

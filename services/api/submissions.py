@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
 from ladder.ids import SubmissionId
-from ladder.store import agents, entries
+from ladder.store import agents, daily, entries
 from services.api import sight, uploads
 from services.api.auth import Credentials, Known, require, viewer
 from services.api.entries import EntryOut, Profile
@@ -49,7 +49,7 @@ class UploadOut(BaseModel):
     limits: LimitsOut | None = None
 
 
-def plan(
+async def plan(
     request: Request,
     scopes: SecurityScopes,
     credentials: Credentials,
@@ -58,14 +58,20 @@ def plan(
 ) -> Plan:
     """Who uploads for which agent into which season, checked before the body is read and in a
     transaction of its own, so that a slow upload holds no connection."""
-    with transaction(state(request)) as conn:
-        who = require(viewer(request, conn, credentials), scopes.scopes)
-        found = sight.own_agent(conn, who, agent)
-        entering = sight.season(conn, who, season) if season else None
-        if entering is not None:
-            sight.require_entering(conn, who, entering, found.team_id)
-    limit_bytes = entering.max_bundle_bytes if entering else DEFAULT_LIMIT_BYTES
-    return Plan(who, found.id, entering.id if entering else None, limit_bytes)
+
+    def look() -> Plan:
+        with transaction(state(request)) as conn:
+            who = require(viewer(request, conn, credentials), scopes.scopes)
+            found = sight.own_agent(conn, who, agent)
+            entering = sight.season(conn, who, season) if season else None
+            if entering is not None:
+                sight.require_entering(conn, who, entering, found.team_id)
+        assert who.user_id is not None
+        limit_bytes = entering.max_bundle_bytes if entering else DEFAULT_LIMIT_BYTES
+        return Plan(who, who.user_id, found.id, entering.id if entering else None, limit_bytes)
+
+    async with state(request).intake.turn:
+        return await run_in_threadpool(look)
 
 
 Planned = Annotated[Plan, Security(plan, scopes=["agents:write"])]
@@ -102,16 +108,17 @@ async def upload_submission(
     With `season` it also enters that season: validation starts, and the answer tells how many
     uploads the team has left today and when they come back.
     """
-    body = await uploads.receive(request, planned.limit_bytes, content_digest)
     house = state(request)
 
-    def record() -> Response:
-        with body.file, transaction(house) as conn:
-            stored = house.blobs.put(body.chunks(), limit_bytes=planned.limit_bytes)
+    def record(body: uploads.Body) -> Response:
+        with (
+            body.file,
+            house.blobs.receive(body.chunks(), limit_bytes=planned.limit_bytes) as incoming,
+            transaction(house) as conn,
+        ):
+            stored = incoming.stored
 
             def create() -> tuple[UploadOut, int]:
-                user_id = planned.who.user_id
-                assert user_id is not None
                 submission, created = agents.add_submission(
                     conn,
                     planned.agent_id,
@@ -119,8 +126,10 @@ async def upload_submission(
                     stored.size,
                     filename,
                     message,
-                    user_id,
+                    planned.user_id,
                 )
+                if created:
+                    daily.uploads(conn, submission.team_id)
                 out = UploadOut(submission=SubmissionOut.model_validate(submission))
                 if planned.season_id is not None:
                     entry, limits, entered = entries.enter(
@@ -129,11 +138,15 @@ async def upload_submission(
                     out.entry = shown_entry(conn, planned.who, entry)
                     out.limits = LimitsOut.model_validate(limits)
                     created = created or entered
+                incoming.keep()  # last, so that nothing is kept of an upload that is refused
                 return out, 201 if created else 200
 
             return Repeatable(conn, planned.who, key, request, stored.digest).run(create)
 
-    return await run_in_threadpool(record)
+    with house.intake.sending(planned.user_id):
+        body = await uploads.receive(request, planned.limit_bytes, content_digest)
+        async with house.intake.turn:
+            return await run_in_threadpool(record, body)
 
 
 @router.get(

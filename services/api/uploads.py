@@ -9,16 +9,21 @@ import binascii
 import hashlib
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, Annotated, Final
 
 from fastapi import Header, Request
+from starlette.requests import ClientDisconnect
 
-from ladder.ids import AgentId, SeasonId
+from ladder.ids import AgentId, SeasonId, UserId
 from ladder.model import Viewer
 from services.api.problems import ProblemError
 
+OF_A_PERSON: Final = 3
+AT_A_TIME: Final = 32
 CHUNK_BYTES: Final = 1 << 18
 IN_MEMORY_BYTES: Final = 1 << 20
 RECEIVE_SECONDS: Final = 600.0
@@ -34,11 +39,44 @@ ContentDigest = Annotated[
 ]
 
 
+class Intake:
+    """Who sends a bundle at this moment: a few at a time, so that nobody fills the disk with what
+    is not counted yet, and fewer still with a thread and a database connection."""
+
+    def __init__(self, turns: int) -> None:
+        self.turn = asyncio.Semaphore(turns)
+        self._senders: Counter[UserId] = Counter()
+
+    @contextmanager
+    def sending(self, user_id: UserId) -> Iterator[None]:
+        """Counts a sender until the upload is over. Raises ProblemError, 429 or 503."""
+        used = self._senders[user_id]
+        if used >= OF_A_PERSON:
+            raise ProblemError(
+                "limit-reached",
+                f"You are sending {used} bundles already; wait until one of them is there.",
+                headers={"Retry-After": "5"},
+                limit="uploads of a person at a time",
+                used=used,
+                allowed=OF_A_PERSON,
+                left=0,
+            )
+        if self._senders.total() >= AT_A_TIME:
+            raise ProblemError("unavailable", "Many bundles are being sent; try again shortly.")
+        self._senders[user_id] += 1
+        try:
+            yield
+        finally:
+            self._senders[user_id] -= 1
+            self._senders += Counter()  # drops those who send nothing
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What an upload is for; everything about it was checked."""
 
     who: Viewer
+    user_id: UserId
     agent_id: AgentId
     season_id: SeasonId | None
     limit_bytes: int
@@ -80,6 +118,9 @@ async def receive(request: Request, limit_bytes: int, content_digest: str | None
         if expected is not None and expected != hashing.digest():
             raise ProblemError("digest-mismatch")
         return Body(file, hashing.hexdigest(), size)
+    except ClientDisconnect:
+        file.close()
+        raise ProblemError("malformed", "The connection broke before all of it was here.") from None
     except TimeoutError:
         file.close()
         raise ProblemError(

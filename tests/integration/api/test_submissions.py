@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import threading
+import time
+from collections.abc import Iterator
 
 import httpx
 import pytest
 
+from ladder.store import daily
 from services.client import ApiError
 from tests.integration.api.world import GOOD, World
 
@@ -69,7 +73,8 @@ def test_the_daily_limit_answers_429_with_what_is_left_and_when(world: World) ->
     assert int(refused.headers["retry-after"]) > 0
     assert problem["resets_at"]
     rows = list(world.client("member").submissions(world.agents["public.member"]))
-    assert not any(row["size_bytes"] == 3 and row["digest"] == digest(b"two") for row in rows)
+    assert not any(row["digest"] == digest(b"two") for row in rows)
+    assert not world.blobs.exists(digest(b"two"))
     assert upload(world, b"one", query).status_code == 200
 
 
@@ -118,3 +123,62 @@ def test_a_viewer_of_a_private_league_may_not_enter(world: World) -> None:
     with pytest.raises(ApiError, match="no competitor") as refused:
         world.client("rival").upload(world.agents["public.rival"], GOOD, season="private")
     assert refused.value.status == 403
+
+
+def test_uploads_into_no_season_end_for_the_day_too(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(daily, "UPLOADS", 6)  # the world made four today
+    assert [upload(world, b"free %d" % n).status_code for n in range(3)] == [201, 201, 429]
+    refused = upload(world, b"free 2")
+    assert (refused.json()["allowed"], refused.json()["left"]) == (6, 0)
+    assert refused.json()["resets_at"]
+    assert int(refused.headers["retry-after"]) > 0
+    assert not world.blobs.exists(digest(b"free 2"))
+    assert upload(world, b"free 1").status_code == 200, "what is here already costs nothing"
+
+
+def test_the_bytes_of_a_day_are_counted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(daily, "UPLOAD_MB", 2)
+    large = [bytes([n]) * (1 << 20) for n in range(2)]
+    assert [upload(world, content).status_code for content in large] == [201, 429]
+    assert "megabytes" in upload(world, large[1]).json()["limit"]
+
+
+def test_a_refused_upload_of_bytes_that_others_hold_takes_nothing_from_them(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.client("rival").upload(world.agents["public.rival"], b"held by the rival")
+    monkeypatch.setattr(daily, "UPLOADS", 0)
+    assert upload(world, b"held by the rival").status_code == 429
+    assert world.blobs.exists(digest(b"held by the rival"))
+
+
+def test_one_person_sends_only_a_few_bundles_at_a_time(world: World) -> None:
+    release, statuses = threading.Event(), []
+
+    def slow() -> Iterator[bytes]:
+        yield b"slow"
+        release.wait(30)
+        yield threading.current_thread().name.encode()
+
+    def send() -> None:
+        while (status := upload(world, slow()).status_code) == 429:
+            time.sleep(0.05)  # the probes below may have been a moment faster
+        statuses.append(status)
+
+    threads = [threading.Thread(target=send) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    until = time.monotonic() + 20
+    while (answer := upload(world, b"one more")).status_code != 429:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    assert answer.json()["limit"] == "uploads of a person at a time"
+    other = world.client("rival").upload(world.agents["public.rival"], b"not held up")
+    assert other["submission"]["id"]
+    release.set()
+    for thread in threads:
+        thread.join(30)
+    assert statuses == [201, 201, 201]
+    assert upload(world, b"one more again").status_code == 201
