@@ -217,7 +217,10 @@ def retire(conn: Connection, entry_id: EntryId) -> Entry:
     entry = get_entry(conn, entry_id)
     if entry.validation_match_id is not None and entry.state is EntryState.PENDING:
         matches.void(conn, [entry.validation_match_id], "the entry was withdrawn")
-    conn.execute("update seasons set revision = revision + 1 where id = %s", (entry.season_id,))
+        entry = get_entry(conn, entry_id)  # its validation may have been over a moment before
+    if entry.state is EntryState.ACTIVE:
+        # The board shows one less. The season is locked before the entry, as the lease does it.
+        conn.execute("update seasons set revision = revision + 1 where id = %s", (entry.season_id,))
     conn.execute(
         "update entries set state = 'retired', deadline_at = null"
         " where id = %s and state in ('pending', 'active')",
@@ -299,7 +302,8 @@ def _validate(conn: Connection, season: Season, entry_id: EntryId) -> MatchId:
 
 def _refuse_closed(conn: Connection, season: Season) -> None:
     row = conn.execute(
-        "select l.state, s.opens_at > now(), coalesce(s.closes_at <= now(), false)"
+        "select l.state, s.opens_at > now(),"
+        " coalesce(least(s.closes_at, s.ends_at) <= now(), false)"
         " from seasons s join leagues l on l.id = s.league_id where s.id = %s",
         (season.id,),
     ).fetchone()

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from games import episode as episodes
 from games import kaggle
 from ladder.ids import MatchId
-from ladder.model import Match, MatchKind, MatchState, Viewer
+from ladder.model import Match, MatchKind, MatchState, NotFound, Viewer
 from ladder.store import history, matches
 from services.api import etags, sight
 from services.api.auth import Anyone, Known
@@ -103,7 +103,7 @@ def shown(who: Viewer, match: Match, *, replay: bool) -> MatchOut:
         attempt=match.attempt,
         created_at=match.created_at,
         finished_at=match.finished_at,
-        void_reason=match.void_reason,
+        void_reason=sight.void_reason(who, match),
         accepted_no=match.accepted_no,
         seed=match.seed.hex() if match.state in TERMINAL else None,
         seats=seats,
@@ -152,7 +152,9 @@ def find_episode(
     number: Annotated[int, Path(ge=1, le=2**62)], conn: Db, who: Anyone
 ) -> EpisodeWhere:
     """From the integer that Kaggle's formats use to the match."""
-    match = sight.match(conn, who, history.match_of_episode(conn, number).id)
+    match = history.match_of_episode(conn, number)
+    if not sight.match_filter(conn, who)(match):
+        raise NotFound("there is no such episode")
     one = next(one for one in match.episodes if one.number == number)
     return EpisodeWhere(match_id=match.id, number=number, position=one.position)
 

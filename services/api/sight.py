@@ -173,6 +173,13 @@ def match(conn: Connection, who: Viewer, key: str) -> Match:
     return found
 
 
+def void_reason(who: Viewer, found: Match) -> str | None:
+    """Why a match was given up. What the machines said of it is for who runs the league."""
+    if found.void_reason is None or who.is_admin or who.roles.get(found.league_id) == "host":
+        return found.void_reason
+    return found.void_reason.partition("; ")[0]
+
+
 def match_filter(conn: Connection, who: Viewer) -> Callable[[Match], bool]:
     """Says of many matches which may be seen; looks each league up once."""
     known: dict[LeagueId, League] = {}

@@ -59,6 +59,7 @@ def show_match(
         seats=rows,
         replay=is_open and is_kept,
         is_open=is_open,
+        void_reason=sight.void_reason(who, found),
         position=position,
     )
 

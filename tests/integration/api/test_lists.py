@@ -17,13 +17,15 @@ PEOPLE = ("stranger", "rival", "member", "insider", "host", "admin")
 
 def walked(world: World, person: str, path: str, **params: str) -> list[Json]:
     """The items of a list, asked for one by one; every page but the last must be full."""
-    client, found = world.client(person), []
+    client = world.client(person)
+    found: list[Json] = []
     page = client.get(path, limit=1, **params)
     while page["next"] is not None:
         assert len(page["items"]) == 1, f"{path} as {person}: a page with nothing on it"
         found += page["items"]
         page = client.get(page["next"])
-    return found + page["items"]
+    found += page["items"]
+    return found
 
 
 def ids(rows: list[Any]) -> set[str]:

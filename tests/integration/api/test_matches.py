@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from games.episode import from_bytes
@@ -145,3 +147,52 @@ def test_a_retired_entry_keeps_its_history(world: World) -> None:
     retired = world.client("member").post(f"/v1/entries/{entry}/retire")
     assert retired["state"] == "retired"
     assert world.client("stranger").entry(entry)["games"] == 1
+
+
+def test_what_the_machines_said_of_a_void_match_is_for_who_runs_the_league(world: World) -> None:
+    with world.connect() as conn:
+        season = leagues.get_season(conn, SeasonId(world.seasons["public"]))
+        found = entries.get_entry(conn, world.entries["public.member"])  # type: ignore[arg-type]
+        seat = LineupSeat(found.id, found.submission_id, found.agent_id, found.team_id)
+        made = matches.create(conn, season=season, kind=MatchKind.RATED, lineup=[seat] * 2)
+        matches.void(conn, [made], "3 attempts used up; the last: OSError: /srv/node-7/box")
+    for person in ("stranger", "rival", "member"):
+        assert world.client(person).match(made)["void_reason"] == "3 attempts used up"
+        page = world.http.get(f"/matches/{made}").text
+        assert "3 attempts used up" in page
+        assert "node-7" not in page
+    for person in ("host", "admin"):
+        assert "node-7" in world.client(person).match(made)["void_reason"]
+
+
+def test_an_episode_that_is_hidden_and_one_that_is_not_there_answer_alike(world: World) -> None:
+    with world.connect() as conn:
+        hidden = matches.get_match(conn, world.matches["private.rated"])  # type: ignore[arg-type]
+    number = hidden.episodes[0].number
+    answers = [world.http.get(f"/v1/episodes/{one}").json() for one in (number, number + 1000)]
+    assert answers[0] == answers[1]
+
+
+def test_retiring_moves_the_board_only_when_it_changes_it(world: World) -> None:
+    member, season = world.client("member"), world.seasons["public"]
+    before = member.season(season)["revision"]
+    member.post(f"/v1/entries/{world.entries['public.member']}/retire")
+    once = member.season(season)["revision"]
+    assert once > before
+    for key in ("public.member", "public.rejected"):
+        member.post(f"/v1/entries/{world.entries[key]}/retire")
+    assert member.season(season)["revision"] == once
+
+
+@pytest.mark.parametrize(
+    "configuration", [{"columns": 10**400}, {"x": "\ud800"}, {"x": "\0"}, {"x": [[]]}, {"\0": 1}]
+)
+def test_a_configuration_no_game_can_count_with_is_refused(
+    world: World, configuration: dict[str, object]
+) -> None:
+    answer = world.http.post(
+        "/v1/leagues/public/seasons",
+        content=json.dumps({"configuration": configuration, "seats": 2}),
+        headers={**world.client("host").headers, "Content-Type": "application/json"},
+    )
+    assert (answer.status_code, answer.json()["type"]) == (422, "/problems/invalid")
