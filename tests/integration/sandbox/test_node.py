@@ -307,7 +307,7 @@ def test_an_ordinary_user_gets_single_boxes_and_is_told_what_they_lack(
             with loans.borrow(folder / "run" / "node.sock", request, 60) as loan:
                 player = Player(loan)
                 assert player.start() == {"k": "ready"}
-                assert player.move(step=0) == [1000, 101, False, {}]
+                assert player.move(step=0) == [1000, 97, False, {}]
                 assert player.loan.end().clean
     finally:
         process.terminate()
