@@ -5,13 +5,12 @@ Run as ``uvicorn services.api.app:create_app --factory``; settings come from ``P
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from fastapi import FastAPI
+from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
 from ladder.settings import Settings
@@ -19,6 +18,7 @@ from ladder.store import db
 from ladder.store.blobs import open_blobs
 from services.api import (
     agents,
+    auth,
     entries,
     health,
     leaderboard,
@@ -35,6 +35,7 @@ from services.api.boards import Boards
 from services.api.bodies import BodyLimit
 from services.api.state import AT_A_TIME, POOL_SIZE, State, read_pool
 from services.api.uploads import Intake
+from services.web import routes as pages
 
 DESCRIPTION: Final = """A ladder for game-playing agents.
 
@@ -83,15 +84,14 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         responses=problems.EVERYWHERE,
         generate_unique_id_function=operation_id,
         redirect_slashes=False,
+        docs_url=None,  # a page of our own: FastAPI's loads scripts from elsewhere
+        redoc_url=None,
     )
     problems.install(app)
     for router in ROUTERS:
         app.include_router(router)
-    if importlib.util.find_spec("services.web.routes") is not None:
-        web = importlib.import_module("services.web.routes")
-        app.include_router(web.router)
-        web.mount(app)
-    app.include_router(health.pages)
+    app.include_router(pages.router)
+    pages.mount(app)
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]
     app.add_middleware(BodyLimit)
     return app
@@ -103,7 +103,8 @@ def operation_id(route: APIRoute) -> str:
 
 
 def describe(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document, with the problem's schema and without answers that cannot be."""
+    """The OpenAPI document, with the problem's schema, without answers that cannot be, and with a
+    token that is optional where strangers may ask too."""
     if app.openapi_schema is not None:
         return app.openapi_schema
     document = FastAPI.openapi(app)
@@ -112,8 +113,16 @@ def describe(app: FastAPI) -> dict[str, Any]:
         schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
         schema.pop("$defs", None)
         schemas[model.__name__] = schema
+    known = {
+        route.name
+        for router in ROUTERS
+        for route in router.routes
+        if isinstance(route, APIRoute) and needs_token(route.dependant)
+    }
     for methods in document["paths"].values():
         for method, operation in methods.items():
+            if "security" in operation and operation["operationId"] not in known:
+                operation["security"].insert(0, {})
             if method in BODILESS:
                 operation["responses"].pop("413", None)
                 operation["responses"].pop("400", None)
@@ -122,6 +131,14 @@ def describe(app: FastAPI) -> dict[str, Any]:
             ):
                 operation["responses"].update(encode_keys(problems.of(415)))
     return document
+
+
+def needs_token(dependant: Dependant) -> bool:
+    """Whether a stranger is turned away before the route itself is asked."""
+    return any(
+        one.call in (auth.known, submissions.plan) or needs_token(one)
+        for one in dependant.dependencies
+    )
 
 
 def encode_keys(responses: dict[int | str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -16,7 +16,7 @@ from ladder.ids import SeasonId
 from ladder.store.leaderboard import Board
 
 SEASONS: Final = 32
-PAGES: Final = 512
+PAGES_BYTES: Final = 64 << 20
 
 
 class Boards:
@@ -27,6 +27,7 @@ class Boards:
         self._reading: dict[SeasonId, threading.Lock] = {}
         self._boards: OrderedDict[SeasonId, tuple[int, Board]] = OrderedDict()
         self._pages: OrderedDict[tuple[SeasonId, int, str, bool], bytes] = OrderedDict()
+        self._bytes = 0
 
     def page(self, season_id: SeasonId, revision: int, part: str, packed: bool) -> bytes | None:
         """The page kept under this name, plain or gzipped, if it is of this revision."""
@@ -43,9 +44,11 @@ class Boards:
         """Keeps a page, gzipped if ``packed``, and returns it as it is to be sent."""
         content = gzip.compress(plain, compresslevel=6) if packed else plain
         with self._lock:
+            self._bytes += len(content)
+            self._bytes -= len(self._pages.get((season_id, revision, part, packed), b""))
             self._pages[season_id, revision, part, packed] = content
-            while len(self._pages) > PAGES:
-                self._pages.popitem(last=False)
+            while self._bytes > PAGES_BYTES:
+                self._bytes -= len(self._pages.popitem(last=False)[1])
         return content
 
     def board(self, season_id: SeasonId, revision: int, read: Callable[[], Board]) -> Board:

@@ -1,11 +1,13 @@
-"""How much body a request may bring, held before anything reads it.
+"""How much body a request may bring and how long it may take, held before anything reads it.
 
 Uploads count for themselves, against the season's limit; everything else is small JSON. Both a
 declared length and a chunked body that grows past the limit are answered with the same problem.
+Every answer tells browsers to take its media type as it stands.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import Final
 
@@ -15,22 +17,40 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from services.api.problems import answer
 
 JSON_LIMIT_BYTES: Final = 256 * 1024
+JSON_SECONDS: Final = 30.0
+NO_SNIFF: Final = (b"x-content-type-options", b"nosniff")
 UPLOADS: Final = re.compile(r"^/v1/agents/[^/]+/submissions$")
 
 
 class BodyLimit:
     """ASGI wrapper around the application."""
 
-    def __init__(self, app: ASGIApp, limit_bytes: int = JSON_LIMIT_BYTES) -> None:
+    def __init__(
+        self, app: ASGIApp, limit_bytes: int = JSON_LIMIT_BYTES, seconds: float = JSON_SECONDS
+    ) -> None:
         self.app = app
         self.limit_bytes = limit_bytes
+        self.seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or (
-            scope["method"] == "POST" and UPLOADS.match(scope["path"]) is not None
-        ):
+        if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+
+        async def marked(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = message.setdefault("headers", [])
+                if all(name != NO_SNIFF[0] for name, _ in headers):
+                    message["headers"] = [*headers, NO_SNIFF]
+            await send(message)
+
+        if scope["method"] == "POST" and UPLOADS.match(scope["path"]) is not None:
+            await self.app(scope, receive, marked)
+        else:
+            await self.hold(scope, receive, marked)
+
+    async def hold(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Everything but uploads."""
         headers = dict(scope["headers"])
         declared = headers.get(b"content-length", b"0")
         if declared.isdigit() and int(declared) > self.limit_bytes:
@@ -41,11 +61,17 @@ class BodyLimit:
         if scope["path"].startswith("/v1/") and not json_or_empty(headers):
             await answer("unsupported-media-type")(scope, receive, send)
             return
-        seen = 0
+        seen, whole = 0, False
+        until = asyncio.get_running_loop().time() + self.seconds
 
         async def counted() -> Message:
-            nonlocal seen
-            message = await receive()
+            nonlocal seen, whole
+            try:
+                async with asyncio.timeout_at(None if whole else until):
+                    message = await receive()
+            except TimeoutError:
+                raise HTTPException(400) from None
+            whole = whole or not message.get("more_body", False)
             seen += len(message.get("body", b""))
             if seen > self.limit_bytes:
                 raise HTTPException(413)  # passes through FastAPI's reading of the body

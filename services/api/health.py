@@ -1,18 +1,15 @@
-"""Whether this process lives and can serve; and the pages of the problem types."""
+"""Whether this process lives and can serve."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 from fastapi import APIRouter
-from fastapi.responses import HTMLResponse
 from pydantic import BaseModel
 
-from services.api import problems
 from services.api.state import Db, House
 
 router = APIRouter(tags=["health"])
-pages = APIRouter(include_in_schema=False)
 
 
 class Health(BaseModel):
@@ -31,9 +28,3 @@ def ready(conn: Db, house: House) -> Health:
     conn.execute("select 1")
     house.blobs.exists("0" * 64)
     return Health()
-
-
-@pages.get("/problems/{slug}", response_class=HTMLResponse)
-def explain_problem(slug: str) -> HTMLResponse:
-    """The page behind the `type` of an error answer; the web side has a nicer one."""
-    return problems.page(slug)

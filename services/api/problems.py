@@ -6,7 +6,6 @@ person who sees it. Whatever goes wrong inside a request leaves through a handle
 
 from __future__ import annotations
 
-import html
 import json
 import logging
 from collections.abc import Mapping
@@ -18,7 +17,7 @@ import psycopg
 import psycopg_pool
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
@@ -273,18 +272,6 @@ async def on_database_away(request: Request, error: Exception) -> Response:
 
 async def on_crash(request: Request, error: Exception) -> Response:
     return answer("internal")
-
-
-def page(slug: str) -> HTMLResponse:
-    """The page of a type. Raises ProblemError for one that does not exist."""
-    kind = KINDS.get(slug)
-    if kind is None:
-        raise ProblemError("not-found", f"There is no problem type {slug!r}.")
-    title, text = html.escape(f"{kind.status} {kind.title}"), html.escape(kind.text)
-    return HTMLResponse(
-        f"<!doctype html><html lang=en><meta charset=utf-8><title>{title}</title>"
-        f"<body><h1>{title}</h1><p>{text}</p></body></html>"
-    )
 
 
 def install(app: FastAPI) -> None:

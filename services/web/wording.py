@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import quote
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from games import GAMES
 
@@ -131,6 +131,18 @@ def game(name: str) -> str:
     return GAMES[name].title if name in GAMES else name
 
 
+def prose(text: str) -> Markup:
+    """Paragraphs, with what stands between backticks as code."""
+    paragraphs = []
+    for paragraph in text.split("\n\n"):
+        parts = [
+            Markup("<code>{}</code>").format(part) if place % 2 else escape(part)
+            for place, part in enumerate(paragraph.strip().split("`"))
+        ]
+        paragraphs.append(Markup("<p>{}</p>").format(Markup("").join(parts)))
+    return Markup("").join(paragraphs)
+
+
 def address(text: str) -> str:
     """A path segment."""
     return quote(text, safe="")
@@ -148,5 +160,6 @@ FILTERS: Final = {
     "plural": plural,
     "seat_mark": seat_mark,
     "address": address,
+    "prose": prose,
     "game": game,
 }

@@ -93,6 +93,7 @@ def paths(site: Site) -> list[str]:
         f"/scrims/{contest.scrim}",
         "/me",
         "/problems/not-found",
+        "/docs",
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from urllib.parse import urlsplit, urlunsplit
 
@@ -9,7 +10,11 @@ import httpx
 import psycopg
 import pytest
 from psycopg import sql
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.types import Message, Receive, Scope, Send
 
+from services.api.bodies import BodyLimit
 from tests.integration.api.world import World
 
 
@@ -117,3 +122,20 @@ def test_a_crash_is_a_problem_that_tells_nothing_of_the_inside(world: World) -> 
     assert response.status_code == 500
     assert slug(response) == "internal"
     assert "column" not in response.text
+
+
+def test_a_body_that_does_not_come_in_time_is_refused() -> None:
+    async def reading(scope: Scope, receive: Receive, send: Send) -> None:
+        await Request(scope, receive).body()
+
+    async def trickle() -> Message:
+        await asyncio.sleep(0.03)
+        return {"type": "http.request", "body": b" ", "more_body": True}
+
+    async def ignore(message: Message) -> None:
+        pass
+
+    scope = {"type": "http", "method": "POST", "path": "/sign-in", "headers": []}
+    with pytest.raises(HTTPException) as refused:
+        asyncio.run(BodyLimit(reading, seconds=0.1)(scope, trickle, ignore))
+    assert refused.value.status_code == 400
