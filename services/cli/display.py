@@ -9,15 +9,16 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the API's JSON instead of a table.")]
 
 WIDE = None if sys.stdout.isatty() else 200
 """Columns of what is piped or written to a file, where nobody's window is too narrow."""
-out = Console(highlight=False, soft_wrap=True, width=WIDE)
-err = Console(stderr=True, highlight=False)
+out = Console(highlight=False, markup=False, soft_wrap=True, width=WIDE)
+err = Console(stderr=True, highlight=False, markup=False)
+"""Without markup: what others wrote is printed and not obeyed."""
 
 
 def print_json(value: Any) -> None:
@@ -39,7 +40,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
             column, justify="right" if numeric else "left", overflow="fold", no_wrap=numeric or ids
         )
     for row in listed:
-        shown.add_row(*(cell(value) for value in row))
+        shown.add_row(*(Text(cell(value)) for value in row))
     out.print(shown)
 
 
@@ -48,7 +49,7 @@ def cell(value: object) -> str:
         return ""
     if isinstance(value, float):
         return f"{value:.1f}"
-    return escape(str(value))
+    return str(value)
 
 
 def is_id(value: object) -> bool:

@@ -47,7 +47,7 @@ def show_league(
 
 
 def show(league: Json, season: Json | None) -> None:
-    out.print(f"[bold]{league['title']}[/bold] ({league['slug']}), {league['game']}")
+    out.print(f"{league['title']} ({league['slug']}), {league['game']}")
     out.print(f"{league['visibility']}, replays {league['replay_visibility']}, {league['state']}")
     if season is None:
         out.print("no season yet")

@@ -160,3 +160,11 @@ def test_a_refusal_is_one_sentence_and_no_traceback(peck: Peck, tmp_path: Path) 
 def test_every_verb_explains_itself(peck: Peck) -> None:
     for verb in ("submit", "episodes", "scrim", "leaderboard", "login"):
         assert "Usage: " in peck(verb, "--help").stdout
+
+
+def test_what_others_wrote_is_printed_as_they_wrote_it(peck: Peck, world: World) -> None:
+    world.client("host").patch("/v1/leagues/public", {"title": "[/] [red]Geese[/red]"})
+    for command in (("league", "show", "public"), ("league", "list")):
+        shown = peck(*command)
+        assert shown.returncode == 0, shown.stderr
+        assert "[/] [red]Geese[/red]" in shown.stdout
