@@ -55,7 +55,7 @@ class BubblewrapLauncher:
     def __init__(self, run_dir: Path, state_dir: Path) -> None:
         program = shutil.which("bwrap")
         if program is None:
-            raise HostFault(f"bubblewrap is not installed; as root: {launcher.INSTALL}")
+            raise HostFault(f"bubblewrap is not installed. {launcher.INSTALL}")
         self._program = program
         self._state_dir = state_dir
         self._libraries: dict[str, Path | None] = {}

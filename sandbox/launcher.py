@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -157,12 +158,12 @@ def choose(
         return kind, digests
     if name != "auto":
         raise HostFault(reasons[0])
-    raise HostFault(
-        f"agents cannot be isolated here ({'; '.join(reasons)}). Type as root: {INSTALL}"
-    )
+    remedy = TRY if shutil.which("bwrap") else INSTALL
+    raise HostFault(f"agents cannot be isolated here ({'; '.join(reasons)}). {remedy}")
 
 
-INSTALL = "apt-get install -y bubblewrap"
+INSTALL = "Type as root: apt-get install -y bubblewrap"
+TRY = "To see what this machine refuses, type: bwrap --unshare-all --ro-bind / / true"
 
 
 def _make(name: str, run_dir: Path, state_dir: Path, say: Say) -> Launcher:
