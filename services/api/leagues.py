@@ -200,3 +200,20 @@ def put_member(
     found = sight.hosted_league(conn, who, league)
     users.get_user(conn, UserId(user))
     leagues.set_role(conn, found.id, UserId(user), body.role)
+
+
+@router.delete(
+    "/leagues/{league}/members/{user}",
+    status_code=204,
+    summary="Take a role away",
+    responses=of(403, 404),
+)
+def delete_member(
+    league: LeagueKey,
+    user: Annotated[str, Path(pattern=KEY, description="user id")],
+    conn: Db,
+    who: Host,
+) -> None:
+    """Hosts and administrators only; who has no role stays without one. Entries play on."""
+    found = sight.hosted_league(conn, who, league)
+    leagues.set_role(conn, found.id, UserId(user), None)

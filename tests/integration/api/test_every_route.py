@@ -65,6 +65,13 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
         "401 403 403 204 204",
         "401 404 403 204 204",
     ),
+    (
+        "DELETE",
+        "/v1/leagues/{league}/members/{team_owner}",
+        None,
+        "401 403 403 204 204",
+        "401 404 403 204 204",
+    ),
     ("GET", "/v1/leagues/{league}/seasons", None, "200 200 200 200 200", "404 404 200 200 200"),
     ("GET", "/v1/seasons/{season}", None, "200 200 200 200 200", "404 404 200 200 200"),
     ("GET", "/v1/seasons/{league}", None, "200 200 200 200 200", "404 404 200 200 200"),

@@ -141,3 +141,13 @@ def test_what_a_person_can_make_in_a_day_ends(
         assert refused.value.status == 429
         assert refused.value.problem["limit"].startswith(limit)
         assert refused.value.problem["resets_at"]
+
+
+def test_who_is_taken_out_of_a_private_league_sees_it_no_more(world: World) -> None:
+    insider = world.client("insider")
+    assert insider.league("private")["role"] == "competitor"
+    path = f"/v1/leagues/private/members/{world.users['insider']}"
+    assert world.client("host").send("DELETE", path).status_code == 204
+    with pytest.raises(ApiError) as refused:
+        insider.league("private")
+    assert refused.value.status == 404
