@@ -45,12 +45,12 @@ class Intake:
 
     def __init__(self, turns: int) -> None:
         self.turn = asyncio.Semaphore(turns)
-        self._senders: Counter[UserId] = Counter()
+        self.senders: Counter[UserId] = Counter()
 
     @contextmanager
     def sending(self, user_id: UserId) -> Iterator[None]:
         """Counts a sender until the upload is over. Raises ProblemError, 429 or 503."""
-        used = self._senders[user_id]
+        used = self.senders[user_id]
         if used >= OF_A_PERSON:
             raise ProblemError(
                 "limit-reached",
@@ -61,14 +61,14 @@ class Intake:
                 allowed=OF_A_PERSON,
                 left=0,
             )
-        if self._senders.total() >= AT_A_TIME:
+        if self.senders.total() >= AT_A_TIME:
             raise ProblemError("unavailable", "Many bundles are being sent; try again shortly.")
-        self._senders[user_id] += 1
+        self.senders[user_id] += 1
         try:
             yield
         finally:
-            self._senders[user_id] -= 1
-            self._senders += Counter()  # drops those who send nothing
+            self.senders[user_id] -= 1
+            self.senders += Counter()  # drops those who send nothing
 
 
 @dataclass(frozen=True, slots=True)
