@@ -23,6 +23,8 @@ from services.api.state import Db
 
 router = APIRouter(prefix="/v1", tags=["seasons"])
 LARGEST: Final = 10**9
+LONGEST_MATCH_HOURS: Final = 24
+"""A match that could last longer is refused when its season is made: it would hold a slot."""
 
 
 class Clock(BaseModel):
@@ -103,6 +105,13 @@ class LimitsOut(BaseModel):
     resets_at: datetime
 
 
+def longest_match_hours(configuration: dict[str, Any], clock: Clock, seats: int) -> float:
+    """How long seats that use all their time, one after another, can hold a worker."""
+    steps = int(configuration.get("episodeSteps", 1000))
+    seconds = seats * (steps * clock.act_seconds + clock.bank_seconds + clock.load_seconds)
+    return seconds / 3600
+
+
 @router.get("/leagues/{league}/seasons", summary="List seasons", responses=of(404))
 def list_seasons(league: LeagueKey, conn: Db, who: Anyone) -> Page[SeasonOut]:
     """Newest first."""
@@ -131,6 +140,14 @@ def create_season(league: LeagueKey, body: NewSeason, conn: Db, who: Host, once:
         configuration = game.configure(body.configuration)
     except ConfigurationError as error:
         raise ProblemError("invalid", f"body.configuration.{error}") from None
+    hours = longest_match_hours(configuration, body.clock, body.seats)
+    if hours > LONGEST_MATCH_HOURS:
+        raise ProblemError(
+            "invalid",
+            f"body.configuration.episodeSteps: seats that use all their time could make a match "
+            f"last {hours:,.0f} hours, at most {LONGEST_MATCH_HOURS} are allowed: fewer steps, or "
+            "less time a move.",
+        )
 
     def create() -> SeasonOut:
         canonical = json.dumps(configuration, sort_keys=True, separators=(",", ":"))

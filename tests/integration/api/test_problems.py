@@ -139,3 +139,14 @@ def test_a_body_that_does_not_come_in_time_is_refused() -> None:
     with pytest.raises(HTTPException) as refused:
         asyncio.run(BodyLimit(reading, seconds=0.1)(scope, trickle, ignore))
     assert refused.value.status_code == 400
+
+
+def test_a_season_whose_matches_could_hold_a_worker_for_days_is_refused(world: World) -> None:
+    answer = world.http.post(
+        "/v1/leagues/public/seasons",
+        json={"configuration": {"episodeSteps": 10**6}},
+        headers={"Authorization": f"Bearer {world.tokens['host']}"},
+    )
+    assert answer.status_code == 422
+    assert "episodeSteps" in answer.json()["detail"]
+    assert "at most 24" in answer.json()["detail"]
