@@ -19,6 +19,8 @@ MANAGERS = {
     "pacman": ("pacman", "-S", "--noconfirm"),
     "zypper": ("zypper", "--non-interactive", "install"),
 }
+# Playwright's driver is linked to libatomic, which a small Debian lacks.
+ALONGSIDE = {("apt-get", "chromium"): ("libatomic1",)}
 PROGRAMS = {"bubblewrap": ("bwrap",), "chromium": ("chromium", "chromium-browser", "google-chrome")}
 
 
@@ -32,8 +34,12 @@ class Manager:
 
     command: tuple[str, ...]
 
+    def packages(self, package: str) -> tuple[str, ...]:
+        """What to install for it under this manager."""
+        return (package, *ALONGSIDE.get((self.command[0], package), ()))
+
     def line(self, package: str) -> str:
-        words = " ".join((*self.command, package))
+        words = " ".join((*self.command, *self.packages(package)))
         return words if os.geteuid() == 0 else f"sudo {words}"
 
 
@@ -68,7 +74,11 @@ def install(package: str, *, allowed: bool, say: Callable[[str], None]) -> None:
     if found.command[0] == "apt-get":
         subprocess.run(("apt-get", "update", "-qq"), env=environment, check=False)
     result = subprocess.run(
-        (*found.command, package), env=environment, capture_output=True, text=True, check=False
+        (*found.command, *found.packages(package)),
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if not here(package):
         raise PackageError(f"could not install {package}: {result.stderr.strip()[-500:]}")

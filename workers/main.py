@@ -13,6 +13,10 @@ import socket
 import sys
 import warnings
 from collections.abc import Sequence
+from typing import Any
+
+from celery.signals import worker_ready, worker_shutting_down
+from redis import Redis
 
 from ladder.ids import MatchId
 from ladder.settings import Settings
@@ -24,6 +28,7 @@ from sandbox import loans
 from workers import playing, tasks
 from workers.broker import QUEUES, app
 from workers.renewal import Held, Renewal
+from workers.watch import Watch, playing_children
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -42,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     else:
         renewal = _take_station(settings, queues, options.slots)
         renewal.start()
-    _needed(settings.redis_url, "PECK_REDIS_URL")
+    _watch_over(_needed(settings.redis_url, "PECK_REDIS_URL"), settings, queues, options.slots)
     os.environ[tasks.PARENT_VARIABLE] = str(os.getpid())
     # Running as root is said to be dangerous for pickled messages; ours are JSON with one id.
     warnings.filterwarnings("ignore", message=".*superuser privileges.*")
@@ -58,6 +63,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     finally:
         if renewal is not None:
             renewal.stop()
+
+
+def _watch_over(redis_url: str, settings: Settings, queues: list[str], slots: int) -> None:
+    """From the moment it serves until it is told to stop, see that the worker hears its bells."""
+    bells = Redis.from_url(redis_url, socket_timeout=2.0, socket_connect_timeout=2.0)
+    watch = Watch(
+        waiting=lambda: sum(int(bells.llen(queue)) for queue in queues),
+        busy=lambda: playing_children(settings.run_dir, os.getpid()),
+        slots=slots,
+    )
+
+    def start(**_: Any) -> None:
+        watch.start()
+
+    def stop(**_: Any) -> None:
+        watch.stop()  # bells that wait while it stops are for others
+
+    worker_ready.connect(start, weak=False)
+    worker_shutting_down.connect(stop, weak=False)
 
 
 def _options(settings: Settings) -> argparse.ArgumentParser:

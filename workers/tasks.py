@@ -15,6 +15,7 @@ from ladder.store import db, ratings
 from ladder.telemetry import emit, trace
 from workers import playing
 from workers.broker import app
+from workers.watch import answered
 
 PR_SET_PDEATHSIG = 1
 FOLD = 200
@@ -37,6 +38,7 @@ def die_with_the_worker(**_: Any) -> None:
 @app.task(name="peck.play")  # type: ignore[untyped-decorator]
 def play(match_id: str) -> None:
     """Play one match, if it is there to be played."""
+    answered()
     if station is None:
         raise RuntimeError("this worker was not started by workers.main and cannot play")
     try:
@@ -53,6 +55,7 @@ def rate(reason: str) -> None:
 
     ``reason`` is the id of what made the bell ring and decides nothing: one bell serves all.
     """
+    answered()
     try:
         with db.connect(database_url) as conn:
             seasons = ratings.seasons_to_rate(conn)
@@ -60,6 +63,7 @@ def rate(reason: str) -> None:
             for season in seasons:
                 while folded := ratings.apply(conn, season, FOLD):
                     conn.commit()
+                    answered()
                     emit("rated", season=season, results=folded)
                 conn.commit()
     except psycopg.OperationalError as error:

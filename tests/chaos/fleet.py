@@ -16,6 +16,7 @@ from sandbox.errors import HostFault
 from sandbox.loans import hello
 from services import embedded
 from services.children import Child, spawn, tail
+from workers.watch import DEAF_STATUS
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -34,6 +35,8 @@ class Fleet:
         self.redis = embedded.start_redis(state)
         self.database_url = self.postgres.url
         self.children: dict[str, Child] = {}
+        self.deaf: list[str] = []
+        """Workers that ended themselves because they heard no bell, and were started again."""
 
     def start(self, name: str) -> Child:
         """Start one of ours: node, scheduler, rater, worker-1, worker-2."""
@@ -75,6 +78,13 @@ class Fleet:
         child = self.children[name]
         child.process.kill()
         child.process.wait()
+
+    def start_deaf_ones_again(self) -> None:
+        """What `peck up` and compose do for a worker that ended itself."""
+        for name, child in list(self.children.items()):
+            if child.process.poll() == DEAF_STATUS:
+                self.deaf.append(name)
+                self.start(name)
 
     def empty_redis(self) -> None:
         """Kill Redis, lose all it held, start it again."""

@@ -1,0 +1,48 @@
+"""When a worker counts as deaf."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from workers.watch import Watch, answered
+
+
+def ended(waiting: Callable[[], int], busy: int, *, seconds: float = 0.4, slots: int = 2) -> bool:
+    """Whether a watch with short times ends its worker."""
+    over = threading.Event()
+    answered()
+    watch = Watch(waiting, lambda: busy, slots, deaf_seconds=0.1, look_seconds=0.01, end=over.set)
+    watch.start()
+    told = over.wait(seconds)
+    watch.stop()
+    watch.join()
+    return told
+
+
+def away() -> int:
+    raise ConnectionError("Redis is away")
+
+
+def test_bells_that_wait_while_a_slot_is_free_and_nobody_answers_end_the_worker() -> None:
+    assert ended(lambda: 3, busy=1, seconds=10)
+
+
+def test_a_worker_without_bells_is_well() -> None:
+    assert not ended(lambda: 0, busy=0)
+
+
+def test_a_worker_whose_slots_all_play_is_well() -> None:
+    assert not ended(lambda: 3, busy=2)
+
+
+def test_a_worker_is_not_to_blame_while_redis_is_away() -> None:
+    assert not ended(away, busy=0)
+
+
+def test_a_worker_that_answers_is_well() -> None:
+    def ring() -> int:
+        answered()
+        return 3
+
+    assert not ended(ring, busy=0)

@@ -1,0 +1,93 @@
+"""A worker that hears no bell any more ends itself; whoever started it starts it again.
+
+Celery's prefork consumer can lose count of its running tasks when Redis goes away at the wrong
+moment, and then takes no message ever again while it looks alive. What cannot lie is that bells
+wait in Redis, a slot is free, and no bell has been answered for a while.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from multiprocessing.sharedctypes import RawValue
+from pathlib import Path
+from typing import Final
+
+from ladder.telemetry import emit
+from workers.renewal import held
+
+DEAF_SECONDS: Final = 10.0
+LOOK_SECONDS: Final = 1.0
+DEAF_STATUS: Final = 70
+"""Exit status of a worker that ended itself for this."""
+
+_answered_at = RawValue("d", time.monotonic())  # shared with the pool's children by fork
+
+
+def answered() -> None:
+    """A bell was answered, or a long answer goes on; called in the pool's children."""
+    _answered_at.value = time.monotonic()
+
+
+def last_answer_at() -> float:
+    """When a child of this worker answered last, on the host's monotonic clock."""
+    return float(_answered_at.value)
+
+
+class Watch(threading.Thread):
+    """Looks every second; calls ``end`` once when the worker is deaf.
+
+    ``waiting`` says how many bells lie in the worker's queues and may raise while Redis is away;
+    ``busy`` how many slots play. The clock of deafness starts anew whenever one of the three
+    signs is missing.
+    """
+
+    def __init__(
+        self,
+        waiting: Callable[[], int],
+        busy: Callable[[], int],
+        slots: int,
+        *,
+        deaf_seconds: float = DEAF_SECONDS,
+        look_seconds: float = LOOK_SECONDS,
+        end: Callable[[], None] = lambda: os._exit(DEAF_STATUS),
+    ) -> None:
+        super().__init__(name="watch", daemon=True)
+        self._waiting, self._busy, self._slots = waiting, busy, slots
+        self._deaf_seconds, self._look_seconds, self._end = deaf_seconds, look_seconds, end
+        self._stopping = threading.Event()
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._stopping.set()
+
+    def run(self) -> None:
+        well_at = time.monotonic()
+        while not self._stopping.wait(self._look_seconds):
+            if not self._unanswered():
+                well_at = time.monotonic()
+            silent_seconds = time.monotonic() - max(well_at, last_answer_at())
+            if silent_seconds > self._deaf_seconds:
+                emit("worker_deaf", silent_seconds=round(silent_seconds, 1))
+                self._end()  # the pool's children die with us, their leases lapse
+                return
+
+    def _unanswered(self) -> bool:
+        try:
+            return self._waiting() > 0 and self._busy() < self._slots
+        except Exception:
+            return False  # Redis is away: that is not this worker's deafness
+
+
+def playing_children(run_dir: Path, worker_pid: int) -> int:
+    """How many of this worker's pool children hold a lease."""
+    return sum(_parent(lease.pid) == worker_pid for lease in held(run_dir))
+
+
+def _parent(pid: int) -> int | None:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except (OSError, IndexError, ValueError):
+        return None
