@@ -71,14 +71,29 @@ def pair(conn: db.Connection, rng: Random) -> dict[str, int]:
     slots = slots_by_queue(conn).get("play.cpu", 0)
     if not seasons or slots == 0:
         return {}
-    wanted = math.ceil(MATCHES_PER_SLOT * slots / len(seasons))
-    return {"paired": sum(_pair(conn, season, wanted, rng) for season in seasons)}
+    made = 0
+    while seasons:
+        # What a season cannot use of its share (it has no field, say) goes to the others: seasons
+        # that only stand there never leave a slot idle.
+        wanted = math.ceil(MATCHES_PER_SLOT * slots / len(seasons))
+        full = []
+        for season in seasons:
+            added, under_way = _pair(conn, season, wanted, rng)
+            made += added
+            if under_way >= wanted:
+                full.append(season)
+        if len(full) == len(seasons):
+            break
+        seasons = full
+    return {"paired": made}
 
 
-def _pair(conn: db.Connection, season: Season, wanted: int, rng: Random) -> int:
-    missing = min(wanted, season.max_in_flight) - matches.in_flight(conn, season.id)
+def _pair(conn: db.Connection, season: Season, wanted: int, rng: Random) -> tuple[int, int]:
+    """Matches made now, and how many are under way with them."""
+    under_way = matches.in_flight(conn, season.id)
+    missing = min(wanted, season.max_in_flight) - under_way
     if missing <= 0:
-        return 0
+        return 0, under_way
     league = leagues.get_league(conn, season.league_id)
     proposal = pairing.propose(
         entries.candidates(conn, season.id),
@@ -96,7 +111,7 @@ def _pair(conn: db.Connection, season: Season, wanted: int, rng: Random) -> int:
             made += 1
         except Conflict:
             continue  # an entry retired between the look and the making
-    return made
+    return made, under_way + made
 
 
 def slots_by_queue(conn: db.Connection) -> dict[str, int]:

@@ -70,6 +70,17 @@ def test_matches_are_made_for_the_live_slots_and_no_more(contest: Contest) -> No
     assert repairs.pair(conn, Random(1)) == {"paired": 0}
 
 
+def test_seasons_that_cannot_play_take_nothing_from_those_that_can(contest: Contest) -> None:
+    conn = contest.conn
+    silence_workers(conn)
+    matches.register_worker(conn, hello("w1", slots=2))
+    for _ in range(9):
+        raise_contest(conn)
+    assert len(leagues.playing_seasons(conn)) == 10
+    assert repairs.pair(conn, Random(1)) == {"paired": 2 * repairs.MATCHES_PER_SLOT}
+    assert matches.in_flight(conn, contest.season.id) == 2 * repairs.MATCHES_PER_SLOT
+
+
 def test_a_paused_league_gets_no_matches(contest: Contest) -> None:
     matches.register_worker(contest.conn, hello("w1"))
     leagues.set_state(contest.conn, contest.league.id, "paused")
