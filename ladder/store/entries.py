@@ -28,7 +28,7 @@ from ladder.store import agents, leagues, matches, visible
 from ladder.store.db import Connection, whole
 
 VALIDATIONS: Final = 3  # times a validation that came to nothing is made again, the first included
-PLAY_SECONDS: Final = 1800.0  # a validation match may take this long besides its wait in the queue
+PLAY_SECONDS: Final = 4500.0  # a validation match may take this long besides its wait in the queue
 ETA_SAMPLE: Final = 20  # recent validations whose duration tells the next one's
 ENTRY: Final = (
     "select e.id, e.season_id, s.league_id, e.agent_id, a.name as agent_name, e.team_id,"
@@ -190,7 +190,7 @@ def place_in_queue(conn: Connection, entry_id: EntryId) -> QueuePlace | None:
         return None
     row = conn.execute(
         "select (select count(*) from matches q where q.queue = m.queue and q.state = 'queued'"
-        "         and q.id < m.id and m.state = 'queued'),"
+        "         and (q.turn, q.id) < (m.turn, m.id) and m.state = 'queued'),"
         " (select coalesce(sum(slots), 0) from workers"
         "   where m.queue = any (queues) and seen_at > now() - interval '15 seconds'),"
         " (select avg(extract(epoch from d.finished_at - d.claimed_at)) from ("
@@ -285,12 +285,16 @@ def candidates(conn: Connection, season_id: SeasonId) -> list[Candidate]:
 def _validate(conn: Connection, season: Season, entry_id: EntryId) -> MatchId:
     """Makes the entry's next validation match: copies of itself in all seats."""
     row = conn.execute(
-        "select submission_id, agent_id, team_id, profile from entries where id = %s", (entry_id,)
+        "select e.submission_id, e.agent_id, e.team_id, e.profile, (select count(*) from entries o"
+        "   where o.state = 'pending' and o.team_id = e.team_id and o.id <> e.id)"
+        " from entries e where e.id = %s",
+        (entry_id,),
     ).fetchone()
     assert row is not None
-    seat = LineupSeat(entry_id, *row)
+    *owner, turn = row
+    seat = LineupSeat(entry_id, *owner)
     match_id = matches.create(
-        conn, season=season, kind=MatchKind.VALIDATION, lineup=[seat] * season.seats
+        conn, season=season, kind=MatchKind.VALIDATION, lineup=[seat] * season.seats, turn=turn
     )
     conn.execute(
         "update entries set validation_match_id = %s, validations = validations + 1,"

@@ -110,11 +110,13 @@ def create(
     rejudges: MatchId | None = None,
     gpu: int = 0,
     lanes: int = 1,
+    turn: int = 0,
 ) -> MatchId:
     """A queued match of this lineup; the seed is 128 bits of the system's generator by default.
 
     A rated match counts as in flight for its entries. A rejudge names the finished rated match it
     is to replace, takes its seed, and is refused while another one is under way or has replaced it.
+    ``turn`` says how many matches whoever asked for it has in the queue before it.
     Raises Conflict (an entry is not active; rejudge refused), LadderError (wrong number of seats).
     """
     if len(lineup) != season.seats:
@@ -128,9 +130,9 @@ def create(
     if kind is MatchKind.RATED:
         _count_in_flight(conn, lineup, is_rejudge=rejudges is not None)
     conn.execute(
-        "insert into matches (id, kind, season_id, scrim_id, rejudges, queue, profiles, gpu, lanes,"
-        " speed_class, seed, max_attempts, lease_seconds, deadline_at)"
-        " select %s, %s, id, %s, %s, %s, %s, %s, %s,"
+        "insert into matches (id, kind, season_id, scrim_id, rejudges, queue, turn, profiles, gpu,"
+        " lanes, speed_class, seed, max_attempts, lease_seconds, deadline_at)"
+        " select %s, %s, id, %s, %s, %s, %s, %s, %s, %s,"
         " case when %s then 'any' else speed_class end, %s, max_attempts, lease_seconds,"
         " now() + make_interval(secs => queue_seconds) from seasons where id = %s",
         (
@@ -139,6 +141,7 @@ def create(
             scrim_id,
             rejudges,
             queue or _queue(kind, gpu),
+            turn,
             sorted({seat.profile for seat in lineup}),
             gpu,
             lanes,
@@ -164,8 +167,9 @@ def ring_due(
 ) -> list[tuple[str, MatchId]]:
     """Marks matches as rung and returns (queue, match): commit, then send a bell for each.
 
-    Of each queue at most ``per_queue`` bells are out at a time, oldest match first; a bell not
-    answered within ``bell_seconds`` is rung again. Matches no live worker could play are left.
+    Of each queue at most ``per_queue`` bells are out at a time, by turn, then oldest first: teams
+    take turns, whatever one of them has heaped up. A bell not answered within ``bell_seconds`` is
+    rung again. Matches no live worker could play are left.
     """
     due = []
     for queue, most in sorted(per_queue.items()):

@@ -94,15 +94,17 @@ def request(
         " values (%s, %s, %s, %s, %s, %s)",
         (scrim_id, season.id, team_id, user_id, Jsonb(list(lineup)), games),
     )
+    waiting = _waiting(conn, team_id)
     for game in range(games):
-        turn = game % len(seats)
+        shift = game % len(seats)
         matches.create(
             conn,
             season=season,
             kind=MatchKind.SCRIM,
-            lineup=seats[turn:] + seats[:turn],
+            lineup=seats[shift:] + seats[:shift],
             seed=None if seeds is None else seeds[game],
             scrim_id=scrim_id,
+            turn=waiting + game,
         )
     return get_scrim(conn, scrim_id)
 
@@ -206,6 +208,17 @@ def _seats(
             raise Conflict(f"lineup: {name} is not open for scrims; its owner can open it")
         seats.append(LineupSeat(entry_id, submission, agent_id, owner, profile))
     return seats
+
+
+def _waiting(conn: Connection, team_id: TeamId) -> int:
+    """Scrim games the team has in the queue."""
+    row = conn.execute(
+        "select count(*) from scrims c join matches m on m.scrim_id = c.id and m.state = 'queued'"
+        " where c.team_id = %s and c.state = 'running'",
+        (team_id,),
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 def _refuse_over_limits(

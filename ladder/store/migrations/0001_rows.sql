@@ -199,6 +199,7 @@ create table matches (
     rejudges text,                        -- the finished match this one is to replace
     state text not null default 'queued' check (state in ('queued', 'running', 'finished', 'void')),
     queue text not null check (queue in ('play.cpu', 'play.gpu', 'scrim', 'validate')),
+    turn integer not null default 0,      -- of its queue the least goes first: how many its team has before it
     profiles text[] not null,             -- runtime profiles the lineup needs
     gpu integer not null default 0,
     lanes integer not null default 1,
@@ -220,7 +221,7 @@ create table matches (
     created_at timestamptz not null default now(),
     finished_at timestamptz
 ) partition by range (id);
-create index matches_queued on matches (queue, id) where state = 'queued';
+create index matches_queued on matches (queue, turn, id) where state = 'queued';
 create index matches_running on matches (lease_until) where state = 'running';
 create index matches_season on matches (season_id, id);
 create index matches_scrim on matches (scrim_id, id) where scrim_id is not null;

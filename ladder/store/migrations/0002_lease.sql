@@ -366,8 +366,8 @@ begin
     return coalesce(array_length(lease_drop(v_ids, 'void', null, p_reason, true), 1), 0);
 end $$;
 
--- Marks queued matches as rung and returns them, oldest first, so that at most p_limit bells of the
--- queue are out. A bell counts as lost after p_again_seconds. Only what a live worker can play.
+-- Marks queued matches as rung and returns them, by turn, then oldest first, so that at most p_limit
+-- bells of the queue are out. A bell counts as lost after p_again_seconds. Only what a live worker can play.
 create function lease_ring(p_queue text, p_limit integer, p_again_seconds double precision)
 returns setof text
 language plpgsql security definer set search_path = public, pg_temp as $$
@@ -385,10 +385,10 @@ begin
            and (m.rung_at is null or m.rung_at <= v_old)
            and exists (select 1 from workers w
                         where w.seen_at > v_now - interval '15 seconds' and lease_fits(w, m))
-         order by m.id limit greatest(p_limit - v_out, 0)
+         order by m.turn, m.id limit greatest(p_limit - v_out, 0)
            for update skip locked
     ), rung as (
-        update matches m set rung_at = v_now from due where m.id = due.id returning m.id
+        update matches m set rung_at = v_now from due where m.id = due.id returning m.id, m.turn
     )
-    select id from rung order by id;
+    select id from rung order by turn, id;
 end $$;

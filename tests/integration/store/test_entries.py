@@ -190,6 +190,19 @@ def test_the_place_in_the_queue_tells_position_and_time(contest: Contest) -> Non
     assert entries.place_in_queue(contest.conn, second) is None
 
 
+def test_a_team_with_many_uploads_does_not_keep_others_waiting(contest: Contest) -> None:
+    matches.register_worker(contest.conn, hello("w1"))
+    crowd = contest.agent()
+    heap = [contest.pending(crowd) for _ in range(3)]
+    late = contest.pending()
+    place = entries.place_in_queue(contest.conn, late)
+    assert place is not None
+    assert place.position == 1
+    rung = matches.ring_due(contest.conn, {"validate": 4})
+    in_order = [heap[0], late, heap[1], heap[2]]
+    assert rung == [("validate", _validation(contest, entry)) for entry in in_order]
+
+
 def test_a_new_entry_remembers_its_agents_last_one(contest: Contest) -> None:
     agent = contest.agent()
     parent = contest.active(agent)

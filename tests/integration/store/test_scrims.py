@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from ladder.ids import EntryId, SubmissionId, TeamId, UserId
+from ladder.ids import EntryId, MatchId, SubmissionId, TeamId, UserId
 from ladder.model import Conflict, LadderError, MatchState, NotFound, Scrim
 from ladder.store import agents, entries, matches, scrims
-from tests.integration.store.contest import Contest
+from tests.integration.store.contest import Contest, hello
 
 
 @pytest.fixture
@@ -40,6 +40,19 @@ def test_a_scrim_turns_its_lineup_and_takes_its_seeds(
     assert [[s.submission_id for s in m.seats].index(other) for m in played] == [1, 0, 3, 2, 1]
     assert {(m.queue, m.kind, m.scrim_team_id) for m in played} == {("scrim", "scrim", own[1])}
     assert played[0].seats[0].entry_id is None
+
+
+def test_teams_take_turns_in_the_queue_whoever_asked_first(
+    contest: Contest, own: tuple[UserId, TeamId, SubmissionId]
+) -> None:
+    matches.register_worker(contest.conn, hello("w1"))
+    heap = _games(contest, _request(contest, own, [own[2]] * 4, games=3))
+    heap += _games(contest, _request(contest, own, [own[2]] * 4, games=2))
+    user, team = contest.team()
+    other = (user, team, contest.submission(contest.agent(team)).id)
+    late = _games(contest, _request(contest, other, [other[2]] * 4, games=2))
+    rung = [match_id for _, match_id in matches.ring_due(contest.conn, {"scrim": 7})]
+    assert rung == [heap[0], late[0], heap[1], late[1], *heap[2:]]
 
 
 def test_a_closed_agent_and_an_upload_that_does_not_play_are_refused(
@@ -153,6 +166,10 @@ def _request(
         games=games,
         seeds=seeds,
     )
+
+
+def _games(contest: Contest, scrim: Scrim) -> list[MatchId]:
+    return [m.id for m in reversed(matches.list_matches(contest.conn, scrim_id=scrim.id))]
 
 
 def _submission(contest: Contest, entry_id: EntryId) -> SubmissionId:
