@@ -151,7 +151,7 @@ def read_scrim(scrim: ScrimKey, conn: Db, who: Known) -> ScrimDetail:
 
 @router.post("/scrims/{scrim}/cancel", summary="Cancel a scrim", responses=of(403, 404, 409))
 def cancel_scrim(scrim: ScrimKey, conn: Db, who: Scrimmer) -> ScrimDetail:
-    """Games that wait are dropped; those that run end and are kept."""
+    """What has not been finished is dropped, games that run among it; finished games are kept."""
     found = sight.scrim(conn, who, scrim)
     if not sight.owns(who, found.team_id):
         raise ProblemError("forbidden", "Only the team that asked for a scrim may cancel it.")

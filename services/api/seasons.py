@@ -23,8 +23,9 @@ from services.api.state import Db
 
 router = APIRouter(prefix="/v1", tags=["seasons"])
 LARGEST: Final = 10**9
-LONGEST_MATCH_HOURS: Final = 24
-"""A match that could last longer is refused when its season is made: it would hold a slot."""
+LONGEST_MATCH_HOURS: Final = 1
+"""A match that could last longer is refused when its season is made: it would hold a slot, outlast
+its validation's deadline, and at last be killed by the workers' backstop though nobody erred."""
 
 
 class Clock(BaseModel):
@@ -145,7 +146,7 @@ def create_season(league: LeagueKey, body: NewSeason, conn: Db, who: Host, once:
         raise ProblemError(
             "invalid",
             f"body.configuration.episodeSteps: seats that use all their time could make a match "
-            f"last {hours:,.0f} hours, at most {LONGEST_MATCH_HOURS} are allowed: fewer steps, or "
+            f"last {hours:,.1f} hours, at most {LONGEST_MATCH_HOURS} are allowed: fewer steps, or "
             "less time a move.",
         )
 

@@ -14,8 +14,12 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
+from ladder.store import entries
+from services.api import seasons
 from services.api.bodies import BodyLimit
 from tests.integration.api.world import World
+from workers import playing
+from workers.broker import BACKSTOP_SECONDS
 
 
 def slug(response: httpx.Response) -> str:
@@ -141,7 +145,7 @@ def test_a_body_that_does_not_come_in_time_is_refused() -> None:
     assert refused.value.status_code == 400
 
 
-def test_a_season_whose_matches_could_hold_a_worker_for_days_is_refused(world: World) -> None:
+def test_a_season_whose_matches_could_hold_a_worker_for_hours_is_refused(world: World) -> None:
     answer = world.http.post(
         "/v1/leagues/public/seasons",
         json={"configuration": {"episodeSteps": 10**6}},
@@ -149,4 +153,6 @@ def test_a_season_whose_matches_could_hold_a_worker_for_days_is_refused(world: W
     )
     assert answer.status_code == 422
     assert "episodeSteps" in answer.json()["detail"]
-    assert "at most 24" in answer.json()["detail"]
+    assert "at most 1 " in answer.json()["detail"]
+    longest = seasons.LONGEST_MATCH_HOURS * 3600 + playing.BORROW_SECONDS + 90  # the referee's own
+    assert longest < min(BACKSTOP_SECONDS, entries.PLAY_SECONDS)
