@@ -135,7 +135,11 @@ class House:
                     part.child.process.kill()
         finally:
             for folder in self._address_folders():
-                (folder / "address").unlink(missing_ok=True)
+                with contextlib.suppress(OSError):
+                    # Where the lock is another house's, so may be the address.
+                    ours = folder == self.state and self._lock is not None
+                    if ours or (folder / "address").read_text().strip() == self.address:
+                        (folder / "address").unlink()
             if self._lock is not None:
                 self._lock.close()
 
@@ -305,8 +309,8 @@ class House:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            lock.seek(0)
-            with contextlib.suppress(ValueError):
+            with lock, contextlib.suppress(ValueError):
+                lock.seek(0)
                 other = json.loads(lock.read())
                 raise UpError(
                     f"already running on {self.state}: {other['address']}, process {other['pid']};"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -22,6 +23,8 @@ import psycopg
 import pytest
 
 from services import embedded
+from services.premises import UpError
+from services.up import House, Options
 from tests.chaos.fleet import wait_until
 
 pytestmark = [pytest.mark.bubblewrap, pytest.mark.timeout(600)]
@@ -147,6 +150,7 @@ def test_it_starts_plays_stops_cleanly_and_goes_on_where_it_was(state: Path) -> 
     )
     assert second.returncode == 1
     assert f"already running on {state}: {up.address}" in second.stderr
+    assert (state / "address").read_text().strip() == up.address, "the first one's stays"
 
     before, below = finished(state), descendants(up.process.pid)
     assert len(below) >= 10
@@ -171,6 +175,20 @@ def test_it_starts_plays_stops_cleanly_and_goes_on_where_it_was(state: Path) -> 
     assert finished(state) >= before, "nothing finished is lost"
     wait_until(lambda: finished(state) > before, "matches go on", 120)
     assert end(third, signal.SIGTERM) == 0
+
+
+def test_whoever_is_refused_leaves_the_other_houses_address_alone(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PECK_STATE", str(state))
+    (state / "address").write_text("http://127.0.0.1:1\n")
+    second = House(Options(state, launcher="docker"), lambda _: None)
+    with (state / "lock").open("w") as first:
+        fcntl.flock(first, fcntl.LOCK_EX)
+        with pytest.raises(UpError, match="just starting"):
+            second.start()
+        second.stop()
+    assert (state / "address").exists()
 
 
 def test_a_part_that_dies_is_started_again(state: Path) -> None:
