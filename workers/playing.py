@@ -37,6 +37,7 @@ from sandbox.loans import Loan, SeatRequest
 from sandbox.record import Played
 from workers.broker import BellError, ring
 from workers.renewal import Held, hold
+from workers.watch import answered
 
 BORROW_SECONDS = 30.0
 NODE_PAUSE_SECONDS = 10.0
@@ -221,6 +222,7 @@ def _node_answers(station: Station) -> bool:
     """Wait a little for a node that is being restarted, before an attempt is spent on it."""
     deadline = time.monotonic() + NODE_PAUSE_SECONDS
     while True:
+        answered()  # waiting for a node is not deafness
         try:
             loans.hello(station.settings.node_socket)
             return True

@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 from celery.signals import worker_process_init
 
-from ladder.ids import MatchId
+from ladder.ids import MatchId, SeasonId
 from ladder.store import db, ratings
 from ladder.telemetry import emit, trace
 from workers import playing
@@ -61,10 +61,21 @@ def rate(reason: str) -> None:
             seasons = ratings.seasons_to_rate(conn)
             conn.commit()
             for season in seasons:
-                while folded := ratings.apply(conn, season, FOLD):
-                    conn.commit()
-                    answered()
-                    emit("rated", season=season, results=folded)
-                conn.commit()
+                try:
+                    _rate(conn, season)
+                except psycopg.OperationalError:
+                    raise
+                except Exception as error:  # one season's trouble is not the others'
+                    conn.rollback()
+                    emit("rate_failed", season=season, error=str(error), trace=trace(error))
     except psycopg.OperationalError as error:
         emit("rate_failed", error=str(error))  # the scheduler rings again
+
+
+def _rate(conn: db.Connection, season: SeasonId) -> None:
+    """Fold one season's results, a stretch a transaction."""
+    while folded := ratings.apply(conn, season, FOLD):
+        conn.commit()
+        answered()
+        emit("rated", season=season, results=folded)
+    conn.commit()

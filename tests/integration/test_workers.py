@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tarfile
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,7 +30,7 @@ from tests.chaos.fleet import wait_until
 from tests.integration import real_node
 from tests.integration.real_node import RealNode
 from tests.integration.store.contest import Contest, digest, hello, raise_contest
-from workers import broker, playing
+from workers import broker, playing, watch
 from workers.broker import BellError
 from workers.playing import Station
 from workers.renewal import Held, Renewal, held, hold
@@ -162,7 +163,9 @@ def test_no_attempt_is_spent_on_a_node_that_does_not_answer(
     matches.register_worker(contest.conn, hello("w1", profiles=("python",)))
     _, match_id = enter(contest, blobs, EAST)
     station = station_at(tmp_path / "nobody.sock", tmp_path, worker_database_url, blobs)
+    before = time.monotonic()
     assert playing.play(station, match_id) == "no_node"
+    assert watch.last_answer_at() >= before, "waiting for a node is not deafness"
     assert matches.get_match(contest.conn, match_id).attempt == 0
 
 

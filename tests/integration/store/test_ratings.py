@@ -10,12 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ladder import rating
-from ladder.ids import EntryId, MatchId
+from ladder.ids import EntryId, MatchId, SeasonId
 from ladder.model import MatchKind
 from ladder.rating import Parameters, Result
 from ladder.store import db, entries, leaderboard, leagues, matches, ratings
 from ladder.store.db import Connection
 from tests.integration.store.contest import Contest, raise_contest
+from workers import tasks
 
 
 @pytest.fixture
@@ -48,6 +49,26 @@ def test_a_match_shows_what_it_did_to_each_rating(contest: Contest, four: list[E
     seat = matches.get_match(contest.conn, match_id).seats[0]
     assert seat.mu_before == 600.0
     assert seat.mu_after == entries.get_entry(contest.conn, four[0]).mu
+
+
+def test_a_season_that_cannot_be_rated_keeps_no_other_waiting(
+    database_url: str, contest: Contest, four: list[EntryId], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contest.play(contest.rated(*four), [1, 2, 3, 4])
+    other = raise_contest(contest.conn)
+    other.play(other.rated(*(other.active() for _ in range(4))), [1, 2, 3, 4])
+    assert ratings.seasons_to_rate(contest.conn) == [contest.season.id, other.season.id]
+    apply = ratings.apply
+
+    def broken(conn: Connection, season: SeasonId, limit: int) -> int:
+        if season == contest.season.id:
+            raise OverflowError("a season of impossible numbers")
+        return apply(conn, season, limit)
+
+    monkeypatch.setattr(ratings, "apply", broken)
+    monkeypatch.setattr(tasks, "database_url", database_url)
+    tasks.rate("a bell")
+    assert ratings.seasons_to_rate(contest.conn) == [contest.season.id]
 
 
 def test_a_rater_that_dies_before_its_commit_has_rated_nothing(
