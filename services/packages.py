@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from glob import glob
 
 MANAGERS = {
     "apt-get": ("apt-get", "install", "-y", "--no-install-recommends"),
@@ -20,7 +21,7 @@ MANAGERS = {
     "zypper": ("zypper", "--non-interactive", "install"),
 }
 # Playwright's driver is linked to libatomic, which a small Debian lacks.
-ALONGSIDE = {("apt-get", "chromium"): ("libatomic1",)}
+ALONGSIDE = {("apt-get", "chromium"): ("libatomic1", "/usr/lib/*/libatomic.so.1")}
 PROGRAMS = {"bubblewrap": ("bwrap",), "chromium": ("chromium", "chromium-browser", "google-chrome")}
 
 
@@ -36,7 +37,7 @@ class Manager:
 
     def packages(self, package: str) -> tuple[str, ...]:
         """What to install for it under this manager."""
-        return (package, *ALONGSIDE.get((self.command[0], package), ()))
+        return (package, *ALONGSIDE.get((self.command[0], package), ())[:1])
 
     def line(self, package: str) -> str:
         words = " ".join((*self.command, *self.packages(package)))
@@ -52,7 +53,11 @@ def manager() -> Manager | None:
 
 
 def here(package: str) -> bool:
-    """Whether one of the package's programs is on PATH."""
+    """Whether one of the package's programs is on PATH, with the library that goes alongside."""
+    found = manager()
+    alongside = ALONGSIDE.get((found.command[0], package)) if found else None
+    if alongside is not None and not glob(alongside[1]):
+        return False
     return any(shutil.which(program) for program in PROGRAMS[package])
 
 
