@@ -296,6 +296,16 @@ def playing_seasons(conn: Connection) -> list[Season]:
     )
 
 
+def makers(conn: Connection, season_ids: Sequence[SeasonId]) -> dict[SeasonId, str]:
+    """Who made the league of each season, or the league itself where nobody is known."""
+    rows = conn.execute(
+        "select s.id, coalesce(l.created_by, l.id) from seasons s"
+        " join leagues l on l.id = s.league_id where s.id = any (%s)",
+        (list(season_ids),),
+    )
+    return {SeasonId(season_id): maker for season_id, maker in rows}
+
+
 def set_season_state(conn: Connection, season_id: SeasonId, state: str) -> Season:
     """Opens, locks (no uploads) or finishes (no pairing) a season."""
     if state not in SEASON_STATES:

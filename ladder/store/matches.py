@@ -167,9 +167,8 @@ def ring_due(
 ) -> list[tuple[str, MatchId]]:
     """Marks matches as rung and returns (queue, match): commit, then send a bell for each.
 
-    Of each queue at most ``per_queue`` bells are out at a time, by turn, then oldest first: teams
-    take turns, whatever one of them has heaped up. A bell not answered within ``bell_seconds`` is
-    rung again. Matches no live worker could play are left.
+    Of each queue at most ``per_queue`` bells are out, by turn, then oldest first; one not answered
+    within ``bell_seconds`` is rung again. Matches no live worker could play are left.
     """
     due = []
     for queue, most in sorted(per_queue.items()):
@@ -268,8 +267,7 @@ def fail(
     detail: str,
 ) -> bool:
     """Gives the attempt back: queued again, or void when its attempts are used up.
-
-    False when the attempt no longer held the match.
+    False: it no longer held the match.
     """
     row = conn.execute(
         "select lease_fail(%s, %s, %s, %s, %s)", (match_id, attempt, worker, fault, detail)
@@ -313,6 +311,11 @@ def see_worker(conn: Connection, worker: str) -> bool:
     row = conn.execute("select lease_see(%s)", (worker,)).fetchone()
     assert row is not None
     return bool(row[0])
+
+
+def forget_workers(conn: Connection) -> int:
+    """Drops workers not heard of for a day; one that comes back says hello again."""
+    return conn.execute("delete from workers where seen_at < now() - interval '1 day'").rowcount
 
 
 def live_workers(conn: Connection) -> list[Worker]:

@@ -56,6 +56,10 @@ def _lead(url: str, stopping: threading.Event) -> Iterator[db.Connection]:
     try:
         conn.execute("set statement_timeout = '20s'")
         conn.execute("set lock_timeout = '5s'")
+        # A leader whose machine is gone loses the lead within half a minute, not after hours.
+        conn.execute("set tcp_keepalives_idle = 10")
+        conn.execute("set tcp_keepalives_interval = 5")
+        conn.execute("set tcp_keepalives_count = 3")
         while not stopping.is_set():
             row = conn.execute("select pg_try_advisory_lock(%s)", (LEADER_LOCK,)).fetchone()
             if row is not None and row[0]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable
 from random import Random, SystemRandom
 
@@ -71,29 +72,34 @@ def pair(conn: db.Connection, rng: Random) -> dict[str, int]:
     slots = slots_by_queue(conn).get("play.cpu", 0)
     if not seasons or slots == 0:
         return {}
-    made = 0
+    makers = leagues.makers(conn, [season.id for season in seasons])
+    under_way = {season.id: matches.in_flight(conn, season.id) for season in seasons}
+    before = sum(under_way.values())
+    load = Counter[str]()  # of those who made the leagues: nobody gets more by making more of them
+    for season in seasons:
+        load[makers[season.id]] += under_way[season.id]
     while seasons:
         # What a season cannot use of its share (it has no field, say) goes to the others: seasons
         # that only stand there never leave a slot idle.
-        wanted = math.ceil(MATCHES_PER_SLOT * slots / len(seasons))
+        has = Counter(makers[season.id] for season in seasons)
         full = []
         for season in seasons:
-            added, under_way = _pair(conn, season, wanted, rng)
-            made += added
-            if under_way >= wanted:
+            maker = makers[season.id]
+            wanted = math.ceil(MATCHES_PER_SLOT * slots / (len(has) * has[maker]))
+            missing = min(wanted, season.max_in_flight) - under_way[season.id]
+            made = _pair(conn, season, missing, load[maker], rng) if missing > 0 else 0
+            load[maker] += made
+            under_way[season.id] += made
+            if under_way[season.id] >= wanted:
                 full.append(season)
         if len(full) == len(seasons):
             break
         seasons = full
-    return {"paired": made}
+    return {"paired": sum(under_way.values()) - before}
 
 
-def _pair(conn: db.Connection, season: Season, wanted: int, rng: Random) -> tuple[int, int]:
-    """Matches made now, and how many are under way with them."""
-    under_way = matches.in_flight(conn, season.id)
-    missing = min(wanted, season.max_in_flight) - under_way
-    if missing <= 0:
-        return 0, under_way
+def _pair(conn: db.Connection, season: Season, missing: int, turn: int, rng: Random) -> int:
+    """Makes up to this many matches, the first at this turn of the queue; returns how many."""
     league = leagues.get_league(conn, season.league_id)
     proposal = pairing.propose(
         entries.candidates(conn, season.id),
@@ -107,11 +113,13 @@ def _pair(conn: db.Connection, season: Season, wanted: int, rng: Random) -> tupl
     for lineup in proposal.lineups:
         try:
             with conn.transaction():
-                matches.create(conn, season=season, kind=MatchKind.RATED, lineup=lineup)
+                matches.create(
+                    conn, season=season, kind=MatchKind.RATED, lineup=lineup, turn=turn + made
+                )
             made += 1
         except Conflict:
             continue  # an entry retired between the look and the making
-    return made, under_way + made
+    return made
 
 
 def slots_by_queue(conn: db.Connection) -> dict[str, int]:
@@ -190,9 +198,11 @@ def close(conn: db.Connection) -> dict[str, int]:
 
 
 def forget(conn: db.Connection) -> dict[str, int]:
-    """Answers kept for repeated requests are dropped when nobody will repeat them any more."""
+    """Answers that nobody will repeat a request for, and workers long gone, are dropped."""
     with conn.transaction():
-        return {"answers_forgotten": idempotency.forget(conn)}
+        answers = idempotency.forget(conn)
+    with conn.transaction():
+        return {"answers_forgotten": answers, "workers_forgotten": matches.forget_workers(conn)}
 
 
 def partitions(conn: db.Connection) -> dict[str, int]:

@@ -81,6 +81,31 @@ def test_seasons_that_cannot_play_take_nothing_from_those_that_can(contest: Cont
     assert matches.in_flight(conn, contest.season.id) == 2 * repairs.MATCHES_PER_SLOT
 
 
+def test_nobody_gets_more_by_making_more_seasons(contest: Contest) -> None:
+    conn = contest.conn
+    greedy = raise_contest(conn)
+    for _ in range(6):
+        season = leagues.create_season(
+            conn,
+            greedy.league.id,
+            configuration={},
+            configuration_digest="",
+            clock={},
+            seats=4,
+            daily_limit=1000,
+        )
+        each = Contest(conn, greedy.host, greedy.league, season, made=greedy.made)
+        for _ in range(4):
+            each.active()
+        greedy.made = each.made
+    silence_workers(conn)
+    matches.register_worker(conn, hello("w1", slots=2))
+    assert repairs.pair(conn, Random(1)) == {"paired": 3 + 6}
+    rung = [match_id for _, match_id in matches.ring_due(conn, {"play.cpu": 6})]
+    ours = [matches.get_match(conn, each).season_id == contest.season.id for each in rung]
+    assert sum(ours) == 3
+
+
 def test_a_paused_league_gets_no_matches(contest: Contest) -> None:
     matches.register_worker(contest.conn, hello("w1"))
     leagues.set_state(contest.conn, contest.league.id, "paused")
@@ -327,6 +352,11 @@ def test_answers_kept_for_repeats_are_dropped_after_their_time(conn: Connection)
     conn.execute(
         "update idempotency_keys set created_at = now() - interval '1 month' where key = 'old'"
     )
-    assert repairs.forget(conn) == {"answers_forgotten": 1}
+    matches.register_worker(conn, hello("here"))
+    matches.register_worker(conn, hello("long gone"))
+    conn.execute("update workers set seen_at = now() - interval '2 days' where id = 'long gone'")
+    assert repairs.forget(conn) == {"answers_forgotten": 1, "workers_forgotten": 1}
+    assert matches.see_worker(conn, "here")
+    assert not matches.see_worker(conn, "long gone")
     rows = conn.execute("select key from idempotency_keys").fetchall()
     assert [row[0] for row in rows] == ["new"]
