@@ -67,16 +67,19 @@ def league(conn: Connection, blobs: Blobs) -> SeasonId | None:
     game = GAMES["hungry_geese"]
     configuration = game.configure({})
     canonical = json.dumps(configuration, sort_keys=True, separators=(",", ":"))
-    made = leagues.create_league(
-        conn,
-        slug=LEAGUE,
-        title="Hungry Geese",
-        game=game.name,
-        visibility=Visibility.PUBLIC,
-        replay_visibility=ReplayVisibility.PUBLIC,
-        created_by=host,
-        description="The demo league: reference agents that play around the clock. Send yours.",
-    )
+    try:
+        made = leagues.create_league(
+            conn,
+            slug=LEAGUE,
+            title="Hungry Geese",
+            game=game.name,
+            visibility=Visibility.PUBLIC,
+            replay_visibility=ReplayVisibility.PUBLIC,
+            created_by=host,
+            description="The demo league: reference agents that play around the clock. Send yours.",
+        )
+    except Conflict:
+        return None  # another machine was a moment faster
     season = leagues.create_season(
         conn,
         made.id,

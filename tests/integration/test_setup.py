@@ -1,0 +1,33 @@
+"""The one-shot set-up of a deployment."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+
+from ladder.settings import Settings
+from ladder.store import db
+from services import demo, setup
+
+
+def test_machines_that_are_set_up_at_once_make_one_demo_league(
+    database_url: str, tmp_path: Path
+) -> None:
+    (tmp_path / "blobs").mkdir()
+    settings = Settings(database_url=database_url, blobs_url=(tmp_path / "blobs").as_uri())
+    start = Barrier(3)
+
+    def seed(_: int) -> str:
+        start.wait()
+        return setup.seed(settings, None)
+
+    with ThreadPoolExecutor(3) as machines:
+        tokens = list(machines.map(seed, range(3)))
+    assert len(set(tokens)) == 3
+    with db.connect(database_url) as conn:
+        made = conn.execute(
+            "select (select count(*) from leagues), (select count(*) from entries),"
+            " (select count(*) from matches where kind = 'validation')"
+        ).fetchone()
+    assert made == (1, len(demo.FIELD), len(demo.FIELD))
