@@ -64,10 +64,14 @@ def seed(settings: Settings, token_file: Path | None, *, with_league: bool = Tru
 
 
 def write_private(path: Path, text: str) -> None:
-    """A file only its owner can read, from its first byte on."""
-    path.unlink(missing_ok=True)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+    """A file only its owner can read, from its first byte on; whole, or as it was before."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial.unlink(missing_ok=True)
+    with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
 
 
 if __name__ == "__main__":

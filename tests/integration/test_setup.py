@@ -6,9 +6,22 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
 
+import pytest
+
 from ladder.settings import Settings
 from ladder.store import db
 from services import demo, setup
+
+
+def test_a_secret_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "password"
+    setup.write_private(path, "first")
+    with pytest.raises(TypeError):
+        setup.write_private(path, 2)  # type: ignore[arg-type]
+    assert path.read_text() == "first", "a database is not locked out by a killed set-up"
+    setup.write_private(path, "second")
+    assert path.read_text() == "second"
+    assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_machines_that_are_set_up_at_once_make_one_demo_league(
