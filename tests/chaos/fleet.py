@@ -79,6 +79,11 @@ class Fleet:
         child.process.kill()
         child.process.wait()
 
+    def strike(self, name: str) -> None:
+        """Kill and start again at once."""
+        self.kill(name)
+        self.start(name)
+
     def start_deaf_ones_again(self) -> None:
         """What `peck up` and compose do for a worker that ended itself."""
         for name, child in list(self.children.items()):

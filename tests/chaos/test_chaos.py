@@ -13,13 +13,16 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 
 from games import GAMES
-from ladder.ids import LeagueId
+from ladder import rating
+from ladder.ids import LeagueId, MatchId
 from ladder.model import EntryState, ReplayVisibility, Visibility
+from ladder.rating import Parameters, Result
 from ladder.store import agents, db, entries, leagues, users
 from ladder.store.blobs import open_blobs
 from tests.chaos.fleet import Fleet, running, wait_for_node, wait_until
@@ -165,7 +168,14 @@ def test_every_match_is_finished_once_and_rated_once_while_everything_is_killed(
             60,
         )
         killer, started = Killer(fleet), time.monotonic()
-        accidents = {10: fleet.empty_redis, 20: fleet.restart_postgres, 30: fleet.empty_redis}
+        accidents = {
+            6: lambda: fleet.strike("rater"),
+            10: fleet.empty_redis,
+            16: lambda: fleet.strike("scheduler"),
+            20: fleet.restart_postgres,
+            26: lambda: fleet.strike("rater"),
+            30: fleet.empty_redis,
+        }
         for strike in itertools.count(1):
             time.sleep(KILL_EVERY_SECONDS)
             killer.strike()
@@ -196,7 +206,9 @@ def report(fleet: Fleet, killer: Killer, seconds: float) -> None:
     ends = ask(fleet, "select ended, fault, count(*) from attempts group by 1, 2 order by 1, 2")
     tries = ask(fleet, "select attempt, count(*) from matches group by 1 order by 1")
     print(f"\n{seconds:.0f} s; kills {dict(killer.kills)}, landed {dict(killer.landed())};")
-    print("Redis killed and emptied twice, Postgres crashed and restarted once")
+    print(
+        "Redis killed and emptied twice, Postgres crashed once, rater killed twice, scheduler once"
+    )
     print(f"workers that heard no bell and were started again: {fleet.deaf}")
     print(f"matches {states}\nattempts by end {ends}\nmatches by attempts needed {tries}")
 
@@ -226,5 +238,32 @@ def check(fleet: Fleet, killer: Killer) -> None:
     assert count(fleet, "select sum(in_flight)::integer from entries") == 0
     active = [row[0] for row in ask(fleet, "select state from entries")]
     assert active == [EntryState.ACTIVE] * 6
+    assert shown(fleet) == recomputed(fleet), "rated in the order of the log"
     faults = ask(fleet, "select verdict, reason from seats where verdict <> 'DONE'")
     assert faults == [], "nobody is blamed for what we did to the machines"
+
+
+def shown(fleet: Fleet) -> dict[object, tuple[object, object]]:
+    """The ratings that stand on the entries."""
+    return {row[0]: (row[1], row[2]) for row in ask(fleet, "select id, mu, sigma from entries")}
+
+
+def recomputed(fleet: Fleet) -> dict[object, tuple[object, object]]:
+    """The ratings that the season's log means, folded anew."""
+    rows = ask(
+        fleet,
+        "select a.no, a.match_id, array_agg(s.entry_id order by s.seat),"
+        " array_agg(s.placement order by s.seat), array_agg(s.verdict <> 'DONE' order by s.seat)"
+        " from acceptances a join seats s using (match_id) group by 1, 2 order by 1",
+    )
+    results = [
+        Result(MatchId(str(match)), _tuple(seated), _tuple(places), _tuple(faults))
+        for _, match, seated, places, faults in rows
+    ]
+    anew = rating.replay(Parameters(), results)
+    return {entry: (found.mu, found.sigma) for entry, found in anew.items()}
+
+
+def _tuple(values: object) -> tuple[Any, ...]:
+    assert isinstance(values, list)
+    return tuple(values)
