@@ -1,0 +1,120 @@
+"""`docker compose up`, as an operator types it: a filling board, and a worker killed in a match."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+AGENTS = 6
+ENOUGH_GAMES = 2
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """A project of compose with a name, a port and volumes of its own."""
+
+    project: str
+    environment: dict[str, str]
+
+    def compose(self, *words: str) -> str:
+        command = ["docker", "compose", "--project-name", self.project, *words]
+        done = subprocess.run(
+            command, cwd=CHECKOUT, env=self.environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{' '.join(command)}\n{done.stderr[-3000:]}"
+        return done.stdout
+
+    def query(self, sql: str) -> list[list[str]]:
+        """Rows of the deployment's database."""
+        shell = "PGPASSWORD=$(cat /secrets/postgres/password) psql -h 127.0.0.1 -U peck -At peck -c"
+        out = self.compose("exec", "-T", "postgres", "sh", "-c", f'{shell} "{sql}"')
+        return [line.split("|") for line in out.splitlines() if line]
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.environment['PECK_PORT']}"
+
+
+@pytest.fixture
+def deployment() -> Iterator[Deployment]:
+    folder = Path(tempfile.mkdtemp(prefix="peck-compose-", dir="/var/tmp"))
+    folder.chmod(0o711)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("PECK_")}
+    made = Deployment(
+        folder.name,
+        {
+            **kept,
+            "PECK_PORT": str(port),
+            "PECK_NODE_DIR": str(folder / "node"),
+            "PECK_IMAGE": "pecking-order:test",
+        },
+    )
+    try:
+        made.compose("up", "--build", "--detach")
+        yield made
+    finally:
+        made.compose("down", "--volumes", "--timeout", "5")
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def wait_until(done: Callable[[], bool], what: str, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < deadline, f"waited {seconds:g} s in vain until {what}"
+        time.sleep(0.5)
+
+
+def games(deployment: Deployment) -> list[int]:
+    """Games of each agent on the demo league's board, over the published port."""
+    try:
+        with httpx.Client(base_url=deployment.address, timeout=5) as http:
+            (league,) = http.get("/v1/leagues").raise_for_status().json()["items"]
+            board = http.get(f"/v1/seasons/{league['current_season']}/leaderboard")
+            return [row["games"] for row in board.raise_for_status().json()["items"]]
+    except httpx.HTTPError:
+        return []
+
+
+def test_the_board_fills_and_a_killed_worker_loses_nothing(deployment: Deployment) -> None:
+    def filled() -> bool:
+        found = games(deployment)
+        return len(found) == AGENTS and min(found) >= ENOUGH_GAMES
+
+    wait_until(filled, "every demo agent has played on the board", 300)
+
+    under_way = "select id from matches where state = 'running' and kind = 'rated'"
+    wait_until(lambda: bool(deployment.query(under_way)), "a match is under way", 60)
+    deployment.compose("kill", "worker")
+    struck = [row[0] for row in deployment.query(under_way)]
+    assert struck, "the worker was killed between two matches"
+    deployment.compose("up", "--detach", "worker")
+
+    names = ", ".join(f"'{match}'" for match in struck)
+    results = (
+        "select m.state, m.attempt > 1, (select count(*) from ratings r where r.match_id = m.id)"
+        f" from matches m where id in ({names})"
+    )
+    wait_until(
+        lambda: deployment.query(results) == [["finished", "t", "4"]] * len(struck),
+        "the interrupted matches are finished by a later attempt and rated once",
+        180,
+    )
+    assert deployment.query("select count(*) from matches where state = 'void'") == [["0"]]
+    blamed = "select count(*) from seats where verdict is not null and verdict <> 'DONE'"
+    assert deployment.query(blamed) == [["0"]]
