@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from sandbox import frames, loans
 from sandbox.errors import HostFault
 
@@ -22,6 +24,7 @@ STATE = ROOT / ".state" / "test-node"
 SEED = "00112233445566778899aabbccddeeff"
 READY_SECONDS = 240.0
 MEMORY_MB = 192
+HONEST = "def agent(obs):\n    return 'NORTH'\n"
 
 
 @dataclass
@@ -130,6 +133,22 @@ class Bench:
             action = player.move(**observation)
             assert player.loan.end().clean
         return action
+
+
+def still_works(bench: Bench) -> None:
+    """An honest agent plays after (or beside) whatever was done."""
+    assert bench.findings(HONEST, step=0) == "NORTH"
+
+
+def failing(bench: Bench, body: str, *, seconds: float = 20.0) -> Player:
+    """A player whose first move ends its process; the loan has ended too."""
+    source = "import os, sys, ctypes, signal, time\n" + body
+    with bench.seat(bench.bundle(source)) as player:
+        player.start()
+        with pytest.raises(EOFError):
+            player.act(seconds, step=0)
+        player.loan.end()
+    return player
 
 
 def processes_of_box(uid: int) -> list[int]:
