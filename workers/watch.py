@@ -15,6 +15,8 @@ from multiprocessing.sharedctypes import RawValue
 from pathlib import Path
 from typing import Final
 
+from redis.exceptions import RedisError
+
 from ladder.telemetry import emit
 from workers.renewal import held
 
@@ -77,7 +79,7 @@ class Watch(threading.Thread):
     def _unanswered(self) -> bool:
         try:
             return self._waiting() > 0 and self._busy() < self._slots
-        except Exception:
+        except (RedisError, OSError):
             return False  # Redis is away: that is not this worker's deafness
 
 
