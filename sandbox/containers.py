@@ -15,6 +15,9 @@ import io
 import shutil
 import socket
 import tarfile
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +26,8 @@ import docker.errors
 from docker.types import LogConfig, Ulimit
 
 from sandbox import launcher, profiles
-from sandbox.errors import HostFault
+from sandbox.engine import EVENTS, Ear
+from sandbox.errors import EngineAway, HostFault
 from sandbox.launcher import Box, BoxSpec
 from sandbox.profiles import Profile, Say
 
@@ -33,11 +37,19 @@ _CAPABILITIES = ["SETUID", "SETGID", "KILL", "CHOWN", "SETPCAP"]
 _PROGRAM = "import sys; sys.path.append('/peck'); from peckbox.supervisor import main; main()"
 _INSIDE = "/run/peck"
 _ENGINE_SECONDS = 60
+_ANSWER_SECONDS = 2
+_LOST_SECONDS = 5.0
 _CONNECT_SECONDS = 30.0
 _BUILD_SECONDS = 900
 _SOCKET_NAME = "control"
 _LONGEST_SOCKET_PATH = 100
 _TROUBLE = (docker.errors.DockerException, OSError)
+
+
+@dataclass(frozen=True)
+class _Handle:
+    container: str
+    epoch: int
 
 
 class DockerLauncher:
@@ -50,6 +62,10 @@ class DockerLauncher:
         self._boxes = run_dir / "boxes"
         self._key = hashlib.sha256(str(run_dir).encode()).hexdigest()[:12]
         self._images: dict[str, str] = {}
+        self._lock = threading.Lock()
+        self._ours: set[str] = set()
+        """Names of the containers that are started or being started."""
+        self._ear = Ear(self._listen, self._remove_strays, _TROUBLE)
         try:
             self._engine = docker.from_env(timeout=_ENGINE_SECONDS)
             self._info: dict[str, Any] = self._engine.info()
@@ -68,12 +84,16 @@ class DockerLauncher:
         except _TROUBLE as error:
             raise HostFault(f"image {tag} cannot be looked up: {error}") from None
         self._images[profile.name] = str(image.id)
+        self._ear.begin()
         return str(image.id)
 
     def start(self, spec: BoxSpec) -> Box:
         """A container whose supervisor has called back on its socket."""
+        epoch = self._ear.epoch()
         folder = self._boxes / spec.name
         container: str | None = None
+        with self._lock:
+            self._ours.add(_name(spec))
         try:
             self._boxes.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._boxes.chmod(0o700)  # keeps the rest of the host away from the sockets below
@@ -81,32 +101,54 @@ class DockerLauncher:
             folder.chmod(0o711)
             with _listener(folder / _SOCKET_NAME) as listener:
                 container = self._create(spec, folder)
+                self._ear.follow(container)
                 self._engine.api.start(container)
                 control = self._accept(listener, container)
             (folder / _SOCKET_NAME).unlink()
         except (*_TROUBLE, HostFault) as error:
-            self._remove(container, folder)
-            raise HostFault(f"the engine gave no box: {error}") from None
+            self._remove(spec, container)
+            kind = HostFault if self._ear.is_of(epoch) else EngineAway
+            raise kind(f"the engine gave no box: {error}") from None
         setup = launcher.setup_of(
             spec, "uids", library_paths=[profiles.MOUNTED] if spec.profile.lock else []
         )
-        return Box(spec, control, setup, container)
+        return Box(spec, control, setup, _Handle(container, epoch))
 
     def stop(self, box: Box) -> None:
         """Remove the container, whatever it does, and its folder."""
+        handle: _Handle = box.handle
         box.control.close()
-        self._remove(box.handle, self._boxes / box.spec.name)
+        self._remove(box.spec, handle.container)
 
     def oom_kills(self, box: Box) -> int:
-        """The supervisor counts inside its container; the engine is not asked in a match."""
-        return 0
+        """1 once the engine has told of any; it is not asked, and tells a moment late.
 
-    def healthy(self) -> bool:
-        """Whether the engine answers."""
-        try:
-            return bool(self._engine.ping())
-        except _TROUBLE:
-            return False
+        The supervisor counts inside its container, which is enough while it lives.
+        """
+        handle: _Handle = box.handle
+        return int(self._ear.out_of_memory(handle.container))
+
+    def lost_by_host(self, box: Box) -> str | None:
+        """The engine went away since the box was started, or somebody killed the supervisor.
+
+        Agents cannot signal it: its uid is another. A kill for memory they can bring about, so
+        where one was told of the loss is theirs.
+        """
+        handle: _Handle = box.handle
+        if launcher.hung_up(box):
+            heard = self._ear.settled(handle.container, handle.epoch, _LOST_SECONDS)
+            if not heard and not self._answers(handle.container):
+                return "the engine does not answer"
+        if not self._ear.is_of(handle.epoch):
+            return "the engine was restarted"
+        if self._ear.killed_from_outside(handle.container):
+            return "the box's supervisor was ended by a signal from outside the box"
+        return None
+
+    def usable(self, box: Box) -> bool:
+        """Whether the engine that started it has been there ever since."""
+        handle: _Handle = box.handle
+        return self._ear.is_of(handle.epoch)
 
     def sweep(self) -> None:
         """Remove containers and folders of this run directory."""
@@ -117,7 +159,7 @@ class DockerLauncher:
         except _TROUBLE as error:
             raise HostFault(f"the engine cannot list containers: {error}") from None
         for entry in found:
-            self._remove(entry["Id"], None)
+            self._force_off(entry["Id"])
         shutil.rmtree(self._boxes, ignore_errors=True)
 
     def lacks(self) -> tuple[str, ...]:
@@ -178,7 +220,7 @@ class DockerLauncher:
                 *("python3", "-I", "-S", "-B", "-c", _PROGRAM),
                 f"path:{_INSIDE}/{_SOCKET_NAME}",
             ],
-            name=f"peck-{spec.name}",
+            name=_name(spec),
             hostname="box",
             user="0:0",
             working_dir="/",
@@ -199,12 +241,51 @@ class DockerLauncher:
             ) from None
         return control
 
-    def _remove(self, container: str | None, folder: Path | None) -> None:
-        if container is not None:
-            with contextlib.suppress(docker.errors.NotFound, docker.errors.APIError):
-                self._engine.api.remove_container(container, force=True, v=True)
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+    def _remove(self, spec: BoxSpec, container: str | None) -> None:
+        """While the engine is away only the folder goes, the container when it is heard again."""
+        with contextlib.suppress(*_TROUBLE, EngineAway):
+            if container is not None:
+                self._ear.forget(container)
+                self._ear.epoch()
+                self._force_off(container)
+        with self._lock:
+            self._ours.discard(_name(spec))
+        shutil.rmtree(self._boxes / spec.name, ignore_errors=True)
+
+    def _force_off(self, container: str) -> None:
+        with contextlib.suppress(docker.errors.NotFound, docker.errors.APIError):
+            self._engine.api.remove_container(container, force=True, v=True)
+
+    def _listen(self) -> Iterable[Mapping[str, Any]]:
+        label = f"{RUN_LABEL}={self._key}"
+        filters = {"type": "container", "event": list(EVENTS), "label": label}
+        events: Iterable[Mapping[str, Any]] = self._engine.api.events(decode=True, filters=filters)
+        return events
+
+    def _remove_strays(self) -> None:
+        """Containers of ours that nobody holds: they could not be removed while it was away."""
+        label = f"{RUN_LABEL}={self._key}"
+        for entry in self._engine.api.containers(all=True, filters={"label": label}):
+            names = {name.lstrip("/") for name in entry.get("Names") or ()}
+            with self._lock:
+                is_ours = bool(names & self._ours)
+            if not is_ours:
+                self._force_off(entry["Id"])
+
+    def _answers(self, container: str) -> bool:
+        """Whether the engine can still tell of a container; asked in a match's worst case only."""
+        try:
+            with contextlib.closing(docker.from_env(timeout=_ANSWER_SECONDS)) as engine:
+                engine.api.inspect_container(container)
+        except docker.errors.NotFound:
+            return True
+        except _TROUBLE:
+            return False
+        return True
+
+
+def _name(spec: BoxSpec) -> str:
+    return f"peck-{spec.name}"
 
 
 def _listener(path: Path) -> socket.socket:
