@@ -84,11 +84,11 @@ class DockerLauncher:
         except _TROUBLE as error:
             raise HostFault(f"image {tag} cannot be looked up: {error}") from None
         self._images[profile.name] = str(image.id)
-        self._ear.begin()
         return str(image.id)
 
     def start(self, spec: BoxSpec) -> Box:
         """A container whose supervisor has called back on its socket."""
+        self._ear.begin()
         epoch = self._ear.epoch()
         folder = self._boxes / spec.name
         container: str | None = None
@@ -161,6 +161,10 @@ class DockerLauncher:
         for entry in found:
             self._force_off(entry["Id"])
         shutil.rmtree(self._boxes, ignore_errors=True)
+
+    def close(self) -> None:
+        """Let go of the engine; boxes stay."""
+        self._engine.close()
 
     def lacks(self) -> tuple[str, ...]:
         """What the engine says it cannot limit, and what it runs without."""

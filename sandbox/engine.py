@@ -56,11 +56,12 @@ class Ear:
         self._thread: threading.Thread | None = None
 
     def begin(self) -> None:
-        """Listen from now on; EngineAway when nothing is heard in time. Safe to repeat."""
+        """Listen from now on; EngineAway when nothing is heard in time. Does nothing again."""
         with self._changed:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
-                self._thread.start()
+            if self._thread is not None:
+                return
+            self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
+            self._thread.start()
             if not self._changed.wait_for(lambda: self._hears, FIRST_SECONDS):
                 raise EngineAway("the engine's events cannot be heard")
 
