@@ -26,8 +26,13 @@ KAGGLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "kaggle")
 def main(control_fd: int) -> None:
     """Import, say ready, and serve until the supervisor has gone."""
     control = socket.socket(fileno=control_fd)
-    setup, _ = wire.receive(control)
+    setup, entry = wire.receive(control, max_fds=1)
     harden.hide()
+    if entry:
+        # Once for the box and not once a match: moving into a group waits for the kernel's grace
+        # period, a fork into the parent's group does not. Nothing is asked of us in a match.
+        os.write(entry[0], b"0")
+        wire.close_all(entry)
     sys.path[:] = [entry for entry in sys.path if entry not in setup["forget_paths"]]
     sys.path += [KAGGLE, *setup["library_paths"]]
     # The interpreter runs without its own site-packages, but exit() and quit() belong to Python.
@@ -43,15 +48,18 @@ def main(control_fd: int) -> None:
         except wire.Closed:
             return
         if message["op"] == "fork":
-            wire.send(control, fork(setup, message, fds))
-        elif message["op"] == "wait":
-            wire.send(control, _wait(message["pid"], message["seconds"]))
-        elif message["op"] == "kill":
-            wire.send(control, _kill(message["pid"]))
+            answer, stat = fork(setup, message, fds)
+            wire.send(control, answer, tuple(stat))
+            wire.close_all(stat)
+        elif message["op"] == "reap":
+            wire.send(control, reap(message["pid"], message["seconds"]))
 
 
-def fork(setup: dict[str, Any], message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
-    """One hardened child that waits for the referee's ``start``; its pid, or why there is none."""
+def fork(
+    setup: dict[str, Any], message: dict[str, Any], fds: list[int]
+) -> tuple[dict[str, Any], list[int]]:
+    """One hardened child that waits for the referee's ``start``: its pid, or why there is none,
+    and a descriptor of its scheduler statistics where the kernel keeps them."""
     report_read, report_write = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -62,9 +70,13 @@ def fork(setup: dict[str, Any], message: dict[str, Any], fds: list[int]) -> dict
         report = os.read(report_read, 500)
     finally:
         os.close(report_read)
-    if report == b"ok":
-        return {"pid": pid}
-    return {"pid": pid, "error": report.decode("utf-8", "replace") or "the child died at once"}
+    if report != b"ok":
+        why = report.decode("utf-8", "replace") or "the child died at once"
+        return {"pid": pid, "error": why}, []
+    try:
+        return {"pid": pid}, [os.open(f"/proc/{pid}/schedstat", os.O_RDONLY | os.O_CLOEXEC)]
+    except OSError:
+        return {"pid": pid}, []
 
 
 def _child(
@@ -106,26 +118,33 @@ def _child(
         os._exit(code & 0xFF)
 
 
-def _wait(pid: int, seconds: float) -> dict[str, Any]:
-    """The exit status of the child, or None when it still runs after ``seconds``."""
+def reap(pid: int, seconds: float) -> dict[str, int | None]:
+    """End the child; its status if it ended by itself within ``seconds``, else None.
+
+    The node has killed nothing yet: what the child forked is for the sweep, or, where no other uid
+    could do it (single and plain mode), dies with the child's session here.
+    """
+    status = _wait(pid, seconds)
+    for send in (os.killpg, os.kill):
+        try:
+            send(pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+    if status is None:
+        _wait(pid, 2.0)
+    return {"status": status}
+
+
+def _wait(pid: int, seconds: float) -> int | None:
+    """The child's status, or None while it still runs after ``seconds``."""
     deadline = time.monotonic() + seconds
     while True:
         try:
             found, status = os.waitpid(pid, os.WNOHANG)
         except ChildProcessError:
-            return {"status": None, "gone": True}
+            return None
         if found:
-            return {"status": status, "gone": True}
+            return status
         if time.monotonic() >= deadline:
-            return {"status": None, "gone": False}
-        time.sleep(0.0005)
-
-
-def _kill(pid: int) -> dict[str, Any]:
-    """End the child and its session where no other uid could do it (single and plain mode)."""
-    for send in (os.killpg, os.kill):
-        try:
-            send(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-    return _wait(pid, 2.0)
+            return None
+        time.sleep(0.0003)
