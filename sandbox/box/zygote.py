@@ -16,7 +16,7 @@ import sys
 import time
 from typing import Any
 
-from . import harden, harness, wire
+from . import harden, harness, seccomp, wire
 
 AGENT_FD = 3
 KAGGLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "kaggle")
@@ -40,6 +40,10 @@ def main(control_fd: int) -> None:
     for name in setup["imports"]:
         importlib.import_module(name)
     harness.prepare()
+    filter_code = b""
+    if setup["mode"] != "plain":
+        harden.harden_parent(setup["limits"])
+        filter_code = seccomp.compiled()
     gc.freeze()
     wire.send(control, {"op": "ready", "pid": os.getpid(), "python": sys.version.split()[0]})
     while True:
@@ -48,7 +52,7 @@ def main(control_fd: int) -> None:
         except wire.Closed:
             return
         if message["op"] == "fork":
-            answer, stat = fork(setup, message, fds)
+            answer, stat = fork(setup, message, fds, filter_code)
             wire.send(control, answer, tuple(stat))
             wire.close_all(stat)
         elif message["op"] == "reap":
@@ -56,14 +60,14 @@ def main(control_fd: int) -> None:
 
 
 def fork(
-    setup: dict[str, Any], message: dict[str, Any], fds: list[int]
+    setup: dict[str, Any], message: dict[str, Any], fds: list[int], filter_code: bytes
 ) -> tuple[dict[str, Any], list[int]]:
     """One hardened child that waits for the referee's ``start``: its pid, or why there is none,
     and a descriptor of its scheduler statistics where the kernel keeps them."""
     report_read, report_write = os.pipe()
     pid = os.fork()
     if pid == 0:
-        _child(setup, message, fds, report_write)
+        _child(setup, message, [0, fds[1], fds[2], fds[0], report_write], filter_code)
     os.close(report_write)
     wire.close_all(fds)
     try:
@@ -80,20 +84,20 @@ def fork(
 
 
 def _child(
-    setup: dict[str, Any], message: dict[str, Any], fds: list[int], report_write: int
+    setup: dict[str, Any], message: dict[str, Any], files: list[int], filter_code: bytes
 ) -> None:
+    """``files``: nothing to read, the two log pipes, the referee's connection, the report."""
     code = 70
+    report_write = files[4]
     try:
         try:
-            null = os.open("/dev/null", os.O_RDONLY)
-            agent, out, err = fds
-            harden.keep_files([null, out, err, agent, report_write])
+            harden.keep_files(files)
             report_write = 4
             if setup["mode"] == "plain":
                 os.setsid()
                 os.environ.clear()
             else:
-                harden.harden(message["uid"], setup["limits"])
+                harden.harden_child(message["uid"], filter_code)
             os.chdir(setup["agent_dir"])
         except BaseException as error:
             os.write(report_write, f"hardening failed: {error!r}".encode()[:400])
@@ -124,18 +128,21 @@ def reap(pid: int, seconds: float) -> dict[str, int | None]:
     The node has killed nothing yet: what the child forked is for the sweep, or, where no other uid
     could do it (single and plain mode), dies with the child's session here.
     """
-    status = _wait(pid, seconds)
+    status = _wait_a_moment(pid, seconds)
     for send in (os.killpg, os.kill):
         try:
             send(pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
             pass
     if status is None:
-        _wait(pid, 2.0)
+        try:
+            os.waitpid(pid, 0)  # nothing outlives SIGKILL, and the group was thawed
+        except ChildProcessError:
+            pass
     return {"status": status}
 
 
-def _wait(pid: int, seconds: float) -> int | None:
+def _wait_a_moment(pid: int, seconds: float) -> int | None:
     """The child's status, or None while it still runs after ``seconds``."""
     deadline = time.monotonic() + seconds
     while True:
