@@ -64,6 +64,8 @@ class BoxSpec:
     profile: Profile
     memory_mb: int
     slot: int
+    reads_ahead: bool = False
+    """Whether it is the first of its profile here and brings the libraries into memory."""
 
     @property
     def uid_base(self) -> int:
@@ -127,6 +129,7 @@ def setup_of(spec: BoxSpec, mode: str, **more: Any) -> dict[str, Any]:
         "imports": list(spec.profile.imports),
         "environment": dict(spec.profile.environment),
         "uid_base": spec.uid_base,
+        "reads_ahead": spec.reads_ahead,
         "agent_dir": AGENT,
         "scratch": [SCRATCH],
         "library_paths": [],

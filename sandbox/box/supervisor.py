@@ -28,7 +28,7 @@ import sys
 import time
 from typing import Any
 
-from . import capture, harden, mounts, sweep, unpack, wire
+from . import ahead, capture, harden, mounts, sweep, unpack, wire
 
 DRAIN_MS = 10
 PIPE_BYTES = 1 << 18
@@ -111,6 +111,8 @@ class Supervisor:
         if setup["mode"] == "uids":
             self._setup["uid_base"] = usable_uids(int(setup["uid_base"]))
             close_terminals()
+        if setup["reads_ahead"]:
+            ahead.read_files(setup["library_paths"])
         self._zygote = self._spawn_zygote(entry)
         ready, _ = wire.receive(self._zygote)
         self._base = {1, os.getpid(), int(ready["pid"])}
