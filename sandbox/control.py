@@ -66,7 +66,7 @@ def bind(box: Box, bundle: int, size: int, deadline: float) -> int:
 
 def start(box: Box, deadline: float) -> socket.socket:
     """A fresh hardened child; the returned socket is the worker's end of its connection."""
-    ours, theirs = socket.socketpair()
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with contextlib.suppress(OSError):  # kernels before 6.16; the box's filter forbids it too
         ours.setsockopt(socket.SOL_SOCKET, _SO_PASSRIGHTS, 0)
     try:

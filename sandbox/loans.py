@@ -19,6 +19,7 @@ from typing import Any, Protocol
 
 from sandbox.box import wire
 from sandbox.errors import BundleRefused, HostFault, SandboxError
+from sandbox.meter import Meter
 
 __all__ = [
     "BundleRefused",
@@ -98,8 +99,10 @@ class Loan:
         node: str,
         image_digest: str,
         memory_mb: int,
+        meter: Meter | None = None,
     ) -> None:
         self.memory_mb = memory_mb
+        self.meter = meter or Meter({}, 1.0, False)
         self._connection = connection
         self.socket = agent
         self.node = node
@@ -123,6 +126,7 @@ class Loan:
                 raise
             finally:
                 self.socket.close()
+                self.meter.close()
                 self._connection.close()
         return self._ending
 
