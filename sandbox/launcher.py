@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from sandbox import profiles
+from sandbox.cgroups import MatchGroup
 from sandbox.errors import HostFault
 from sandbox.profiles import Profile, Say
 
@@ -85,6 +86,8 @@ class Box:
     handle: Any
     complaint: Callable[[], str] = str
     """What the box's own program wrote when it did not come up."""
+    group: MatchGroup | None = None
+    """Around its zygote and match children; None where no such group can be made."""
 
 
 class Launcher(Protocol):
