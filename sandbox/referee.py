@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import hmac
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from random import Random
 from time import monotonic
@@ -22,7 +21,7 @@ from sandbox.canary import Canary
 from sandbox.channel import StopReached, ask
 from sandbox.clock import Clock
 from sandbox.errors import BundleRefused, HostFault
-from sandbox.loans import Loan
+from sandbox.loans import Loan, end_together
 from sandbox.meter import OwnQueue
 from sandbox.record import EpisodeRecord, Played, SeatReport
 from sandbox.seat import Seat, Timing
@@ -234,11 +233,9 @@ def _report(seat: Seat, outcome: Outcome) -> SeatReport:
 
 def _end(seats: Sequence[Seat]) -> None:
     """End all processes side by side, since each waits for a sweep; the first HostFault travels."""
-    open_seats = [seat for seat in seats if seat.is_open]
-    if open_seats:
-        with ThreadPoolExecutor(len(open_seats)) as pool:
-            for future in [pool.submit(seat.end) for seat in open_seats]:
-                future.result()
+    end_together([loan for seat in seats for loan in seat.giving_back()])
+    for seat in seats:
+        seat.end()
 
 
 def _chunks(seats: Sequence[Seat], size: int) -> Iterator[Sequence[Seat]]:

@@ -96,11 +96,6 @@ class Seat:
             self.fault = verdict.refused(str(loan))
 
     @property
-    def is_open(self) -> bool:
-        """Whether its process may still be there."""
-        return self._loan is not None and self._ending is None
-
-    @property
     def is_quick(self) -> bool:
         """Whether its recent answers were so short that others may be asked at the same time."""
         return bool(self._costs) and max(self._costs) < QUICK_SECONDS
@@ -181,11 +176,17 @@ class Seat:
 
         Raises HostFault when the node is gone, which takes the blame from the agent.
         """
-        if self._loan is not None and self._ending is None:
-            if self._meter.is_frozen:  # nothing of it shall run again
-                self._meter.kill()
-                self._meter.thaw()
-            self._ending = self._loan.end()
+        for loan in self.giving_back():
+            self._ending = loan.end()
+
+    def giving_back(self) -> Sequence[Loan]:
+        """The loan, if it has not ended yet, with nothing in it that would run again."""
+        if self._loan is None or self._ending is not None:
+            return ()
+        if self._meter.is_frozen:
+            self._meter.kill()
+            self._meter.thaw()
+        return (self._loan,)
 
     def log_blob(self, how: Verdict) -> bytes:
         """The seat's private log, once it has ended."""
