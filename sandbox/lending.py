@@ -27,7 +27,8 @@ from sandbox.errors import BundleRefused, HostFault
 from sandbox.launcher import CPUS, Launcher
 from sandbox.pool import Key, Place, Pool
 
-MOST_BUNDLE_BYTES = 100 << 20
+MOST_BUNDLE_BYTES = 1 << 30
+"""Seasons allow less; the box's memory bounds it too."""
 MOST_SEATS = 16
 MEMORY_MB = (64, 65_536)
 BIND_SECONDS = 90.0
