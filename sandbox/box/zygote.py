@@ -104,6 +104,7 @@ def _child(
             os._exit(code)
         os.write(report_write, b"ok")
         os.close(report_write)
+        harness.warm_up()
         sock = socket.socket(fileno=AGENT_FD)
         sock.settimeout(None)
         harness.serve(sock, setup["agent_dir"], message["mark"].encode() + b":")
