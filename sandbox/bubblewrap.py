@@ -247,8 +247,9 @@ def _complaint(process: subprocess.Popen[bytes]) -> str:
 
 
 def _mounts(spec: BoxSpec) -> list[dict[str, object]]:
-    scratch = f"mode=1777,size={launcher.SCRATCH_MB}m,nr_inodes={launcher.SCRATCH_INODES}"
-    unpacked = f"mode=755,size={launcher.unpacked_mb(spec.memory_mb)}m,nr_inodes={launcher.SCRATCH_INODES}"
+    inodes = f"nr_inodes={launcher.SCRATCH_INODES}"
+    scratch = f"mode=1777,size={launcher.SCRATCH_MB}m,{inodes}"
+    unpacked = f"mode=755,size={launcher.unpacked_mb(spec.memory_mb)}m,{inodes}"
     hygiene = ["nosuid", "nodev"]
     return [
         {"path": launcher.SCRATCH, "options": scratch, "flags": [*hygiene, "noexec"]},

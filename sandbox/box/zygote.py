@@ -97,7 +97,7 @@ def _child(
                 os.setsid()
                 os.environ.clear()
             else:
-                harden.harden_child(message["uid"], filter_code)
+                harden.harden_child(message["uid"], setup["limits"], filter_code)
             os.chdir(setup["agent_dir"])
         except BaseException as error:
             os.write(report_write, f"hardening failed: {error!r}".encode()[:400])
