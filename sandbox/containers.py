@@ -25,7 +25,7 @@ import docker
 import docker.errors
 from docker.types import LogConfig, Ulimit
 
-from sandbox import launcher, profiles
+from sandbox import cgroups, launcher, profiles
 from sandbox.engine import EVENTS, Ear
 from sandbox.errors import EngineAway, HostFault
 from sandbox.launcher import Box, BoxSpec
@@ -66,6 +66,8 @@ class DockerLauncher:
         self._ours: set[str] = set()
         """Names of the containers that are started or being started."""
         self._ear = Ear(self._listen, self._remove_strays, _TROUBLE)
+        self._match_groups = cgroups.find_match_groups(f"peck-{self._key}")
+        self._powers = cgroups.powers_of(self._match_groups)
         try:
             self._engine = docker.from_env(timeout=_ENGINE_SECONDS)
             self._info: dict[str, Any] = self._engine.info()
@@ -92,6 +94,7 @@ class DockerLauncher:
         epoch = self._ear.epoch()
         folder = self._boxes / spec.name
         container: str | None = None
+        control: socket.socket | None = None
         with self._lock:
             self._ours.add(_name(spec))
         try:
@@ -105,20 +108,25 @@ class DockerLauncher:
                 self._engine.api.start(container)
                 control = self._accept(listener, container)
             (folder / _SOCKET_NAME).unlink()
+            group = self._group(spec, container)
         except (*_TROUBLE, HostFault) as error:
+            if control is not None:
+                control.close()
             self._remove(spec, container)
             kind = HostFault if self._ear.is_of(epoch) else EngineAway
             raise kind(f"the engine gave no box: {error}") from None
         setup = launcher.setup_of(
             spec, "uids", library_paths=[profiles.MOUNTED] if spec.profile.lock else []
         )
-        return Box(spec, control, setup, _Handle(container, epoch))
+        return Box(spec, control, setup, _Handle(container, epoch), group=group)
 
     def stop(self, box: Box) -> None:
         """Remove the container, whatever it does, and its folder."""
         handle: _Handle = box.handle
         box.control.close()
         self._remove(box.spec, handle.container)
+        if box.group is not None:
+            box.group.remove()
 
     def oom_kills(self, box: Box) -> int:
         """1 once the engine has told of any; it is not asked, and tells a moment late.
@@ -161,6 +169,8 @@ class DockerLauncher:
         for entry in found:
             self._force_off(entry["Id"])
         shutil.rmtree(self._boxes, ignore_errors=True)
+        if self._match_groups is not None:
+            self._match_groups.sweep()
 
     def close(self) -> None:
         """Let go of the engine; boxes stay."""
@@ -179,7 +189,15 @@ class DockerLauncher:
                 missing.append(f"the engine cannot limit {what} on this kernel")
         if not any("seccomp" in option for option in self._info.get("SecurityOptions") or ()):
             missing.append("the engine has no seccomp profile of its own; only ours is in force")
-        return tuple(missing)
+        return (*missing, *cgroups.lacks_of(self._powers))
+
+    def _group(self, spec: BoxSpec, container: str) -> cgroups.MatchGroup | None:
+        """The box's match group: in the container's own group where the tree is one, which keeps
+        the container's limits around it, and in a folder of ours beside version 1 controllers."""
+        if self._info.get("CgroupVersion") == "2":
+            folder = cgroups.container_folder(container)
+            return None if folder is None else cgroups.MatchGroup(folder / "match")
+        return None if self._match_groups is None else self._match_groups.create(spec.name)
 
     def _build(self, profile: Profile, tag: str, dockerfile: bytes) -> Any:
         context = _context(profile, dockerfile)
@@ -198,7 +216,7 @@ class DockerLauncher:
     def _create(self, spec: BoxSpec, folder: Path) -> str:
         memory = f"{spec.memory_mb + launcher.OVERHEAD_MB}m"
         scratch = f"rw,nosuid,nodev,noexec,mode=1777,size={launcher.SCRATCH_MB}m"
-        bundle = f"rw,nosuid,nodev,exec,mode=755,size={launcher.UNPACKED_MB}m"
+        bundle = f"rw,nosuid,nodev,exec,mode=755,size={launcher.unpacked_mb(spec.memory_mb)}m"
         inodes = f"nr_inodes={launcher.SCRATCH_INODES}"
         host = self._engine.api.create_host_config(
             network_mode="none",

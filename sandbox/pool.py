@@ -43,12 +43,14 @@ class Place:
     matches: int = 0
     started_at: float = field(default_factory=time.monotonic)
     used_at: float = field(default_factory=time.monotonic)
+    is_leaving: bool = False
+    """Set when its last match ends: it forks no other child ahead, and is not kept."""
 
     @property
-    def worn(self) -> bool:
-        """Whether it has served long enough."""
+    def is_worn(self) -> bool:
+        """Whether it has served long enough with the match that it plays now."""
         age_seconds = time.monotonic() - self.started_at
-        return self.matches >= MOST_MATCHES or age_seconds > MOST_AGE_SECONDS
+        return self.matches + 1 >= MOST_MATCHES or age_seconds > MOST_AGE_SECONDS
 
 
 @dataclass
@@ -89,6 +91,7 @@ class Pool:
         self._busy: set[Place] = set()
         self._starting: Counter[Key] = Counter()
         self._slots: set[int] = set()
+        self._read: set[str] = set()
         self._closed = False
         self._pauses: dict[Key, _Pause] = {}
         self._memory_mb = memory_mb
@@ -97,6 +100,20 @@ class Pool:
             for name in warm:
                 self._refill((name, memory_mb))
         threading.Thread(target=self._tend, name="tend", daemon=True).start()
+
+    def take_bound(self, key: Key, digest: str) -> Place | None:
+        """A waiting box that is bound to this digest, if there is one."""
+        with self._changed:
+            bound = [
+                p
+                for p in self._idle
+                if p.key == key and p.digest == digest and self._launcher.usable(p.box)
+            ]
+            place = max(bound, key=lambda p: p.used_at, default=None)
+            if place is not None:
+                self._idle.remove(place)
+                self._busy.add(place)
+            return place
 
     def take(self, key: Key, digest: str, deadline: float) -> Place:
         """A box bound to this digest, or else a generic one that the caller must bind."""
@@ -130,7 +147,7 @@ class Pool:
             self._busy.discard(place)
             place.matches += 1
             place.used_at = time.monotonic()
-            if place.worn or self._closed or not self._launcher.usable(place.box):
+            if place.is_leaving or self._closed or not self._launcher.usable(place.box):
                 self._discard(place)
             else:
                 self._idle.append(place)
@@ -239,8 +256,11 @@ class Pool:
         profile, memory_mb = key
         name = f"{self._node}-{slot:06d}-{time.monotonic_ns() & 0xFFFFFF:06x}"
         box: Box | None = None
+        first = profile not in self._read
+        self._read.add(profile)
         try:
-            box = self._launcher.start(BoxSpec(name, profiles.get(profile), memory_mb, slot))
+            spec = BoxSpec(name, profiles.get(profile), memory_mb, slot, reads_ahead=first)
+            box = self._launcher.start(spec)
             control.set_up(box, time.monotonic() + START_SECONDS)
         except BaseException as error:
             self._say(f"box {name} could not be started: {error}")
@@ -250,6 +270,8 @@ class Pool:
                 self._starting[key] -= 1
                 self._slots.discard(slot)
                 self._pauses.setdefault(key, _Pause()).grow()
+                if first:
+                    self._read.discard(profile)
             if box is not None and not self._launcher.usable(box):
                 raise EngineAway(str(error)) from None
             raise

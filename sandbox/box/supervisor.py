@@ -6,9 +6,12 @@ A box takes one submission for life and plays one seat at a time. Modes, chosen 
 ``single``  only one uid exists (bubblewrap without root): one match, then the box is thrown away
 ``plain``   no isolation at all (tests): one match, and the agent runs as whoever started it
 
-Operations, each answered once: ``setup``, ``bind`` (followed by the archive's bytes), ``start``
-(with the child's socket beside it), ``end``. Log pipes are drained on a timer and not by readiness:
-a silent agent costs nothing, a talking one no wake-up in its own move, a flooding one is slowed.
+Operations: ``setup`` (with the entry of the match group beside it), ``bind`` (followed by the
+archive's bytes), ``play``, ``end``; each but ``play`` is answered. After ``bind``, and after an
+``end`` that asks for it, a *spare* child is forked ahead and told of in a frame of its own, so that
+the next match starts without waiting for a fork. Log pipes are drained on a timer and not by
+readiness: a silent agent costs nothing, a talking one no wake-up in its own move, a flooding one is
+slowed.
 """
 
 from __future__ import annotations
@@ -16,16 +19,14 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import secrets
 import select
 import signal
 import socket
-import subprocess
 import sys
 import time
 from typing import Any
 
-from . import capture, harden, mounts, sweep, unpack, wire
+from . import capture, harden, mounts, sweep, wire
 
 DRAIN_MS = 10
 PIPE_BYTES = 1 << 18
@@ -55,16 +56,21 @@ _ZYGOTE = (
 )
 
 
+_ZYGOTE_FD = 10
+
+
 class Supervisor:
     """The state of one box."""
 
     def __init__(self, control: socket.socket) -> None:
+        control.set_inheritable(False)
         self._control = control
         self._setup: dict[str, Any] = {}
         self._zygote: socket.socket
         self._base: set[int] = set()
         self._bound = False
         self._matches = 0
+        self._spare: _Match | None = None
         self._match: _Match | None = None
 
     def serve(self) -> None:
@@ -79,49 +85,60 @@ class Supervisor:
             try:
                 answer = self._answer(message, fds)
             except wire.WireError as error:
-                answer = {"op": "fault", "reason": f"the zygote failed: {error}"}
+                answer = _zygote_failed(error)
             finally:
                 wire.close_all(fds)
-            wire.send(self._control, answer)
+            if answer is not None:
+                wire.send(self._control, answer)
+            if message.get("again") or (answer and answer["op"] == "bound"):
+                self._fork_ahead()
 
-    def _answer(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+    def _answer(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any] | None:
         op = message["op"]
         if op == "setup" and not self._setup:
-            return self._prepare(message)
+            return self._prepare(message, fds)
         if op == "bind" and self._setup and not self._bound:
             return self._bind(int(message["size"]))
-        if op == "start" and self._bound and self._match is None and len(fds) == 1:
-            return self._start(fds)
+        if op == "play" and self._spare is not None:
+            self._match, self._spare = self._spare, None
+            return None
         if op == "end" and self._match is not None:
             return self._end(self._match, bool(message["closed"]))
         return {"op": "fault", "reason": f"{op} is not possible now"}
 
-    def _prepare(self, setup: dict[str, Any]) -> dict[str, Any]:
+    def _prepare(self, setup: dict[str, Any], entry: list[int]) -> dict[str, Any]:
         self._setup = setup
         mounts.prepare(setup.get("mounts", []))
         harden.hide()
         if setup["mode"] == "uids":
             self._setup["uid_base"] = usable_uids(int(setup["uid_base"]))
             close_terminals()
-        self._zygote = self._spawn_zygote()
+        if setup["reads_ahead"]:
+            _read_ahead(setup["library_paths"])
+        self._zygote = self._spawn_zygote(entry)
         ready, _ = wire.receive(self._zygote)
         self._base = {1, os.getpid(), int(ready["pid"])}
         return {"op": "ready", "mode": setup["mode"], "python": ready["python"]}
 
-    def _spawn_zygote(self) -> socket.socket:
+    def _spawn_zygote(self, entry: list[int]) -> socket.socket:
         ours, theirs = socket.socketpair()
         root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         environment = {"PATH": os.defpath, "PYTHONHASHSEED": "0", "LANG": "C.UTF-8"}
         environment.update(self._setup["environment"])
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-S", "-s", "-B", "-c", _ZYGOTE, root, str(theirs.fileno())],
-            stdin=subprocess.DEVNULL,
-            pass_fds=(theirs.fileno(),),
-            env=environment,
-            cwd="/",
-        )
-        theirs.close()
-        wire.send(ours, self._setup | {"forget_paths": [root]})
+        command = [sys.executable, "-P", "-S", "-s", "-B", "-c", _ZYGOTE, root, str(_ZYGOTE_FD)]
+        null = os.open("/dev/null", os.O_RDONLY)
+        with theirs:
+            os.posix_spawn(
+                sys.executable,
+                command,
+                environment,
+                file_actions=[
+                    (os.POSIX_SPAWN_DUP2, null, 0),
+                    (os.POSIX_SPAWN_DUP2, theirs.fileno(), _ZYGOTE_FD),
+                ],
+            )
+        os.close(null)
+        wire.send(ours, self._setup | {"forget_paths": [root]}, tuple(entry))
         return ours
 
     def _bind(self, size: int) -> dict[str, Any]:
@@ -160,33 +177,41 @@ class Supervisor:
         why = why or ("needs too much memory to be opened" if code < 0 else "cannot be opened")
         return {"op": "refused", "entry": None, "reason": f"the archive {why}"}
 
-    def _start(self, fds: list[int]) -> dict[str, Any]:
+    def _fork_ahead(self) -> None:
+        """Fork and harden the next match's child, and give the node the worker's end of it."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        stat: list[int] = []
+        try:
+            with theirs:
+                told, stat = self._forked(theirs)
+        except wire.WireError as error:
+            told = _zygote_failed(error)
+        with ours:
+            wire.send(self._control, told, (ours.fileno(), *stat))
+            wire.close_all(stat)
+
+    def _forked(self, theirs: socket.socket) -> tuple[dict[str, Any], list[int]]:
         self._matches += 1
         match = _Match(self._uid(1 + self._matches))
         request = {"op": "fork", "uid": match.uid, "mark": match.mark}
-        try:
-            wire.send(self._zygote, request, (fds[0], match.out_write, match.err_write))
-        finally:
-            match.close_write_ends()
-        answer, _ = wire.receive(self._zygote)
+        wire.send(self._zygote, request, (theirs.fileno(), match.out_write, match.err_write))
+        match.close_write_ends()
+        answer, stat = wire.receive(self._zygote, max_fds=1)
         match.pid = int(answer["pid"])
-        self._match = match
         if "error" in answer:
-            return {"op": "fault", "reason": answer["error"]}
-        return {"op": "started"}
+            return {"op": "fault", "reason": answer["error"]}, stat
+        self._spare = match
+        return {"op": "spare"}, stat
 
     def _end(self, match: _Match, closed: bool) -> dict[str, Any]:
         self._match = None
-        status = self._ask_zygote("wait", match.pid, GRACE_SECONDS if closed else 0.0)["status"]
+        seconds = GRACE_SECONDS if closed else 0.0
+        wire.send(self._zygote, {"op": "reap", "pid": match.pid, "seconds": seconds})
+        status = wire.receive(self._zygote)[0]["status"]
+        clean = False
+        left: list[int] = []
         if self._setup["mode"] == "uids" and match.uid is not None:
-            scratch = self._setup["scratch"]
-            clean = sweep.kill_and_wipe(match.uid, self._sweeper(), scratch)
-            self._ask_zygote("wait", match.pid, 2.0)
-            left = sweep.left_over(self._base, 2.0)
-            clean = clean and not left and sweep.empty(scratch)
-        else:
-            self._ask_zygote("kill", match.pid, 2.0)
-            clean, left = False, []
+            clean, left = self._sweep(match.uid)
         match.drain()
         code = None if status is None else os.waitstatus_to_exitcode(status)
         return {
@@ -199,9 +224,15 @@ class Supervisor:
             "left": left[:50],
         }
 
-    def _ask_zygote(self, op: str, pid: int, seconds: float) -> dict[str, Any]:
-        wire.send(self._zygote, {"op": op, "pid": pid, "seconds": seconds})
-        return wire.receive(self._zygote)[0]
+    def _sweep(self, uid: int) -> tuple[bool, list[int]]:
+        """Whether nothing is left of the match, and the processes that are."""
+        scratch = self._setup["scratch"]
+        # Most agents leave nothing: then the proof is all there is to do.
+        if not sweep.left_over(self._base, 0.0) and sweep.empty(scratch):
+            return True, []
+        complete = sweep.kill_and_wipe(uid, self._sweeper(), scratch)
+        left = sweep.left_over(self._base, 2.0)
+        return complete and not left and sweep.empty(scratch), left
 
     def _uid(self, number: int) -> int | None:
         return int(self._setup["uid_base"]) + number if self._setup["mode"] == "uids" else None
@@ -216,7 +247,7 @@ class _Match:
     def __init__(self, uid: int | None) -> None:
         self.uid = uid
         self.pid = 0
-        self.mark = f"\0peck:{secrets.token_hex(8)}"
+        self.mark = f"\0peck:{os.urandom(8).hex()}"
         self.oom_kills = oom_kills()
         budget = [capture.MATCH_BYTES]
         mark = self.mark.encode() + b":"
@@ -239,6 +270,23 @@ class _Match:
         self._out.close()
         self._err.close()
         return [[step, out.get(step, ""), err.get(step, "")] for step in sorted({*out, *err})]
+
+
+def _read_ahead(library_paths: list[str]) -> None:
+    """In a process of its own, which takes what it needed for it along."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            from . import ahead
+
+            ahead.read_files(library_paths)
+        finally:
+            os._exit(0)
+    os.waitpid(pid, 0)
+
+
+def _zygote_failed(error: wire.WireError) -> dict[str, Any]:
+    return {"op": "fault", "reason": f"the zygote failed: {error}"}
 
 
 def close_terminals() -> None:
@@ -300,6 +348,11 @@ def _spool(control: socket.socket, archive: int, size: int) -> None:
 def _unpacker(
     archive: int, folder: str, uid: int | None, setup: dict[str, Any], report: int
 ) -> None:
+    try:
+        # Only here: the libraries of archives would stay in the supervisor's memory for life.
+        from . import unpack
+    except BaseException:
+        os._exit(1)
     answer: dict[str, Any] = {"op": "fault", "reason": "the unpacker was not run"}
     try:
         null = os.open("/dev/null", os.O_RDWR)

@@ -9,8 +9,13 @@ import time
 
 import pytest
 
-from sandbox.errors import FrameError
-from tests.integration.sandbox.nodes import Bench, failing, processes_of_box, still_works
+from tests.integration.sandbox.nodes import (
+    Bench,
+    FrameError,
+    failing,
+    processes_of_box,
+    still_works,
+)
 
 
 def test_a_crash_at_import_is_an_error_with_its_traceback(bench: Bench) -> None:
@@ -101,7 +106,7 @@ def agent(obs):
 """
     count, uid = bench.findings(source, step=0)
     assert 10 <= count < 44
-    assert processes_of_box(uid) == []
+    assert processes_of(uid) == []
     still_works(bench)
 
 
@@ -118,7 +123,7 @@ def agent(obs):
                 pass
     return os.getuid()
 """
-    assert processes_of_box(bench.findings(source, step=0)) == []
+    assert processes_of(bench.findings(source, step=0)) == []
 
 
 def test_a_thread_bomb_is_stopped_by_its_limit(bench: Bench) -> None:
