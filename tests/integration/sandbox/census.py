@@ -20,6 +20,7 @@ PROMISED_SECONDS = 2.0
 """After which nothing may be left."""
 MOST_SECONDS = 10.0
 """How long a test waits on a machine that does other things too; what it took is printed."""
+SETTLED_SECONDS = 0.5
 KEPT = (".lock", ".log", ".py")
 
 
@@ -98,7 +99,7 @@ class Taker:
                 found = client.containers(all=True, filters={"label": f"{RUN_LABEL}={self._key}"})
                 for entry in found:
                     self._ids.add(entry["Id"])
-                    with contextlib.suppress(docker.errors.NotFound, KeyError):
+                    with contextlib.suppress(docker.errors.NotFound, KeyError, TypeError):
                         driver = client.inspect_container(entry["Id"])["GraphDriver"]
                         self._layers.add(driver["Data"]["MergedDir"])
         except (docker.errors.DockerException, OSError) as error:
@@ -125,6 +126,18 @@ class Taker:
                     found.add((pid, stat[19]))
         self._seen |= found
         return frozenset(f"{pid}" for pid, _ in found)
+
+    def settled(self) -> Census:
+        """What is there once nothing has changed for a moment: a box at rest forks ahead."""
+        before, same_since = self.take(), time.monotonic()
+        begun = same_since
+        while time.monotonic() - same_since < SETTLED_SECONDS:
+            assert time.monotonic() - begun < MOST_SECONDS, "the node does not come to rest"
+            time.sleep(0.05)
+            now = self.take()
+            if now != before:
+                before, same_since = now, time.monotonic()
+        return before
 
     def supervisor(self) -> int:
         """The pid of the supervisor of the only box there is."""

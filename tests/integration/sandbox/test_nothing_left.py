@@ -83,7 +83,7 @@ class House:
         """What is there when one match has been played and its box waits."""
         player, _ = self.match()
         assert player.loan.end().clean
-        return self.taker.take()
+        return self.taker.settled()
 
     def again_as(self, before: Census, uid: int, what: str) -> None:
         """Wait until there is as much of everything as before, and the uid is free."""
