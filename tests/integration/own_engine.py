@@ -42,8 +42,9 @@ class OwnEngine:
         # where nobody reaps it.
         for left in ("pid", "exec/containerd/containerd.pid"):
             (self.folder / left).unlink(missing_ok=True)
-        # A network namespace of its own: an engine without a bridge removes the host's docker0.
-        command = ["unshare", "--net", "dockerd", "--host", self.address]
+        # Namespaces of its own: an engine without a bridge removes the host's docker0, and one
+        # that is killed leaves its mounts.
+        command = ["unshare", "--net", "--mount", "dockerd", "--host", self.address]
         command += ["--data-root", f"{self.folder}/data", "--exec-root", f"{self.folder}/exec"]
         command += ["--pidfile", f"{self.folder}/pid", "--bridge", "none"]
         command += ["--iptables=false", "--ip6tables=false"]
