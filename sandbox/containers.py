@@ -15,6 +15,7 @@ import io
 import shutil
 import socket
 import tarfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ _CAPABILITIES = ["SETUID", "SETGID", "KILL", "CHOWN", "SETPCAP"]
 _PROGRAM = "import sys; sys.path.append('/peck'); from peckbox.supervisor import main; main()"
 _INSIDE = "/run/peck"
 _ENGINE_SECONDS = 60
+_ASK_SECONDS = 10
 _CONNECT_SECONDS = 30.0
 _BUILD_SECONDS = 900
 _SOCKET_NAME = "control"
@@ -122,18 +124,7 @@ class DockerLauncher:
 
     def lacks(self) -> tuple[str, ...]:
         """What the engine says it cannot limit, and what it runs without."""
-        missing = []
-        for field, what in (
-            ("MemoryLimit", "memory"),
-            ("SwapLimit", "swap"),
-            ("PidsLimit", "processes"),
-            ("CpuCfsQuota", "cpu"),
-        ):
-            if self._info.get(field) is False:
-                missing.append(f"the engine cannot limit {what} on this kernel")
-        if not any("seccomp" in option for option in self._info.get("SecurityOptions") or ()):
-            missing.append("the engine has no seccomp profile of its own; only ours is in force")
-        return tuple(missing)
+        return lacks_of(self._info)
 
     def _build(self, profile: Profile, tag: str, dockerfile: bytes) -> Any:
         context = _context(profile, dockerfile)
@@ -205,6 +196,33 @@ class DockerLauncher:
                 self._engine.api.remove_container(container, force=True, v=True)
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def describe() -> dict[str, Any]:
+    """The engine's own account of itself; HostFault when none answers."""
+    try:
+        engine = docker.from_env(timeout=_ASK_SECONDS)
+        with contextlib.closing(engine):
+            info: dict[str, Any] = engine.info()
+    except _TROUBLE as error:
+        raise HostFault(f"no Docker engine answers: {error}") from None
+    return info
+
+
+def lacks_of(info: Mapping[str, Any]) -> tuple[str, ...]:
+    """What an engine of this account cannot limit, and what it runs without, a sentence each."""
+    missing = []
+    for field, what in (
+        ("MemoryLimit", "memory"),
+        ("SwapLimit", "swap"),
+        ("PidsLimit", "processes"),
+        ("CpuCfsQuota", "cpu"),
+    ):
+        if info.get(field) is False:
+            missing.append(f"the engine cannot limit {what} on this kernel")
+    if not any("seccomp" in option for option in info.get("SecurityOptions") or ()):
+        missing.append("the engine has no seccomp profile of its own; only ours is in force")
+    return tuple(missing)
 
 
 def _listener(path: Path) -> socket.socket:
