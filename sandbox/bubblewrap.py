@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox import cgroups, launcher, profiles
+from sandbox.doctor import degraded
 from sandbox.errors import HostFault
 from sandbox.launcher import Box, BoxSpec
 from sandbox.profiles import Profile, Say
@@ -129,19 +130,17 @@ class BubblewrapLauncher:
             self._tree.sweep()
 
     def lacks(self) -> tuple[str, ...]:
-        """What this user on this machine goes without."""
-        missing = []
-        if not self._root:
-            missing.append(
-                "not root: one uid per box, so every match starts a new box and its scratch is "
-                "not bounded in inodes"
-            )
-        if self._tree is None:
-            missing.append(
-                "no control groups: memory is bounded per process and not per agent, and cpu "
-                "is not bounded; run as root, or delegate a version 2 group"
-            )
-        return tuple(missing)
+        """What this user on this machine goes without, by the one list of degraded rows."""
+        if self._root and self._tree is not None:
+            return ()
+        rows = degraded.apply(
+            self.name,
+            root=self._root,
+            limits=self._tree is not None,
+            match_groups=self._root,
+            pressure=True,
+        )
+        return tuple(row.sentence for _, row in rows)
 
     def _setup(self, spec: BoxSpec) -> dict[str, object]:
         limits = dict(launcher.LIMITS)
