@@ -220,7 +220,7 @@ def _match_groups(machine: Machine, tried: Tried) -> Check:
         group.trouble or f"a group was made and lacks {', '.join(lacking)}",
         "off-turn cpu is neither seen nor stopped, waiting is not forgiven: the charge is wall "
         "and canary",
-        "run as root"
+        "run the node, and only it, as root"
         if machine.unified and machine.uid
         else "as root: mount -t cgroup2 none /sys/fs/cgroup/unified"
         if not machine.unified

@@ -33,7 +33,7 @@ class Row:
         return f"{self.attack}: {self.costs}"
 
 
-_AS_ROOT = "run the node as root, or give this user a Docker engine"
+_AS_ROOT = "run the node, and only it, as root"
 _DELEGATE = "run the node as root, or delegate a version 2 group with memory, pids and cpu to it"
 _TREE = "mount the version 2 tree (mount -t cgroup2 none /sys/fs/cgroup/unified) and run as root"
 _PSI = "start the kernel with the boot parameter psi=1"
@@ -91,13 +91,14 @@ _NO_MATCH_GROUP = (
     ),
     Row(_NO_PRESSURE.attack, _NO_PRESSURE.costs, _TREE),
 )
+_NOT_OURS = tuple(Row(row.attack, row.costs, _AS_ROOT) for row in _NO_MATCH_GROUP)
 
 DEGRADED: Mapping[str, tuple[Row, ...]] = {
-    ONE_UID: (*_SHARED_UID, *_NO_LIMITS, *_NO_MATCH_GROUP),
+    ONE_UID: (*_SHARED_UID, *_NO_LIMITS, *_NOT_OURS),
     NO_GROUPS: _NO_LIMITS,
     NO_TREE: _NO_MATCH_GROUP,
     NO_PSI: (_NO_PRESSURE,),
-    NO_ROOT: tuple(Row(row.attack, row.costs, _AS_ROOT) for row in _NO_MATCH_GROUP),
+    NO_ROOT: _NOT_OURS,
 }
 """Rows by lack. ``bubblewrap without root`` is the whole of what an ordinary user goes without who
 has been given no group of the version 2 tree; ``no root`` is a node that may use an engine and
@@ -119,8 +120,10 @@ def apply(
         if not limits:
             names.append((NO_GROUPS if root else ONE_UID, _NO_LIMITS))
     if not match_groups:
-        without = NO_TREE if root else ONE_UID if launcher == "bubblewrap" else NO_ROOT
-        names.append((without, DEGRADED[NO_TREE if without == ONE_UID else without]))
+        if root:
+            names.append((NO_TREE, _NO_MATCH_GROUP))
+        else:
+            names.append((ONE_UID if launcher == "bubblewrap" else NO_ROOT, _NOT_OURS))
     elif not pressure:
         names.append((NO_PSI, DEGRADED[NO_PSI]))
     return tuple((name, row) for name, rows in names for row in rows)
