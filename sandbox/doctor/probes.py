@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import shutil
 import subprocess
 import tempfile
@@ -18,11 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sandbox import cgroups, launcher
+from sandbox import cgroups, launcher, profiles
+from sandbox.bubblewrap import BubblewrapLauncher
 from sandbox.doctor.machine import Machine
 from sandbox.errors import HostFault
 
 _FROZEN_SECONDS = 2.0
+_PROFILE = "python"
+"""The one that has nothing to be installed."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ def _engine() -> tuple[Mapping[str, Any] | None, str, tuple[str, ...]]:
 
 
 def _limited_groups() -> bool:
-    tree = cgroups.find(f"peck-doctor-{secrets.token_hex(4)}")
+    tree = cgroups.find(_own_name())
     if tree is not None:
         tree.sweep()
     return tree is not None
@@ -94,16 +96,25 @@ def _bubblewrap() -> tuple[str, str]:
         return "", "bubblewrap is not installed"
     asked = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
     version = asked.stdout.strip() or "bubblewrap"
-    with tempfile.TemporaryDirectory(prefix="peck-doctor-") as folder:
+    with tempfile.TemporaryDirectory(prefix=f"{_own_name()}-") as folder:
         path = Path(folder)
         try:
-            kind, _ = launcher.choose("bubblewrap", ["python"], path, path, lambda _: None)
-            kind.sweep()
+            kind = BubblewrapLauncher(path, path)
+            try:
+                kind.prepare(profiles.get(_PROFILE), lambda _: None)
+                launcher.probe(kind, _PROFILE)
+            finally:
+                kind.sweep()
         except HostFault as fault:
-            return version, str(fault).removeprefix("bubblewrap: ")
+            return version, str(fault)
         except OSError as error:
             return version, f"no box started: {error}"
     return version, ""
+
+
+def _own_name() -> str:
+    """Whatever a probe makes bears a name that nobody else's has."""
+    return f"peck-doctor-{os.getpid()}"
 
 
 def _match_group(machine: Machine) -> MatchGroup:
@@ -112,7 +123,7 @@ def _match_group(machine: Machine) -> MatchGroup:
         return MatchGroup("no version 2 tree is mounted")
     trouble = ""
     for base in dict.fromkeys((machine.unified / machine.own_group.lstrip("/"), machine.unified)):
-        folder = base / f"peck-doctor-{secrets.token_hex(4)}"
+        folder = base / f"{_own_name()}-match"
         try:
             folder.mkdir()
         except OSError as error:
