@@ -19,6 +19,7 @@ import subprocess
 import sys
 import sysconfig
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from sandbox import cgroups, launcher, profiles
@@ -64,6 +65,8 @@ class BubblewrapLauncher:
         self.reusable = self._root
         key = hashlib.sha256(str(run_dir).encode()).hexdigest()[:12]
         self._tree = cgroups.find(f"peck-{key}")
+        self._match_groups = cgroups.find_match_groups(f"peck-{key}")
+        self._powers = cgroups.powers_of(self._match_groups)
         self._options = subprocess.run(
             [program, "--help"], capture_output=True, text=True, check=False
         ).stdout
@@ -75,13 +78,11 @@ class BubblewrapLauncher:
 
     def start(self, spec: BoxSpec) -> Box:
         """A box in its own control group, its supervisor at the other end of a socket pair."""
-        group = None
-        if self._tree is not None:
-            memory_mb = spec.memory_mb + launcher.OVERHEAD_MB
-            group = self._tree.create(spec.name, memory_mb, launcher.MOST_PROCESSES, launcher.CPUS)
-        joins = [str(path) for path in group.process_files] if group else []
         ours, theirs = socket.socketpair()
+        group = match_group = None
         try:
+            group, match_group = self._groups(spec)
+            joins = [str(path) for path in group.process_files] if group else []
             with theirs:
                 command = [*self._command(spec), _PYTHON, "-I", "-S", "-B", "-c", _PROGRAM]
                 process = subprocess.Popen(
@@ -95,11 +96,13 @@ class BubblewrapLauncher:
                 )
         except BaseException:
             ours.close()
-            if group is not None:
-                group.remove()
+            for made in (match_group, group):
+                if made is not None:
+                    made.remove()
             raise
         handle = _Handle(process, group)
-        return Box(spec, ours, self._setup(spec), handle, lambda: _complaint(process))
+        complaint = partial(_complaint, process)
+        return Box(spec, ours, self._setup(spec), handle, complaint, match_group)
 
     def stop(self, box: Box) -> None:
         """The supervisor ends with its connection, its namespaces with it; then the group goes."""
@@ -112,8 +115,9 @@ class BubblewrapLauncher:
             handle.process.wait()
         if handle.process.stderr is not None:
             handle.process.stderr.close()
-        if handle.group is not None:
-            handle.group.remove()
+        for group in (box.group, handle.group):
+            if group is not None:
+                group.remove()
 
     def oom_kills(self, box: Box) -> int:
         """From the box's control group."""
@@ -128,19 +132,30 @@ class BubblewrapLauncher:
         """Remove control groups of this run directory, killing what is in them."""
         if self._tree is not None:
             self._tree.sweep()
+        if self._match_groups is not None:
+            self._match_groups.sweep()
 
     def lacks(self) -> tuple[str, ...]:
         """What this user on this machine goes without, by the one list of degraded rows."""
-        if self._root and self._tree is not None:
-            return ()
-        rows = degraded.apply(
-            self.name,
-            root=self._root,
-            limits=self._tree is not None,
-            match_groups=self._root,
-            pressure=True,
-        )
-        return tuple(row.sentence for _, row in rows)
+        limits = self._tree is not None
+        return degraded.lacks(self.name, root=self._root, limits=limits, powers=self._powers)
+
+    def _groups(self, spec: BoxSpec) -> tuple[cgroups.Group | None, cgroups.MatchGroup | None]:
+        """The box's group and the match group, which lies in it where both are in one tree."""
+        group = None
+        if self._tree is not None:
+            memory_mb = spec.memory_mb + launcher.OVERHEAD_MB
+            group = self._tree.create(spec.name, memory_mb, launcher.MOST_PROCESSES, launcher.CPUS)
+        try:
+            if group is not None and group.version == 2:
+                return group, cgroups.MatchGroup(group.folders["cpu"] / "match")
+            if self._match_groups is not None:
+                return group, self._match_groups.create(spec.name)
+        except HostFault:
+            if group is not None:
+                group.remove()
+            raise
+        return group, None
 
     def _setup(self, spec: BoxSpec) -> dict[str, object]:
         limits = dict(launcher.LIMITS)

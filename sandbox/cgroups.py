@@ -1,8 +1,11 @@
-"""A control group per bubblewrap box: memory, processes and cpu, on version 2 or version 1 trees.
+"""Control groups: a bubblewrap box's limits, and every box's match group for the fair clock.
 
-Groups lie below one folder per run directory, named after a digest of it, so that a node can find
-and remove what a dead predecessor of the same run directory left. Source: the kernel's
-admin-guide/cgroup-v1 and cgroup-v2.
+A *box group* bounds memory, processes and cpu, on version 2 or version 1 trees. A *match group* is
+a version 2 group without limits (also beside version 1 controllers) around the processes that run
+an agent's code: its files tell how much cpu they used and how long they waited for one, and can
+stop and kill them. Groups lie below one folder per run directory, named after a digest of it, so
+that a node can find and remove what a dead predecessor of the same run directory left. Source: the
+kernel's admin-guide/cgroup-v1 and cgroup-v2, and accounting/psi.
 """
 
 from __future__ import annotations
@@ -46,16 +49,67 @@ class Group:
 
     def remove(self) -> None:
         """Kill whatever is in the group, wait until it is empty, and remove it."""
-        deadline = time.monotonic() + _KILL_SECONDS
         for folder in dict.fromkeys(self.folders.values()):
-            while folder.exists():
-                _kill_all(folder)
-                with contextlib.suppress(OSError):
-                    folder.rmdir()
-                    break
-                if time.monotonic() > deadline:
-                    raise HostFault(f"the control group {folder} cannot be emptied")
-                time.sleep(0.005)
+            _remove(folder)
+
+
+POWERS: Mapping[str, tuple[str, int]] = {
+    "cpu_stat": ("cpu.stat", os.O_RDONLY),
+    "cpu_pressure": ("cpu.pressure", os.O_RDONLY),
+    "freeze": ("cgroup.freeze", os.O_WRONLY),
+    "kill": ("cgroup.kill", os.O_WRONLY),
+}
+"""Files of a match group whose descriptors go to the worker with a loan: name, file, flags."""
+
+
+class MatchGroup:
+    """The version 2 group of one box's zygote and match children; owns the descriptors."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.entry = -1
+        """Whoever writes ``0`` to this descriptor comes in, whatever its own rights."""
+        self.powers: dict[str, int] = {}
+        try:
+            folder.mkdir()
+            self.entry = os.open(folder / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
+            for name, (file, flags) in POWERS.items():
+                with contextlib.suppress(OSError):  # no psi, or a kernel without cgroup.kill
+                    self.powers[name] = _open_live(folder / file, flags)
+        except OSError as error:
+            self.remove()
+            raise HostFault(f"no match group could be made: {error}") from None
+
+    def thaw(self) -> None:
+        """Let the processes run again, whoever stopped them."""
+        with contextlib.suppress(OSError, KeyError):
+            os.write(self.powers["freeze"], b"0")
+
+    def remove(self) -> None:
+        """Close the descriptors, kill what is in the group, and remove it. Safe to repeat."""
+        for descriptor in (self.entry, *self.powers.values()):
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+        self.entry = -1
+        self.powers = {}
+        _remove(self._folder)
+
+
+class MatchGroups:
+    """Where this node makes match groups that no box group holds; found once at start."""
+
+    def __init__(self, parent: Path, root: Path) -> None:
+        self._parent, self._root = parent, root
+
+    def create(self, name: str) -> MatchGroup:
+        """A new group; HostFault when the kernel refuses."""
+        with contextlib.suppress(OSError):
+            self._parent.mkdir(exist_ok=True)
+        return MatchGroup(self._parent / name)
+
+    def sweep(self) -> None:
+        """Remove every group of this run directory."""
+        _sweep(self._root, self._parent.name)
 
 
 class Tree:
@@ -89,11 +143,7 @@ class Tree:
         """Remove every group of this run directory, wherever a node before us was started."""
         (name,) = {parent.name for parent in self._parents.values()}
         for root in self._roots:
-            for folder in [Path(at) for at, _, _ in os.walk(root) if at.endswith(f"/{name}")]:
-                for box in [path for path in folder.iterdir() if path.is_dir()]:
-                    Group({"memory": box}, self._version).remove()
-                with contextlib.suppress(OSError):
-                    folder.rmdir()
+            _sweep(root, name)
 
     def _open(self) -> None:
         for parent in dict.fromkeys(self._parents.values()):
@@ -127,6 +177,43 @@ def find(name: str) -> Tree | None:
             continue
         return tree
     return None
+
+
+def find_match_groups(name: str) -> MatchGroups | None:
+    """A place for match groups below ``name``, tried by making one; None where there is none."""
+    mount = _mounts().get("unified")
+    if mount is None:
+        return None
+    for base in dict.fromkeys((mount / _own_paths().get("", "/").lstrip("/"), mount)):
+        groups = MatchGroups(base / name, mount)
+        try:
+            groups.create("probe").remove()
+        except HostFault:
+            with contextlib.suppress(OSError):
+                (base / name).rmdir()
+            continue
+        return groups
+    return None
+
+
+def container_folder(container: str) -> Path | None:
+    """The version 2 group of a container where engines put it by default, None when not there."""
+    mount = _mounts().get("unified")
+    if mount is None:
+        return None
+    places = (f"system.slice/docker-{container}.scope", f"docker/{container}")
+    return next((mount / place for place in places if (mount / place).is_dir()), None)
+
+
+def powers_of(groups: MatchGroups | None) -> frozenset[str]:
+    """The names of the descriptors that match groups have here; found out by making one."""
+    if groups is None:
+        return frozenset()
+    probe = groups.create("probe")
+    try:
+        return frozenset(probe.powers)
+    finally:
+        probe.remove()
 
 
 def _limits(
@@ -172,6 +259,42 @@ def _own_paths() -> dict[str, str]:
         for controller in controllers.split(","):
             paths[controller] = path
     return paths
+
+
+def _open_live(path: Path, flags: int) -> int:
+    """A descriptor of a group's file that can really be read, where it is for reading."""
+    descriptor = os.open(path, flags | os.O_CLOEXEC)
+    try:
+        if flags == os.O_RDONLY:
+            os.pread(descriptor, 1, 0)  # without psi the file is there and answers EOPNOTSUPP
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _remove(folder: Path) -> None:
+    """Kill whatever is in the group and those below it, and remove them; HostFault if it stays."""
+    deadline = time.monotonic() + _KILL_SECONDS
+    with contextlib.suppress(OSError):
+        for inner in [path for path in folder.iterdir() if path.is_dir()]:
+            _remove(inner)
+    while folder.exists():
+        _kill_all(folder)
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+            break
+        if time.monotonic() > deadline:
+            raise HostFault(f"the control group {folder} cannot be emptied")
+        time.sleep(0.005)
+
+
+def _sweep(root: Path, name: str) -> None:
+    for folder in [Path(at) for at, _, _ in os.walk(root) if at.endswith(f"/{name}")]:
+        for box in [path for path in folder.iterdir() if path.is_dir()]:
+            _remove(box)
+        with contextlib.suppress(OSError):
+            folder.rmdir()
 
 
 def _kill_all(folder: Path) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import os
 import shutil
 import socket
 import tarfile
@@ -23,7 +24,8 @@ import docker
 import docker.errors
 from docker.types import LogConfig, Ulimit
 
-from sandbox import launcher, profiles
+from sandbox import cgroups, launcher, profiles
+from sandbox.doctor import degraded
 from sandbox.errors import HostFault
 from sandbox.launcher import Box, BoxSpec
 from sandbox.profiles import Profile, Say
@@ -52,6 +54,8 @@ class DockerLauncher:
         self._boxes = run_dir / "boxes"
         self._key = hashlib.sha256(str(run_dir).encode()).hexdigest()[:12]
         self._images: dict[str, str] = {}
+        self._match_groups = cgroups.find_match_groups(f"peck-{self._key}")
+        self._powers = cgroups.powers_of(self._match_groups)
         try:
             self._engine = docker.from_env(timeout=_ENGINE_SECONDS)
             self._info: dict[str, Any] = self._engine.info()
@@ -76,6 +80,7 @@ class DockerLauncher:
         """A container whose supervisor has called back on its socket."""
         folder = self._boxes / spec.name
         container: str | None = None
+        control: socket.socket | None = None
         try:
             self._boxes.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._boxes.chmod(0o700)  # keeps the rest of the host away from the sockets below
@@ -86,18 +91,23 @@ class DockerLauncher:
                 self._engine.api.start(container)
                 control = self._accept(listener, container)
             (folder / _SOCKET_NAME).unlink()
+            group = self._group(spec, container)
         except (*_TROUBLE, HostFault) as error:
+            if control is not None:
+                control.close()
             self._remove(container, folder)
             raise HostFault(f"the engine gave no box: {error}") from None
         setup = launcher.setup_of(
             spec, "uids", library_paths=[profiles.MOUNTED] if spec.profile.lock else []
         )
-        return Box(spec, control, setup, container)
+        return Box(spec, control, setup, container, group=group)
 
     def stop(self, box: Box) -> None:
         """Remove the container, whatever it does, and its folder."""
         box.control.close()
         self._remove(box.handle, self._boxes / box.spec.name)
+        if box.group is not None:
+            box.group.remove()
 
     def oom_kills(self, box: Box) -> int:
         """The supervisor counts inside its container; the engine is not asked in a match."""
@@ -121,10 +131,22 @@ class DockerLauncher:
         for entry in found:
             self._remove(entry["Id"], None)
         shutil.rmtree(self._boxes, ignore_errors=True)
+        if self._match_groups is not None:
+            self._match_groups.sweep()
 
     def lacks(self) -> tuple[str, ...]:
         """What the engine says it cannot limit, and what it runs without."""
-        return lacks_of(self._info)
+        root = os.geteuid() == 0
+        told = degraded.lacks(self.name, root=root, limits=True, powers=self._powers)
+        return (*lacks_of(self._info), *told)
+
+    def _group(self, spec: BoxSpec, container: str) -> cgroups.MatchGroup | None:
+        """The box's match group: in the container's own group where the tree is one, which keeps
+        the container's limits around it, and in a folder of ours beside version 1 controllers."""
+        if self._info.get("CgroupVersion") == "2":
+            folder = cgroups.container_folder(container)
+            return None if folder is None else cgroups.MatchGroup(folder / "match")
+        return None if self._match_groups is None else self._match_groups.create(spec.name)
 
     def _build(self, profile: Profile, tag: str, dockerfile: bytes) -> Any:
         context = _context(profile, dockerfile)

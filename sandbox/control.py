@@ -34,8 +34,12 @@ class Ended:
 
 def set_up(box: Box, deadline: float) -> None:
     """Tell the box what it is; returns when its zygote has imported the profile's libraries."""
+    entry = () if box.group is None else (box.group.entry,)
     try:
-        _ask(box, dict(box.setup), "ready", deadline)
+        with _trouble("setup"):
+            wire.send(box.control, dict(box.setup), entry, deadline=deadline)
+            answer, _ = wire.receive(box.control, deadline=deadline)
+        _expect(answer, "ready")
     except HostFault as fault:
         complaint = box.complaint().strip()
         raise HostFault(f"{fault}: {complaint}" if complaint else str(fault)) from None
@@ -64,25 +68,70 @@ def bind(box: Box, bundle: int, size: int, deadline: float) -> int:
     return int(answer["bytes"])
 
 
-def start(box: Box, deadline: float) -> socket.socket:
-    """A fresh hardened child; the returned socket is the worker's end of its connection."""
-    ours, theirs = socket.socketpair()
-    with contextlib.suppress(OSError):  # kernels before 6.16; the box's filter forbids it too
-        ours.setsockopt(socket.SOL_SOCKET, _SO_PASSRIGHTS, 0)
+@dataclass(frozen=True)
+class Spare:
+    """A hardened child that waits for the referee: the worker's descriptors of it."""
+
+    agent: socket.socket
+    """The worker's end of its connection, one packet a frame."""
+    schedstat: int | None
+    """Its ``/proc/PID/schedstat``, opened by the zygote."""
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it still waits; it has nothing to say before it is asked."""
+        try:
+            self.agent.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return False
+
+    def close(self) -> None:
+        """Give the descriptors back."""
+        self.agent.close()
+        if self.schedstat is not None:
+            os.close(self.schedstat)
+
+
+def spare(box: Box, deadline: float) -> Spare:
+    """The child that the box forked ahead after its bundle came in, or after the last match."""
+    with _trouble("forking ahead"):
+        answer, fds = wire.receive(box.control, max_fds=2, deadline=deadline)
     try:
-        with theirs, _trouble("start"):
-            wire.send(box.control, {"op": "start"}, (theirs.fileno(),), deadline=deadline)
-            answer, _ = wire.receive(box.control, deadline=deadline)
-        _expect(answer, "started")
-    except BaseException:
-        ours.close()
-        raise
-    return ours
+        _expect(answer, "spare")
+        if not fds:
+            raise HostFault("the box forked ahead without a connection")
+        agent = socket.socket(fileno=fds.pop(0))
+        with contextlib.suppress(OSError):  # kernels before 6.16; the box's filter forbids it too
+            agent.setsockopt(socket.SOL_SOCKET, _SO_PASSRIGHTS, 0)
+        return Spare(agent, fds.pop(0) if fds else None)
+    finally:
+        wire.close_all(fds)
 
 
-def end(box: Box, closed: bool, deadline: float) -> Ended:
-    """Kill, sweep and prove; ``closed`` says that the child seemed to have ended by itself."""
-    answer = _ask(box, {"op": "end", "closed": closed}, "ended", deadline)
+def play(box: Box, deadline: float) -> None:
+    """Tell the box that its spare child plays from now on; not answered."""
+    with _trouble("play"):
+        wire.send(box.control, {"op": "play"}, deadline=deadline)
+
+
+def ask_end(box: Box, closed: bool, again: bool, deadline: float) -> None:
+    """Ask for the match's end; ``closed`` says that the child seems to have ended by itself,
+    ``again`` that another spare is wanted afterwards."""
+    if box.group is not None:
+        box.group.thaw()
+    with _trouble("end"):
+        message = {"op": "end", "closed": closed, "again": again}
+        wire.send(box.control, message, deadline=deadline)
+
+
+def ended(box: Box, deadline: float) -> Ended:
+    """The report that answers :func:`ask_end`: killed, swept and proven."""
+    with _trouble("end"):
+        answer, _ = wire.receive(box.control, deadline=deadline)
+    _expect(answer, "ended")
     try:
         return Ended(
             exit_code=_number(answer["exit_code"]),
@@ -93,14 +142,6 @@ def end(box: Box, closed: bool, deadline: float) -> Ended:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise HostFault(f"the box's report is not understood: {error!r}") from None
-
-
-def _ask(box: Box, message: dict[str, Any], expected: str, deadline: float) -> dict[str, Any]:
-    with _trouble(str(message["op"])):
-        wire.send(box.control, message, deadline=deadline)
-        answer, _ = wire.receive(box.control, deadline=deadline)
-    _expect(answer, expected)
-    return answer
 
 
 def _expect(answer: dict[str, Any], expected: str) -> None:

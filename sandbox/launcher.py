@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from sandbox import profiles
+from sandbox.cgroups import MatchGroup
 from sandbox.errors import HostFault
 from sandbox.profiles import Profile, Say
 
@@ -63,6 +64,8 @@ class BoxSpec:
     profile: Profile
     memory_mb: int
     slot: int
+    reads_ahead: bool = False
+    """Whether it is the first of its profile here and brings the libraries into memory."""
 
     @property
     def uid_base(self) -> int:
@@ -85,6 +88,8 @@ class Box:
     handle: Any
     complaint: Callable[[], str] = str
     """What the box's own program wrote when it did not come up."""
+    group: MatchGroup | None = None
+    """Around its zygote and match children; None where no such group can be made."""
 
 
 class Launcher(Protocol):
@@ -124,6 +129,7 @@ def setup_of(spec: BoxSpec, mode: str, **more: Any) -> dict[str, Any]:
         "imports": list(spec.profile.imports),
         "environment": dict(spec.profile.environment),
         "uid_base": spec.uid_base,
+        "reads_ahead": spec.reads_ahead,
         "agent_dir": AGENT,
         "scratch": [SCRATCH],
         "library_paths": [],

@@ -1,8 +1,9 @@
-"""Boxes on loan: how a worker, or ``peck run``, gets an agent's process to play against.
+"""Boxes on loan: how a worker, or ``peck run``, gets agents' processes to play against.
 
-One call to :func:`borrow` gives one seat of one match: the bundle's descriptor goes to the node
-daemon, the agent's connected socket comes back, and from then on nothing stands between referee
-and agent. A loan dies with its connection: a worker that is killed gives everything back.
+One call to :func:`borrow_all` gives all seats of one match: the bundles' descriptors go to the node
+daemon, each agent's connected socket comes back with the descriptors of its control group, and from
+then on nothing stands between referee and agents. Loans die with their connection: a worker that
+is killed gives everything back.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +21,7 @@ from typing import Any, Protocol
 
 from sandbox.box import wire
 from sandbox.errors import BundleRefused, HostFault, SandboxError
+from sandbox.meter import Meter
 
 __all__ = [
     "BundleRefused",
@@ -30,11 +33,14 @@ __all__ = [
     "SandboxError",
     "SeatRequest",
     "borrow",
+    "borrow_all",
+    "end_together",
     "hello",
 ]
 
 END_SECONDS = 20.0
 """How long a loan's end may take before the node counts as gone."""
+_MOST_FDS = 128
 
 
 class HasFileno(Protocol):
@@ -93,19 +99,26 @@ class Loan:
 
     def __init__(
         self,
-        connection: socket.socket,
+        conversation: _Conversation,
+        seat: int,
         agent: socket.socket,
-        node: str,
+        meter: Meter,
         image_digest: str,
         memory_mb: int,
     ) -> None:
-        self.memory_mb = memory_mb
-        self._connection = connection
         self.socket = agent
-        self.node = node
+        """Connected to the process, non-blocking, one packet a frame."""
+        self.meter = meter
+        """What the process used of its cores, and the power to stop it."""
         self.image_digest = image_digest
-        self._ending: Ending | None = None
-        self._fault: HostFault | None = None
+        self.memory_mb = memory_mb
+        self._conversation = conversation
+        self._seat = seat
+
+    @property
+    def node(self) -> str:
+        """The name of the node that lent it."""
+        return self._conversation.node
 
     def end(self) -> Ending:
         """Kill the process, sweep its box, and say what is left to know. Safe to repeat.
@@ -113,37 +126,11 @@ class Loan:
         Raises HostFault when the node could not be reached or says the fault was its own: then
         nothing seen on the socket is the agent's doing.
         """
-        if self._fault is not None:
-            raise self._fault
-        if self._ending is None:
-            try:
-                self._ending = self._finish()
-            except HostFault as fault:
-                self._fault = fault
-                raise
-            finally:
-                self.socket.close()
-                self._connection.close()
-        return self._ending
-
-    def _finish(self) -> Ending:
-        deadline = time.monotonic() + END_SECONDS
-        with _node_trouble("ending a loan"):
-            wire.send(
-                self._connection, {"op": "end", "closed": _closed(self.socket)}, deadline=deadline
-            )
-            answer, _ = wire.receive(self._connection, deadline=deadline)
-        _raise_refusal(answer)
-        try:
-            return Ending(
-                exit_code=answer["exit_code"],
-                signal=answer["signal"],
-                out_of_memory=bool(answer["out_of_memory"]),
-                log=tuple(MoveLog(int(s), str(out), str(err)) for s, out, err in answer["log"]),
-                clean=bool(answer["clean"]),
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise HostFault(f"the node's answer is not understood: {error!r}") from None
+        end_together([self])
+        ending = self._conversation.endings[self._seat]
+        if isinstance(ending, HostFault):
+            raise ending
+        return ending
 
     def __enter__(self) -> Loan:
         return self
@@ -158,40 +145,123 @@ class Loan:
             self.end()
 
 
-def borrow(node_socket: Path, request: SeatRequest, timeout_seconds: float) -> Loan:
-    """A process running this bundle's harness, hardened and waiting for ``start``.
+class _Conversation:
+    """The connection to the node behind the loans of one match, and how each loan ended."""
 
-    Raises BundleRefused when the archive broke a rule, HostFault when no box could be had in time.
+    def __init__(self, connection: socket.socket, node: str) -> None:
+        self.node = node
+        self.endings: dict[int, Ending | HostFault] = {}
+        self._connection = connection
+        self._open: set[int] = set()
+        self._lock = threading.Lock()
+
+    def opened(self, seat: int) -> None:
+        """One more loan hangs on this connection."""
+        self._open.add(seat)
+
+    def end(self, agents: Mapping[int, socket.socket]) -> None:
+        """End these seats, by number with their sockets, those that have not ended yet."""
+        with self._lock:
+            asked = sorted(self._open & agents.keys())
+            if not asked:
+                return
+            self._open -= set(asked)
+            deadline = time.monotonic() + END_SECONDS
+            gone = [seat for seat in asked if _closed(agents[seat])]
+            try:
+                with _node_trouble("ending a loan"):
+                    message = {"op": "end", "seats": asked, "closed": gone}
+                    wire.send(self._connection, message, deadline=deadline)
+                    for _ in asked:
+                        answer, _ = wire.receive(self._connection, deadline=deadline)
+                        self.endings[_seat_of(answer, asked)] = _ending(answer)
+            except HostFault as fault:
+                # Whoever has no ending now will not get one: the answers' order is lost.
+                self._connection.close()
+                for seat in [*asked, *self._open]:
+                    self.endings.setdefault(seat, fault)
+                self._open.clear()
+            if not self._open:
+                self._connection.close()
+
+
+def end_together(loans: Iterable[Loan]) -> None:
+    """End these loans side by side; what came of each is told by its ``end``."""
+    together: dict[_Conversation, dict[int, Loan]] = {}
+    for loan in loans:
+        together.setdefault(loan._conversation, {})[loan._seat] = loan
+    for conversation, seats in together.items():
+        conversation.end({seat: loan.socket for seat, loan in seats.items()})
+        for loan in seats.values():
+            loan.socket.close()
+            loan.meter.close()
+
+
+def borrow(node_socket: Path, request: SeatRequest, timeout_seconds: float) -> Loan:
+    """A loan for a match of one seat; BundleRefused when its archive broke a rule."""
+    (lent,) = borrow_all(node_socket, [request], timeout_seconds)
+    if isinstance(lent, BundleRefused):
+        raise lent
+    return lent
+
+
+def borrow_all(
+    node_socket: Path, requests: Sequence[SeatRequest], timeout_seconds: float
+) -> tuple[Loan | BundleRefused, ...]:
+    """For each request a process running its bundle's harness, hardened and waiting for ``start``,
+    or the refusal of an archive that broke a rule.
+
+    Raises HostFault when a box could not be had in time; nothing is lent then. Every loan must be
+    ended, or the process that borrowed must end.
     """
     deadline = time.monotonic() + timeout_seconds
-    with _opened(request.bundle) as bundle, contextlib.ExitStack() as undo:
+    with contextlib.ExitStack() as files, contextlib.ExitStack() as undo:
+        bundles = [files.enter_context(_opened(request.bundle)) for request in requests]
         connection = undo.enter_context(_connect(node_socket, deadline))
-        with _node_trouble("borrowing a box"):
-            wire.send(
-                connection,
-                {
-                    "op": "borrow",
-                    "profile": request.profile,
-                    "memory_mb": request.memory_mb,
-                    "label": request.label,
-                    "timeout_seconds": timeout_seconds,
-                },
-                (bundle,),
-                deadline=deadline,
-            )
-            answer, fds = wire.receive(connection, max_fds=1, deadline=deadline)
+        with _node_trouble("borrowing boxes"):
+            seats = [
+                {"profile": one.profile, "memory_mb": one.memory_mb, "label": one.label}
+                for one in requests
+            ]
+            message = {"op": "borrow", "seats": seats, "timeout_seconds": timeout_seconds}
+            wire.send(connection, message, tuple(bundles), deadline=deadline)
+            answer, fds = wire.receive(connection, max_fds=_MOST_FDS, deadline=deadline)
         try:
-            _raise_refusal(answer)
-            if len(fds) != 1:
-                raise HostFault("the node lent a box without its socket")
-            agent = socket.socket(fileno=fds.pop())
+            _raise_fault(answer)
+            lent = _taken(_Conversation(connection, str(answer["node"])), answer, requests, fds)
+        except (KeyError, TypeError, IndexError, ValueError) as error:
+            raise HostFault(f"the node's answer is not understood: {error!r}") from None
         finally:
             wire.close_all(fds)
+        if any(isinstance(one, Loan) for one in lent):
+            undo.pop_all()
+        return lent
+
+
+def _taken(
+    conversation: _Conversation,
+    answer: dict[str, Any],
+    requests: Sequence[SeatRequest],
+    fds: list[int],
+) -> tuple[Loan | BundleRefused, ...]:
+    """The loans and refusals of an answer; takes the descriptors out of ``fds`` as it goes."""
+    lent: list[Loan | BundleRefused] = []
+    for number, (seat, request) in enumerate(zip(answer["seats"], requests, strict=True)):
+        if seat["op"] == "refused":
+            entry = seat.get("entry")
+            reason = str(seat["reason"])
+            lent.append(BundleRefused(reason, None if entry is None else str(entry)))
+            continue
+        names = list(seat["fds"])
+        named = dict(zip(names, fds[: len(names)], strict=True))
+        del fds[: len(names)]
+        agent = socket.socket(fileno=named.pop("agent"))
         agent.setblocking(False)
-        node, image_digest = str(answer["node"]), str(answer["image_digest"])
-        loan = Loan(connection, agent, node, image_digest, request.memory_mb)
-        undo.pop_all()
-        return loan
+        meter = Meter(named, float(seat["cpus"]), seat.get("by_wall") is True)
+        digest = str(seat["image_digest"])
+        conversation.opened(number)
+        lent.append(Loan(conversation, number, agent, meter, digest, request.memory_mb))
+    return tuple(lent)
 
 
 def hello(node_socket: Path, timeout_seconds: float = 5.0) -> NodeHello:
@@ -200,7 +270,7 @@ def hello(node_socket: Path, timeout_seconds: float = 5.0) -> NodeHello:
     with _node_trouble("greeting the node"), _connect(node_socket, deadline) as connection:
         wire.send(connection, {"op": "hello"}, deadline=deadline)
         answer, _ = wire.receive(connection, deadline=deadline)
-    _raise_refusal(answer)
+    _raise_fault(answer)
     return NodeHello(
         node=str(answer["node"]),
         launcher=str(answer["launcher"]),
@@ -244,13 +314,31 @@ def _node_trouble(what: str) -> Iterator[None]:
         raise HostFault(f"{what}: {error}") from None
 
 
-def _raise_refusal(answer: dict[str, Any]) -> None:
-    op = answer.get("op")
-    if op == "refused":
-        entry = answer.get("entry")
-        raise BundleRefused(str(answer.get("reason")), None if entry is None else str(entry))
-    if op == "fault":
+def _raise_fault(answer: dict[str, Any]) -> None:
+    if answer.get("op") == "fault":
         raise HostFault(str(answer.get("reason")))
+
+
+def _seat_of(answer: dict[str, Any], asked: Sequence[int]) -> int:
+    seat = answer.get("seat")
+    if type(seat) is not int or seat not in asked:
+        raise HostFault(f"the node answers for seat {seat!r}, which was not asked about")
+    return seat
+
+
+def _ending(answer: dict[str, Any]) -> Ending | HostFault:
+    if answer.get("op") == "fault":
+        return HostFault(str(answer.get("reason")))
+    try:
+        return Ending(
+            exit_code=answer["exit_code"],
+            signal=answer["signal"],
+            out_of_memory=bool(answer["out_of_memory"]),
+            log=tuple(MoveLog(int(s), str(out), str(err)) for s, out, err in answer["log"]),
+            clean=bool(answer["clean"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise HostFault(f"the node's answer is not understood: {error!r}") from None
 
 
 def _closed(agent: socket.socket) -> bool:

@@ -2,15 +2,11 @@
 
 ``python -m sandbox.node --socket PATH --run-dir DIR --launcher auto|docker|bubblewrap|process``
 
-One connection is one loan. It takes profile names and a bundle's descriptor, never a container's
-options; it knows no database, no broker and no network. A loan ends with ``end`` or with its
-connection, and either way its box is swept before anybody else can have it. On SIGTERM, and when
+One connection is one match's loans (``lending``). It takes profile names and bundles' descriptors,
+never a container's options; it knows no database, no broker and no network. On SIGTERM, and when
 the process named by ``--parent`` dies, every box is removed; a killed daemon's boxes end by
 themselves because their control connections close. What then stays (empty control groups, empty
 folders) goes when the next node starts in the same run directory.
-
-What later work brings and is not here: a pressure-aware charge, freezing between moves, spare
-children forked ahead, GPU profiles.
 """
 
 from __future__ import annotations
@@ -19,12 +15,10 @@ import argparse
 import contextlib
 import ctypes
 import fcntl
-import hashlib
 import os
 import secrets
 import signal
 import socket
-import stat
 import struct
 import sys
 import threading
@@ -32,35 +26,22 @@ import time
 from pathlib import Path
 from typing import Any
 
-from sandbox import control, launcher, profiles
+from sandbox import launcher, profiles
 from sandbox.box import wire
-from sandbox.errors import BundleRefused, HostFault
-from sandbox.pool import Place, Pool
+from sandbox.errors import HostFault
+from sandbox.lending import MOST_SEATS, Lender
+from sandbox.pool import Pool
 
-MOST_BUNDLE_BYTES = 100 << 20
-MEMORY_MB = (64, 65_536)
-BIND_SECONDS = 90.0
-START_SECONDS = 10.0
 READ_SECONDS = 10.0
-END_SECONDS = 12.0
 _PR_SET_PDEATHSIG = 1
 
 
 class Node:
-    """The daemon's state and its doors."""
+    """The daemon's doors: who may come in, and which of two questions they ask."""
 
-    def __init__(
-        self,
-        name: str,
-        kind: launcher.Launcher,
-        pool: Pool,
-        image_digests: dict[str, str],
-        allowed_uids: frozenset[int],
-    ) -> None:
-        self._name = name
-        self._launcher = kind
-        self._pool = pool
-        self._image_digests = image_digests
+    def __init__(self, lender: Lender, hello: dict[str, Any], allowed_uids: frozenset[int]) -> None:
+        self._lender = lender
+        self._hello = {"op": "hello", **hello}
         self._allowed_uids = allowed_uids
         self._lock = threading.Lock()
         self._connections: set[socket.socket] = set()
@@ -99,148 +80,26 @@ class Node:
         known = uid in self._allowed_uids
         # A stranger's message is read too: closing over unread bytes would lose the answer.
         deadline = time.monotonic() + (READ_SECONDS if known else 1.0)
-        message, fds = wire.receive(connection, cap=1 << 16, max_fds=1, deadline=deadline)
-        if not known:
-            wire.close_all(fds)
-            _refuse(connection, f"uid {uid} may not borrow from this node (see --allow-uid)")
-            return
+        message, fds = wire.receive(
+            connection, cap=1 << 16, max_fds=MOST_SEATS, deadline=deadline
+        )
         try:
-            if message.get("op") == "hello":
-                wire.send(connection, self._hello())
-            elif message.get("op") == "borrow" and len(fds) == 1:
-                self._lend(connection, message, fds[0])
+            if not known:
+                _refuse(connection, f"uid {uid} may not borrow from this node (see --allow-uid)")
+            elif message.get("op") == "hello":
+                wire.send(connection, self._hello)
+            elif message.get("op") == "borrow":
+                self._lender.serve(connection, message, fds)
             else:
-                _refuse(connection, "ask for hello, or for borrow with a bundle's descriptor")
-        except BundleRefused as refused:
-            answer = {"op": "refused", "entry": refused.entry, "reason": refused.reason}
-            wire.send(connection, answer)
+                _refuse(connection, "ask for hello, or for borrow with the bundles' descriptors")
         except HostFault as fault:
             _refuse(connection, str(fault))
         finally:
             wire.close_all(fds)
 
-    def _hello(self) -> dict[str, Any]:
-        return {
-            "op": "hello",
-            "node": self._name,
-            "launcher": self._launcher.name,
-            "profiles": sorted(self._image_digests),
-            "image_digests": self._image_digests,
-            "lacks": list(self._launcher.lacks()),
-        }
-
-    def _lend(self, connection: socket.socket, message: dict[str, Any], bundle: int) -> None:
-        key, deadline = self._checked(message)
-        digest, size = _measure(bundle)
-        if size > key[1] << 19:  # half of the box's memory, where it lies while it is unpacked
-            raise BundleRefused(f"the archive is larger than half of {key[1]} MB of memory")
-        place, agent = self._open(key, digest, bundle, size, deadline)
-        with agent:
-            lent = {"op": "lent", "node": self._name, "image_digest": self._image_digests[key[0]]}
-            try:
-                wire.send(connection, lent, (agent.fileno(),))
-                agent.close()
-                end, _ = wire.receive(connection, cap=1 << 12)
-            except (wire.WireError, OSError):
-                self._close(place, closed=False)
-                raise
-        answer = self._close(place, closed=end.get("closed") is True)
-        wire.send(connection, answer)
-
-    def _checked(self, message: dict[str, Any]) -> tuple[tuple[str, int], float]:
-        profile, memory_mb = message.get("profile"), message.get("memory_mb")
-        if not isinstance(profile, str) or profile not in self._image_digests:
-            offered = ", ".join(sorted(self._image_digests))
-            raise HostFault(f"profile: {profile!r} is not served here; served are {offered}")
-        low, high = MEMORY_MB
-        if type(memory_mb) is not int or not low <= memory_mb <= high:
-            raise HostFault(f"memory_mb: {memory_mb!r} is not a number from {low} to {high}")
-        seconds = message.get("timeout_seconds")
-        if type(seconds) not in (int, float) or not 0 < seconds <= 600:  # type: ignore[operator]
-            raise HostFault(f"timeout_seconds: {seconds!r} is not between 0 and 600")
-        return (profile, memory_mb), time.monotonic() + float(seconds)  # type: ignore[arg-type]
-
-    def _open(
-        self, key: tuple[str, int], digest: str, bundle: int, size: int, deadline: float
-    ) -> tuple[Place, socket.socket]:
-        """A box of this submission with a fresh child in it; a box that fails is replaced once."""
-        for attempt in (1, 2):
-            place = self._pool.take(key, digest, deadline)
-            try:
-                if place.digest is None:
-                    place.digest = digest
-                    until = time.monotonic() + BIND_SECONDS
-                    place.unpacked_bytes = control.bind(place.box, bundle, size, until)
-                    if _measure(bundle) != (digest, size):
-                        raise HostFault("the bundle changed while it was read")
-                return place, control.start(place.box, time.monotonic() + START_SECONDS)
-            except HostFault:
-                self._pool.throw_away(place)
-                if attempt == 2:
-                    raise
-            except BaseException:
-                self._pool.throw_away(place)
-                raise
-        raise AssertionError("unreachable")
-
-    def _close(self, place: Place, *, closed: bool) -> dict[str, Any]:
-        """End the match and prove the box clean; a box that is not is thrown away."""
-        try:
-            ended = control.end(place.box, closed, time.monotonic() + END_SECONDS)
-        except HostFault as fault:
-            out_of_memory = self._out_of_memory(place)
-            self._pool.throw_away(place)
-            if not self._launcher.healthy():
-                return {"op": "fault", "reason": f"the launcher does not answer: {fault}"}
-            # The agent can have done this to its box, so it is never the host's fault.
-            _say(f"box {place.box.spec.name} was lost in a match: {fault}")
-            ended = control.Ended(None, None, out_of_memory, [], False)
-            return _report(ended, out_of_memory, clean=False)
-        out_of_memory = ended.out_of_memory or self._out_of_memory(place)
-        if not self._launcher.reusable:
-            self._pool.throw_away(place, wait=True)
-            return _report(ended, out_of_memory, clean=True)
-        if ended.clean and not out_of_memory:
-            self._pool.give_back(place)
-        else:
-            _say(f"box {place.box.spec.name} is thrown away after a match")
-            self._pool.throw_away(place)
-        return _report(ended, out_of_memory, clean=ended.clean)
-
-    def _out_of_memory(self, place: Place) -> bool:
-        # A box is thrown away after its first such kill, so any count is this match's.
-        return self._launcher.oom_kills(place.box) > 0
-
-
-def _report(ended: control.Ended, out_of_memory: bool, *, clean: bool) -> dict[str, Any]:
-    return {
-        "op": "ended",
-        "exit_code": ended.exit_code,
-        "signal": ended.signal,
-        "out_of_memory": out_of_memory,
-        "log": ended.log,
-        "clean": clean,
-    }
-
 
 def _refuse(connection: socket.socket, reason: str) -> None:
     wire.send(connection, {"op": "fault", "reason": reason})
-
-
-def _measure(bundle: int) -> tuple[str, int]:
-    """Digest and size of the bundle's bytes; BundleRefused when it is too large."""
-    status = os.fstat(bundle)
-    if not stat.S_ISREG(status.st_mode):
-        raise HostFault("bundle: the descriptor is not of a regular file")
-    if status.st_size > MOST_BUNDLE_BYTES:
-        raise BundleRefused(f"the archive is larger than {MOST_BUNDLE_BYTES} bytes")
-    digest, offset = hashlib.sha256(), 0
-    while chunk := os.pread(bundle, 1 << 20, offset):
-        digest.update(chunk)
-        offset += len(chunk)
-        if offset > MOST_BUNDLE_BYTES:
-            raise BundleRefused(f"the archive is larger than {MOST_BUNDLE_BYTES} bytes")
-    return digest.hexdigest(), offset
 
 
 def _say(line: str) -> None:
@@ -347,8 +206,15 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
         most=options.most,
         say=_say,
     )
+    hello = {
+        "node": name,
+        "launcher": kind.name,
+        "profiles": sorted(digests),
+        "image_digests": digests,
+        "lacks": list(kind.lacks()),
+    }
     allowed = frozenset({0, os.getuid(), *options.allow_uid})
-    node = Node(name, kind, pool, digests, allowed)
+    node = Node(Lender(name, kind, pool, digests), hello, allowed)
     acceptor = threading.Thread(target=node.serve, args=(listener,), daemon=True)
     acceptor.start()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -40,12 +40,14 @@ class Place:
     matches: int = 0
     started_at: float = field(default_factory=time.monotonic)
     used_at: float = field(default_factory=time.monotonic)
+    is_leaving: bool = False
+    """Set when its last match ends: it forks no other child ahead, and is not kept."""
 
     @property
-    def worn(self) -> bool:
-        """Whether it has served long enough."""
+    def is_worn(self) -> bool:
+        """Whether it has served long enough with the match that it plays now."""
         age_seconds = time.monotonic() - self.started_at
-        return self.matches >= MOST_MATCHES or age_seconds > MOST_AGE_SECONDS
+        return self.matches + 1 >= MOST_MATCHES or age_seconds > MOST_AGE_SECONDS
 
 
 class Pool:
@@ -74,11 +76,22 @@ class Pool:
         self._busy: set[Place] = set()
         self._starting: Counter[Key] = Counter()
         self._slots: set[int] = set()
+        self._read: set[str] = set()
         self._closed = False
         self._threads = ThreadPoolExecutor(6, thread_name_prefix="boxes")
         with self._changed:
             for name in warm:
                 self._refill((name, memory_mb))
+
+    def take_bound(self, key: Key, digest: str) -> Place | None:
+        """A waiting box that is bound to this digest, if there is one."""
+        with self._changed:
+            bound = [p for p in self._idle if p.key == key and p.digest == digest]
+            place = max(bound, key=lambda p: p.used_at, default=None)
+            if place is not None:
+                self._idle.remove(place)
+                self._busy.add(place)
+            return place
 
     def take(self, key: Key, digest: str, deadline: float) -> Place:
         """A box bound to this digest, or else a generic one that the caller must bind."""
@@ -111,7 +124,7 @@ class Pool:
             self._busy.discard(place)
             place.matches += 1
             place.used_at = time.monotonic()
-            if place.worn or self._closed:
+            if place.is_leaving or self._closed:
                 self._discard(place)
             else:
                 self._idle.append(place)
@@ -200,8 +213,11 @@ class Pool:
         profile, memory_mb = key
         name = f"{self._node}-{slot:06d}-{time.monotonic_ns() & 0xFFFFFF:06x}"
         box: Box | None = None
+        first = profile not in self._read
+        self._read.add(profile)
         try:
-            box = self._launcher.start(BoxSpec(name, profiles.get(profile), memory_mb, slot))
+            spec = BoxSpec(name, profiles.get(profile), memory_mb, slot, reads_ahead=first)
+            box = self._launcher.start(spec)
             control.set_up(box, time.monotonic() + START_SECONDS)
         except BaseException as error:
             self._say(f"box {name} could not be started: {error}")
@@ -210,6 +226,8 @@ class Pool:
             with self._changed:
                 self._starting[key] -= 1
                 self._slots.discard(slot)
+                if first:
+                    self._read.discard(profile)
             raise
         place = Place(box, key)
         with self._changed:

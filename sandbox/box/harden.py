@@ -95,18 +95,32 @@ def harden(uid: int | None, limits: dict[str, Any]) -> None:
 
     ``uid`` None keeps the uid (a box in which only one exists).
     """
+    harden_parent(limits)
+    harden_child(uid, seccomp.compiled())
+
+
+def harden_parent(limits: dict[str, Any]) -> None:
+    """The part that children inherit and that a zygote, which never executes another program and
+    keeps its capabilities, can do once for all of them."""
+    drop_capabilities()
+    prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    limit(limits)
+    os.environ.clear()
+
+
+def harden_child(uid: int | None, filter_code: bytes) -> None:
+    """The part that every child does itself, after :func:`harden_parent` in it or its parent.
+
+    Few steps on purpose: each page that a fresh child touches is copied for it.
+    """
     if uid is not None:
         _write("/proc/self/oom_score_adj", b"1000")
     os.setsid()
-    drop_capabilities()
     if uid is not None:
         become(uid)
     empty_capability_sets()
     hide()
-    prctl(_PR_SET_NO_NEW_PRIVS, 1)
-    limit(limits)
-    os.environ.clear()
-    seccomp.install()
+    seccomp.install(filter_code)
 
 
 def _write(path: str, data: bytes) -> None:

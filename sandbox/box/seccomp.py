@@ -48,12 +48,16 @@ _TERMINAL_INJECTION = (0x5412, 0x541C, 0x5423)  # TIOCSTI, TIOCLINUX, TIOCSETD
 Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, constant
 
 
-def install() -> None:
+def compiled() -> bytes:
+    """The filter of this machine; KeyError where no table was written for it."""
+    return assemble(program(os.uname().machine))
+
+
+def install(code: bytes) -> None:
     """Put the filter on this process for good; OSError when the kernel refuses.
 
     Needs no_new_privs. Must be the last thing done: it forbids prctl's neighbours too.
     """
-    code = assemble(program(os.uname().machine))
     buffer = ctypes.create_string_buffer(code, len(code))
     header = struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer))
     address = ctypes.create_string_buffer(header, len(header))

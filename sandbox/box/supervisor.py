@@ -6,9 +6,12 @@ A box takes one submission for life and plays one seat at a time. Modes, chosen 
 ``single``  only one uid exists (bubblewrap without root): one match, then the box is thrown away
 ``plain``   no isolation at all (tests): one match, and the agent runs as whoever started it
 
-Operations, each answered once: ``setup``, ``bind`` (followed by the archive's bytes), ``start``
-(with the child's socket beside it), ``end``. Log pipes are drained on a timer and not by readiness:
-a silent agent costs nothing, a talking one no wake-up in its own move, a flooding one is slowed.
+Operations: ``setup`` (with the entry of the match group beside it), ``bind`` (followed by the
+archive's bytes), ``play``, ``end``; each but ``play`` is answered. After ``bind``, and after an
+``end`` that asks for it, a *spare* child is forked ahead and told of in a frame of its own, so that
+the next match starts without waiting for a fork. Log pipes are drained on a timer and not by
+readiness: a silent agent costs nothing, a talking one no wake-up in its own move, a flooding one is
+slowed.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ import sys
 import time
 from typing import Any
 
-from . import capture, harden, mounts, sweep, unpack, wire
+from . import ahead, capture, harden, mounts, sweep, unpack, wire
 
 DRAIN_MS = 10
 PIPE_BYTES = 1 << 18
@@ -65,6 +68,7 @@ class Supervisor:
         self._base: set[int] = set()
         self._bound = False
         self._matches = 0
+        self._spare: _Match | None = None
         self._match: _Match | None = None
 
     def serve(self) -> None:
@@ -79,36 +83,42 @@ class Supervisor:
             try:
                 answer = self._answer(message, fds)
             except wire.WireError as error:
-                answer = {"op": "fault", "reason": f"the zygote failed: {error}"}
+                answer = _zygote_failed(error)
             finally:
                 wire.close_all(fds)
-            wire.send(self._control, answer)
+            if answer is not None:
+                wire.send(self._control, answer)
+            if message.get("again") or (answer and answer["op"] == "bound"):
+                self._fork_ahead()
 
-    def _answer(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+    def _answer(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any] | None:
         op = message["op"]
         if op == "setup" and not self._setup:
-            return self._prepare(message)
+            return self._prepare(message, fds)
         if op == "bind" and self._setup and not self._bound:
             return self._bind(int(message["size"]))
-        if op == "start" and self._bound and self._match is None and len(fds) == 1:
-            return self._start(fds)
+        if op == "play" and self._spare is not None:
+            self._match, self._spare = self._spare, None
+            return None
         if op == "end" and self._match is not None:
             return self._end(self._match, bool(message["closed"]))
         return {"op": "fault", "reason": f"{op} is not possible now"}
 
-    def _prepare(self, setup: dict[str, Any]) -> dict[str, Any]:
+    def _prepare(self, setup: dict[str, Any], entry: list[int]) -> dict[str, Any]:
         self._setup = setup
         mounts.prepare(setup.get("mounts", []))
         harden.hide()
         if setup["mode"] == "uids":
             self._setup["uid_base"] = usable_uids(int(setup["uid_base"]))
             close_terminals()
-        self._zygote = self._spawn_zygote()
+        if setup["reads_ahead"]:
+            ahead.read_files(setup["library_paths"])
+        self._zygote = self._spawn_zygote(entry)
         ready, _ = wire.receive(self._zygote)
         self._base = {1, os.getpid(), int(ready["pid"])}
         return {"op": "ready", "mode": setup["mode"], "python": ready["python"]}
 
-    def _spawn_zygote(self) -> socket.socket:
+    def _spawn_zygote(self, entry: list[int]) -> socket.socket:
         ours, theirs = socket.socketpair()
         root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         environment = {"PATH": os.defpath, "PYTHONHASHSEED": "0", "LANG": "C.UTF-8"}
@@ -121,7 +131,7 @@ class Supervisor:
             cwd="/",
         )
         theirs.close()
-        wire.send(ours, self._setup | {"forget_paths": [root]})
+        wire.send(ours, self._setup | {"forget_paths": [root]}, tuple(entry))
         return ours
 
     def _bind(self, size: int) -> dict[str, Any]:
@@ -160,33 +170,40 @@ class Supervisor:
         why = why or ("needs too much memory to be opened" if code < 0 else "cannot be opened")
         return {"op": "refused", "entry": None, "reason": f"the archive {why}"}
 
-    def _start(self, fds: list[int]) -> dict[str, Any]:
+    def _fork_ahead(self) -> None:
+        """Fork and harden the next match's child, and give the node the worker's end of it."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        stat: list[int] = []
+        try:
+            with theirs:
+                told, stat = self._forked(theirs)
+        except wire.WireError as error:
+            told = _zygote_failed(error)
+        with ours:
+            wire.send(self._control, told, (ours.fileno(), *stat))
+            wire.close_all(stat)
+
+    def _forked(self, theirs: socket.socket) -> tuple[dict[str, Any], list[int]]:
         self._matches += 1
         match = _Match(self._uid(1 + self._matches))
         request = {"op": "fork", "uid": match.uid, "mark": match.mark}
-        try:
-            wire.send(self._zygote, request, (fds[0], match.out_write, match.err_write))
-        finally:
-            match.close_write_ends()
-        answer, _ = wire.receive(self._zygote)
+        wire.send(self._zygote, request, (theirs.fileno(), match.out_write, match.err_write))
+        match.close_write_ends()
+        answer, stat = wire.receive(self._zygote, max_fds=1)
         match.pid = int(answer["pid"])
-        self._match = match
         if "error" in answer:
-            return {"op": "fault", "reason": answer["error"]}
-        return {"op": "started"}
+            return {"op": "fault", "reason": answer["error"]}, stat
+        self._spare = match
+        return {"op": "spare"}, stat
 
     def _end(self, match: _Match, closed: bool) -> dict[str, Any]:
         self._match = None
-        status = self._ask_zygote("wait", match.pid, GRACE_SECONDS if closed else 0.0)["status"]
+        seconds = GRACE_SECONDS if closed else 0.0
+        wire.send(self._zygote, {"op": "reap", "pid": match.pid, "seconds": seconds})
+        status = wire.receive(self._zygote)[0]["status"]
+        clean, left = False, []
         if self._setup["mode"] == "uids" and match.uid is not None:
-            scratch = self._setup["scratch"]
-            clean = sweep.kill_and_wipe(match.uid, self._sweeper(), scratch)
-            self._ask_zygote("wait", match.pid, 2.0)
-            left = sweep.left_over(self._base, 2.0)
-            clean = clean and not left and sweep.empty(scratch)
-        else:
-            self._ask_zygote("kill", match.pid, 2.0)
-            clean, left = False, []
+            clean, left = self._sweep(match.uid)
         match.drain()
         code = None if status is None else os.waitstatus_to_exitcode(status)
         return {
@@ -199,9 +216,15 @@ class Supervisor:
             "left": left[:50],
         }
 
-    def _ask_zygote(self, op: str, pid: int, seconds: float) -> dict[str, Any]:
-        wire.send(self._zygote, {"op": op, "pid": pid, "seconds": seconds})
-        return wire.receive(self._zygote)[0]
+    def _sweep(self, uid: int) -> tuple[bool, list[int]]:
+        """Whether nothing is left of the match, and the processes that are."""
+        scratch = self._setup["scratch"]
+        # Most agents leave nothing: then the proof is all there is to do.
+        if not sweep.left_over(self._base, 0.0) and sweep.empty(scratch):
+            return True, []
+        complete = sweep.kill_and_wipe(uid, self._sweeper(), scratch)
+        left = sweep.left_over(self._base, 2.0)
+        return complete and not left and sweep.empty(scratch), left
 
     def _uid(self, number: int) -> int | None:
         return int(self._setup["uid_base"]) + number if self._setup["mode"] == "uids" else None
@@ -239,6 +262,10 @@ class _Match:
         self._out.close()
         self._err.close()
         return [[step, out.get(step, ""), err.get(step, "")] for step in sorted({*out, *err})]
+
+
+def _zygote_failed(error: wire.WireError) -> dict[str, Any]:
+    return {"op": "fault", "reason": f"the zygote failed: {error}"}
 
 
 def close_terminals() -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 HEADER = struct.Struct(">I")
 CONTROL_CAP = 8 << 20
-_MAX_FDS = 8
+_MAX_FDS = 128  # sixteen seats with eight descriptors each
 
 
 class WireError(Exception):

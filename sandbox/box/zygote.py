@@ -16,7 +16,7 @@ import sys
 import time
 from typing import Any
 
-from . import harden, harness, wire
+from . import harden, harness, seccomp, wire
 
 AGENT_FD = 3
 KAGGLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "kaggle")
@@ -26,8 +26,13 @@ KAGGLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "kaggle")
 def main(control_fd: int) -> None:
     """Import, say ready, and serve until the supervisor has gone."""
     control = socket.socket(fileno=control_fd)
-    setup, _ = wire.receive(control)
+    setup, entry = wire.receive(control, max_fds=1)
     harden.hide()
+    if entry:
+        # Once for the box and not once a match: moving into a group waits for the kernel's grace
+        # period, a fork into the parent's group does not. Nothing is asked of us in a match.
+        os.write(entry[0], b"0")
+        wire.close_all(entry)
     sys.path[:] = [entry for entry in sys.path if entry not in setup["forget_paths"]]
     sys.path += [KAGGLE, *setup["library_paths"]]
     # The interpreter runs without its own site-packages, but exit() and quit() belong to Python.
@@ -35,6 +40,10 @@ def main(control_fd: int) -> None:
     for name in setup["imports"]:
         importlib.import_module(name)
     harness.prepare()
+    filter_code = b""
+    if setup["mode"] != "plain":
+        harden.harden_parent(setup["limits"])
+        filter_code = seccomp.compiled()
     gc.freeze()
     wire.send(control, {"op": "ready", "pid": os.getpid(), "python": sys.version.split()[0]})
     while True:
@@ -43,45 +52,52 @@ def main(control_fd: int) -> None:
         except wire.Closed:
             return
         if message["op"] == "fork":
-            wire.send(control, fork(setup, message, fds))
-        elif message["op"] == "wait":
-            wire.send(control, _wait(message["pid"], message["seconds"]))
-        elif message["op"] == "kill":
-            wire.send(control, _kill(message["pid"]))
+            answer, stat = fork(setup, message, fds, filter_code)
+            wire.send(control, answer, tuple(stat))
+            wire.close_all(stat)
+        elif message["op"] == "reap":
+            wire.send(control, reap(message["pid"], message["seconds"]))
 
 
-def fork(setup: dict[str, Any], message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
-    """One hardened child that waits for the referee's ``start``; its pid, or why there is none."""
+def fork(
+    setup: dict[str, Any], message: dict[str, Any], fds: list[int], filter_code: bytes
+) -> tuple[dict[str, Any], list[int]]:
+    """One hardened child that waits for the referee's ``start``: its pid, or why there is none,
+    and a descriptor of its scheduler statistics where the kernel keeps them."""
     report_read, report_write = os.pipe()
     pid = os.fork()
     if pid == 0:
-        _child(setup, message, fds, report_write)
+        _child(setup, message, [0, fds[1], fds[2], fds[0], report_write], filter_code)
     os.close(report_write)
     wire.close_all(fds)
     try:
         report = os.read(report_read, 500)
     finally:
         os.close(report_read)
-    if report == b"ok":
-        return {"pid": pid}
-    return {"pid": pid, "error": report.decode("utf-8", "replace") or "the child died at once"}
+    if report != b"ok":
+        why = report.decode("utf-8", "replace") or "the child died at once"
+        return {"pid": pid, "error": why}, []
+    try:
+        return {"pid": pid}, [os.open(f"/proc/{pid}/schedstat", os.O_RDONLY | os.O_CLOEXEC)]
+    except OSError:
+        return {"pid": pid}, []
 
 
 def _child(
-    setup: dict[str, Any], message: dict[str, Any], fds: list[int], report_write: int
+    setup: dict[str, Any], message: dict[str, Any], files: list[int], filter_code: bytes
 ) -> None:
+    """``files``: nothing to read, the two log pipes, the referee's connection, the report."""
     code = 70
+    report_write = files[4]
     try:
         try:
-            null = os.open("/dev/null", os.O_RDONLY)
-            agent, out, err = fds
-            harden.keep_files([null, out, err, agent, report_write])
+            harden.keep_files(files)
             report_write = 4
             if setup["mode"] == "plain":
                 os.setsid()
                 os.environ.clear()
             else:
-                harden.harden(message["uid"], setup["limits"])
+                harden.harden_child(message["uid"], filter_code)
             os.chdir(setup["agent_dir"])
         except BaseException as error:
             os.write(report_write, f"hardening failed: {error!r}".encode()[:400])
@@ -106,26 +122,36 @@ def _child(
         os._exit(code & 0xFF)
 
 
-def _wait(pid: int, seconds: float) -> dict[str, Any]:
-    """The exit status of the child, or None when it still runs after ``seconds``."""
+def reap(pid: int, seconds: float) -> dict[str, int | None]:
+    """End the child; its status if it ended by itself within ``seconds``, else None.
+
+    The node has killed nothing yet: what the child forked is for the sweep, or, where no other uid
+    could do it (single and plain mode), dies with the child's session here.
+    """
+    status = _wait_a_moment(pid, seconds)
+    for send in (os.killpg, os.kill):
+        try:
+            send(pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+    if status is None:
+        try:
+            os.waitpid(pid, 0)  # nothing outlives SIGKILL, and the group was thawed
+        except ChildProcessError:
+            pass
+    return {"status": status}
+
+
+def _wait_a_moment(pid: int, seconds: float) -> int | None:
+    """The child's status, or None while it still runs after ``seconds``."""
     deadline = time.monotonic() + seconds
     while True:
         try:
             found, status = os.waitpid(pid, os.WNOHANG)
         except ChildProcessError:
-            return {"status": None, "gone": True}
+            return None
         if found:
-            return {"status": status, "gone": True}
+            return status
         if time.monotonic() >= deadline:
-            return {"status": None, "gone": False}
-        time.sleep(0.0005)
-
-
-def _kill(pid: int) -> dict[str, Any]:
-    """End the child and its session where no other uid could do it (single and plain mode)."""
-    for send in (os.killpg, os.kill):
-        try:
-            send(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-    return _wait(pid, 2.0)
+            return None
+        time.sleep(0.0003)

@@ -202,7 +202,7 @@ def _limits(machine: Machine, tried: Tried) -> Check:
 
 def _match_groups(machine: Machine, tried: Tried) -> Check:
     group = tried.match_group
-    if group.whole:
+    if group.whole and group.kills:
         place = f"tree at {machine.unified}; one was made: it freezes, kills and counts"
         return Check("match groups", State.OK, place)
     lacking = [

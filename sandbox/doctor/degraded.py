@@ -6,7 +6,7 @@ and a test as an ordinary user compares it with what a node says of itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 ONE_UID = "bubblewrap without root"
@@ -81,6 +81,12 @@ _NO_PRESSURE = Row(
     "noisy neighbours",
     "waiting for a core is not forgiven: the charge is wall time, and where a canary of the node "
     "was late too a timeout makes the match void, at most twice",
+    _TREE,
+)
+_NO_WAITING = Row(
+    _NO_PRESSURE.attack,
+    "waiting for a core is charged, and whether a timeout stands is judged by cpu time and a "
+    "canary of the node",
     _PSI,
 )
 _NO_MATCH_GROUP = (
@@ -89,7 +95,7 @@ _NO_MATCH_GROUP = (
         "a match's processes cannot be frozen, so off-turn cpu goes unseen and unstopped",
         _TREE,
     ),
-    Row(_NO_PRESSURE.attack, _NO_PRESSURE.costs, _TREE),
+    _NO_PRESSURE,
 )
 _NOT_OURS = tuple(Row(row.attack, row.costs, _AS_ROOT) for row in _NO_MATCH_GROUP)
 
@@ -97,7 +103,7 @@ DEGRADED: Mapping[str, tuple[Row, ...]] = {
     ONE_UID: (*_SHARED_UID, *_NO_LIMITS, *_NOT_OURS),
     NO_GROUPS: _NO_LIMITS,
     NO_TREE: _NO_MATCH_GROUP,
-    NO_PSI: (_NO_PRESSURE,),
+    NO_PSI: (_NO_WAITING,),
     NO_ROOT: _NOT_OURS,
 }
 """Rows by lack. ``bubblewrap without root`` is the whole of what an ordinary user goes without who
@@ -129,6 +135,18 @@ def apply(
     return tuple((name, row) for name, rows in names for row in rows)
 
 
+def lacks(launcher: str, *, root: bool, limits: bool, powers: Collection[str]) -> tuple[str, ...]:
+    """What a node says of itself, by the descriptors that its match groups have."""
+    rows = apply(
+        launcher,
+        root=root,
+        limits=limits,
+        match_groups={"cpu_stat", "freeze"} <= set(powers),
+        pressure="cpu_pressure" in powers,
+    )
+    return tuple(row.sentence for _, row in rows)
+
+
 def sentences(name: str) -> tuple[str, ...]:
-    """What a node that lacks this says of itself."""
+    """What a node says of itself that goes without this."""
     return tuple(row.sentence for row in DEGRADED[name])

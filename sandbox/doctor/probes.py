@@ -40,8 +40,8 @@ class MatchGroup:
 
     @property
     def whole(self) -> bool:
-        """It can hold a match: freeze, kill and count."""
-        return self.freezes and self.kills and self.counts
+        """It can hold a match: freeze and count (the node kills without it too)."""
+        return self.freezes and self.counts
 
 
 @dataclass(frozen=True)

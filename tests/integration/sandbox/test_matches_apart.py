@@ -131,7 +131,7 @@ def test_a_worker_that_dies_gives_its_box_back(bench: Bench) -> None:
     with bench.seat(bundle) as player:
         before, _ = play(player)
         player.loan.socket.close()
-        player.loan._connection.close()  # what the kernel does for a killed worker
+        player.loan._conversation._connection.close()  # what the kernel does for a killed worker
     deadline = time.monotonic() + 10
     while processes_of_box(before) and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -282,6 +282,20 @@ def test_the_json_is_plain_and_keeps_its_names(tmp_path: Path) -> None:
 
 def test_the_whole_list_of_an_ordinary_user_is_made_of_the_smaller_ones() -> None:
     whole = set(degraded.sentences("bubblewrap without root"))
-    for part in ("no control groups", "no version 2 tree", "no psi", "no root"):
+    for part in ("no control groups", "no version 2 tree", "no root"):
         assert set(degraded.sentences(part)) <= whole
     assert len(whole) == len(DEGRADED["bubblewrap without root"])
+
+
+def test_a_node_says_by_its_descriptors_what_it_lacks() -> None:
+    everything = {"cpu_stat", "cpu_pressure", "freeze", "kill"}
+
+    def said(launcher: str, root: bool, limits: bool, powers: set[str]) -> tuple[str, ...]:
+        return degraded.lacks(launcher, root=root, limits=limits, powers=powers)
+
+    assert said("bubblewrap", True, True, everything) == ()
+    assert said("docker", True, False, everything) == ()
+    assert said("docker", True, True, everything - {"cpu_pressure"}) == degraded.sentences("no psi")
+    assert said("docker", True, True, set()) == degraded.sentences("no version 2 tree")
+    assert said("docker", False, True, set()) == degraded.sentences("no root")
+    assert said("bubblewrap", False, False, set()) == degraded.sentences("bubblewrap without root")

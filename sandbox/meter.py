@@ -1,0 +1,165 @@
+"""What the kernel says one seat's processes used and waited for, read from outside the box.
+
+The node opens the files of the group that holds a match's child and its descendants, and lends
+their descriptors with the seat; an open descriptor is all the power there is over that one group.
+Times are running totals in seconds since the group was made.
+
+A group that is gone (the box was removed under the match) has nothing more to tell: its totals
+stand still, freezing and killing it do nothing, and ``is_gone`` says so. Nothing is raised, because
+the seat's connection is closed as well, and that is where its end is judged.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping
+from typing import Final
+
+_USAGE: Final = len(b"usage_usec ")
+_OWN_SCHEDSTAT: Final = "/proc/thread-self/schedstat"
+
+
+class Meter:
+    """One seat's group; owns the descriptors it was given, by name: ``cpu_stat``,
+    ``cpu_pressure``, ``freeze``, ``kill`` (files of the group) and ``schedstat`` (of the main
+    thread of the match's child). Any of them may be missing."""
+
+    __slots__ = (
+        "_cpu",
+        "_cpu_seconds",
+        "_descriptors",
+        "_freeze",
+        "_kill",
+        "_pressure",
+        "_pressure_seconds",
+        "_queue_seconds",
+        "_schedstat",
+        "by_wall",
+        "cpus",
+        "is_frozen",
+        "is_gone",
+    )
+
+    def __init__(self, descriptors: Mapping[str, int], cpus: float, by_wall: bool) -> None:
+        self._descriptors = dict(descriptors)
+        self._cpu = self._descriptors.get("cpu_stat", -1)
+        self._pressure = self._descriptors.get("cpu_pressure", -1)
+        self._schedstat = self._descriptors.get("schedstat", -1)
+        self._freeze = self._descriptors.get("freeze", -1)
+        self._kill = self._descriptors.get("kill", -1)
+        self._cpu_seconds = self._pressure_seconds = self._queue_seconds = 0.0
+        self.cpus = cpus
+        """How many cores' time the seat was granted: one second of charge buys as many of cpu."""
+        self.by_wall = by_wall
+        """Whether its work cannot be seen in cpu time (a GPU's): it is charged by the wall."""
+        self.is_frozen = False
+        self.is_gone = False
+
+    @property
+    def has_cpu(self) -> bool:
+        """Whether the seat's cpu time is known."""
+        return self._cpu >= 0
+
+    @property
+    def can_forgive(self) -> bool:
+        """Whether waiting for a core can be told from sleeping, so that it need not be charged."""
+        return self._cpu >= 0 and self._pressure >= 0 and not self.by_wall
+
+    @property
+    def can_freeze(self) -> bool:
+        """Whether the seat can be stopped between its moves."""
+        return self._freeze >= 0
+
+    def cpu_seconds(self) -> float:
+        """The cpu time of all processes of the group; what a thread used since the last tick of
+        the core it runs on right now may be missing."""
+        if self._cpu >= 0:
+            try:
+                data = os.pread(self._cpu, 64, 0)
+                self._cpu_seconds = int(data[_USAGE : data.index(b"\n")]) * 1e-6
+            except (OSError, ValueError):
+                self.is_gone = True
+        return self._cpu_seconds
+
+    def pressure_seconds(self) -> float:
+        """How long at least one of the group's threads could run and had no core."""
+        if self._pressure >= 0:
+            try:
+                data = os.pread(self._pressure, 128, 0)
+                start = data.index(b"total=") + 6
+                self._pressure_seconds = int(data[start : data.index(b"\n", start)]) * 1e-6
+            except (OSError, ValueError):
+                self.is_gone = True
+        return self._pressure_seconds
+
+    def queue_seconds(self) -> float:
+        """How long the child's main thread stood in the run queue; to the nanosecond, where
+        pressure is only as fine as the kernel's bookkeeping."""
+        if self._schedstat >= 0:
+            try:
+                self._queue_seconds = int(os.pread(self._schedstat, 64, 0).split()[1]) * 1e-9
+            except (OSError, ValueError, IndexError):
+                # The main thread has ended, which the group may outlive: it waits no more.
+                os.close(self._descriptors.pop("schedstat"))
+                self._schedstat = -1
+        return self._queue_seconds
+
+    def freeze(self) -> None:
+        """Stop every process of the group where it stands."""
+        self.is_frozen = self._write(self._freeze, b"1") or self.is_frozen
+
+    def thaw(self) -> None:
+        """Let them go on."""
+        self._write(self._freeze, b"0")
+        self.is_frozen = False
+
+    def kill(self) -> None:
+        """End every process of the group; a frozen one too."""
+        self._write(self._kill, b"1")
+
+    def close(self) -> None:
+        """Give the descriptors back; safe to repeat. The totals stay as they were last read."""
+        while self._descriptors:
+            with contextlib.suppress(OSError):
+                os.close(self._descriptors.popitem()[1])
+        self._cpu = self._pressure = self._schedstat = self._freeze = self._kill = -1
+
+    def _write(self, descriptor: int, data: bytes) -> bool:
+        if descriptor < 0:
+            return False
+        try:
+            os.pwrite(descriptor, data, 0)
+        except OSError:
+            self.is_gone = True
+            return False
+        return True
+
+
+class OwnQueue:
+    """How long the thread that made this stood in the run queue itself: time by which it saw an
+    answer too late. Always 0 where the kernel does not tell."""
+
+    __slots__ = ("_descriptor", "_seconds")
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+        try:
+            self._descriptor = os.open(_OWN_SCHEDSTAT, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            self._descriptor = -1
+
+    def seconds(self) -> float:
+        """The running total; to be read by the same thread."""
+        if self._descriptor >= 0:
+            try:
+                self._seconds = int(os.pread(self._descriptor, 64, 0).split()[1]) * 1e-9
+            except (OSError, ValueError, IndexError):
+                self.close()
+        return self._seconds
+
+    def close(self) -> None:
+        """Safe to repeat."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
