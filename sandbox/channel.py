@@ -1,9 +1,11 @@
-"""Questions to match children and their answers: frames over sockets, on the referee's clock.
+"""Questions to match children and their answers: packets over sockets, on the referee's clock.
 
-The clock of a question runs from just before its first byte is written to just after the last byte
-of the answer is read. Its deadline is absolute and covers both, so a child that reads nothing, one
-that answers a byte at a time and one that is silent meet the same end. What a child writes while
-nobody asks it, and anything beyond one answer, is a violation and is never taken for an answer.
+The connection is a SOCK_SEQPACKET: one packet is one message, whole or not at all. To the child go
+``start`` and ``act``; back come ``ready``, ``reply`` and ``error``. The clock of a question runs
+from just before its packet is written to just after the answer's is read. Its deadline covers both,
+so a child that reads nothing and one that is silent meet the same end. What a child writes while
+nobody asks it lies before its next answer and is read in that answer's place, where it does not
+carry the question's number: the seat's judge (``seat``) refuses it.
 """
 
 from __future__ import annotations
@@ -12,16 +14,18 @@ import math
 import select
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from time import monotonic
 from typing import Final
 
-from sandbox.frames import FROM_CHILD_CAP, TO_CHILD_CAP
+from sandbox.tally import Cost, Tally
 
-HEAD: Final = 4
-_READ: Final = HEAD + FROM_CHILD_CAP + 1
+TO_CHILD_CAP: Final = 128 << 10
+"""Most bytes of one packet to the child: an observation, or the configuration."""
+FROM_CHILD_CAP: Final = 16 << 10
+"""Most bytes of one packet from the child: an answer, or the last lines of a traceback."""
 _GONE: Final = (ConnectionError, BrokenPipeError)
+_LATER: Final = (BlockingIOError, InterruptedError)
 
 
 class Trouble(Enum):
@@ -30,7 +34,7 @@ class Trouble(Enum):
     CLOSED = "closed"
     """The child's end of the connection is closed."""
     BROKEN = "broken"
-    """The child wrote what the protocol does not allow; ``Question.detail`` says what."""
+    """The child did what the protocol does not allow; ``Question.detail`` says what."""
     LATE = "late"
     """The deadline passed."""
 
@@ -39,27 +43,39 @@ class StopReached(Exception):
     """The moment at which all asking ends came before the answers."""
 
 
-@dataclass(slots=True)
 class Question:
-    """One frame to one child and what came of it."""
+    """One packet to one child and what came of it."""
 
-    connection: socket.socket
-    """Non-blocking, connected to the child."""
-    body: bytes
-    allowance_seconds: float
-    """The deadline is this long after the first byte is written."""
-    answer: bytes | None = None
-    """The body of the one frame that came back."""
-    trouble: Trouble | None = None
-    detail: str = ""
-    took_seconds: float = 0.0
-    started_at: float = 0.0
-    _unsent: memoryview = field(default_factory=lambda: memoryview(b""))
-    _buffer: bytearray = field(default_factory=bytearray)
+    __slots__ = (
+        "_look_after_seconds",
+        "_tally",
+        "answer",
+        "body",
+        "connection",
+        "cost",
+        "detail",
+        "limit_seconds",
+        "started_at",
+        "trouble",
+    )
 
-    def __post_init__(self) -> None:
-        if len(self.body) > TO_CHILD_CAP:
-            raise ValueError(f"a frame of {len(self.body)} bytes is more than a child may get")
+    def __init__(
+        self, connection: socket.socket, body: bytes, limit_seconds: float, tally: Tally
+    ) -> None:
+        """``connection`` is non-blocking; ``tally`` has been opened for this question, and its
+        cost may be up to ``limit_seconds``. Raises ValueError for a body that is too long."""
+        if len(body) > TO_CHILD_CAP:
+            raise ValueError(f"a packet of {len(body)} bytes is more than a child may get")
+        self.connection, self.body = connection, body
+        self.limit_seconds = limit_seconds
+        self.started_at = 0.0
+        self.answer: bytes | None = None
+        """The one packet that came back."""
+        self.trouble: Trouble | None = None
+        self.detail = ""
+        self.cost = Cost(0.0, None, 0.0, 0.0)
+        self._tally = tally
+        self._look_after_seconds = min(limit_seconds, tally.first_look_seconds)
 
     @property
     def is_settled(self) -> bool:
@@ -67,80 +83,57 @@ class Question:
         return self.answer is not None or self.trouble is not None
 
     def begin(self) -> None:
-        """Look for unasked bytes, start the clock, write what the socket takes."""
-        try:
-            if self.connection.recv(1, socket.MSG_PEEK):
-                self._settle(Trouble.BROKEN, "it wrote while nobody asked")
-            else:
-                self._settle(Trouble.CLOSED)
-            return
-        except (BlockingIOError, InterruptedError):
-            pass
-        except _GONE:
-            self._settle(Trouble.CLOSED)
-            return
-        self._unsent = memoryview(len(self.body).to_bytes(HEAD, "big") + self.body)
+        """Start the clock and write the packet."""
         self.started_at = monotonic()
-        self.write()
-
-    def write(self) -> None:
-        """Send on; a child that reads slowly gets the rest when its socket has room."""
         try:
-            self._unsent = self._unsent[self.connection.send(self._unsent) :]
-        except (BlockingIOError, InterruptedError):
-            pass
+            self.connection.send(self.body)
+        except _LATER:
+            # A socket is full only while packets lie in it that were answered without being read.
+            self._settle(Trouble.BROKEN, "it answered without reading what it was told")
         except _GONE:
             self._settle(Trouble.CLOSED)
 
     def read(self) -> None:
-        """Take what has arrived; settles the question when it is a whole answer or a wrong one."""
+        """Take the packet that has arrived."""
         try:
-            data = self.connection.recv(_READ - len(self._buffer))
-        except (BlockingIOError, InterruptedError):
+            packet = self.connection.recv(FROM_CHILD_CAP + 1)
+        except _LATER:
             return
         except _GONE:
-            data = b""
-        now = monotonic()
-        if not data:
-            self._settle(Trouble.CLOSED, at=now)
-            return
-        if self._unsent:
-            self._settle(Trouble.BROKEN, "it answered before it had read the question", at=now)
-            return
-        self._buffer += data
-        if len(self._buffer) < HEAD:
-            return
-        length = int.from_bytes(self._buffer[:HEAD], "big")
-        if not 0 < length <= FROM_CHILD_CAP:
+            packet = b""
+        if not packet:
+            self._settle(Trouble.CLOSED)
+        elif len(packet) > FROM_CHILD_CAP:
             self._settle(
-                Trouble.BROKEN,
-                f"it announced {length} bytes where 1 to {FROM_CHILD_CAP} are allowed",
-                at=now,
+                Trouble.BROKEN, f"it answered with more than the {FROM_CHILD_CAP} bytes allowed"
             )
-        elif len(self._buffer) > HEAD + length:
-            self._settle(Trouble.BROKEN, "it wrote more than one answer", at=now)
-        elif len(self._buffer) == HEAD + length:
-            self.took_seconds = now - self.started_at
-            self.answer = bytes(self._buffer[HEAD:])
+        else:
+            now = monotonic()
+            self.answer = packet
+            self.cost = self._tally.close(now - self.started_at, now)
 
-    def expire(self, now: float) -> None:
-        """Settle the question as late."""
-        self._settle(Trouble.LATE, at=now)
+    def look(self, now: float) -> None:
+        """Once ``look_at`` has passed: go on waiting, or settle the question as late.
+
+        An agent that stood waiting for a core has not had its time yet and gets the rest of it,
+        again and again, up to ``most_wall_seconds``.
+        """
+        wall = now - self.started_at
+        more = self._tally.more_seconds(wall, self.limit_seconds)
+        if more > 0:
+            self._look_after_seconds = wall + more
+        else:
+            self._settle(Trouble.LATE)
 
     @property
-    def deadline(self) -> float:
+    def look_at(self) -> float:
         """On the clock of ``time.monotonic``."""
-        return self.started_at + self.allowance_seconds
+        return self.started_at + self._look_after_seconds
 
-    @property
-    def events(self) -> int:
-        """What to wait for."""
-        return select.POLLIN | (select.POLLOUT if self._unsent else 0)
-
-    def _settle(self, trouble: Trouble, detail: str = "", *, at: float | None = None) -> None:
+    def _settle(self, trouble: Trouble, detail: str = "") -> None:
+        now = monotonic()
         self.trouble, self.detail = trouble, detail
-        if self.started_at:
-            self.took_seconds = (monotonic() if at is None else at) - self.started_at
+        self.cost = self._tally.close(now - self.started_at, now)
 
 
 def ask(questions: Sequence[Question], stop_at: float) -> None:
@@ -148,30 +141,36 @@ def ask(questions: Sequence[Question], stop_at: float) -> None:
 
     Raises StopReached when ``time.monotonic`` passes ``stop_at`` first.
     """
-    open_questions: dict[int, Question] = {}
+    waiting: dict[int, Question] = {}
     poll = select.poll()
     for question in questions:
         question.begin()
-        if not question.is_settled:
+        if question.trouble is None:
             descriptor = question.connection.fileno()
-            open_questions[descriptor] = question
-            poll.register(descriptor, question.events)
-    while open_questions:
-        next_at = min(stop_at, min(question.deadline for question in open_questions.values()))
-        ready = poll.poll(max(0, math.ceil((next_at - monotonic()) * 1000)))
-        for descriptor, events in ready:
-            question = open_questions[descriptor]
-            if events & select.POLLOUT:
-                question.write()
-                poll.modify(descriptor, question.events)
-            if events & ~select.POLLOUT and not question.is_settled:
-                question.read()
-        now = monotonic()
-        for descriptor, question in tuple(open_questions.items()):
-            if not question.is_settled and now > question.deadline:
-                question.expire(now)
+            waiting[descriptor] = question
+            poll.register(descriptor, select.POLLIN)
+    look_at = min((question.look_at for question in waiting.values()), default=0.0)
+    while waiting:
+        until = min(stop_at, look_at)
+        ready = poll.poll(max(0, math.ceil((until - monotonic()) * 1000)))
+        for descriptor, _ in ready:
+            question = waiting[descriptor]
+            question.read()
             if question.is_settled:
-                del open_questions[descriptor]
+                del waiting[descriptor]
                 poll.unregister(descriptor)
-        if open_questions and now > stop_at:
+        if not waiting:
+            return
+        now = monotonic()
+        if now > look_at:
+            look_at = math.inf
+            for descriptor, question in tuple(waiting.items()):
+                if now > question.look_at:
+                    question.look(now)
+                if question.trouble is None:
+                    look_at = min(look_at, question.look_at)
+                else:
+                    del waiting[descriptor]
+                    poll.unregister(descriptor)
+        if waiting and now > stop_at:
             raise StopReached

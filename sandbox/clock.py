@@ -36,7 +36,7 @@ class Clock:
     """Where the agent's file is executed: inside the first answer and on its clock (Kaggle), or
     before it under ``load_seconds``."""
     load_seconds: float = 30.0
-    """Wall time from the start message to the child's word that it is ready; not from the bank."""
+    """From the start message to the child's word that it is ready; not from the bank."""
 
     @classmethod
     def from_json(cls, value: object) -> Clock:
@@ -62,11 +62,12 @@ class Clock:
         return asdict(self)
 
     def longest_seconds(self, steps: int, seats: int, lanes: int) -> float:
-        """The wall time that a match can last while every seat keeps to this clock.
+        """How long a match can last while every seat keeps to this clock and none waits for a core.
 
         Seats load and are asked in groups of ``lanes``, and those that were quick so far in one
         more, so the allowances of the groups add up; each seat spends its bank in a group of its
-        own at worst. Half a minute is added for our own work.
+        own at worst. Half a minute is added for our own work. What is forgiven comes on top: it is
+        bounded for each seat by what ``referee.play`` is told.
         """
         chunks = math.ceil(seats / max(1, lanes))
         groups = min(seats, chunks + 1)
@@ -126,6 +127,12 @@ class Bank:
         over = max(0.0, seconds - self._act_seconds)
         self.left_seconds = before - over
         return Charge(seconds, before, self.left_seconds, timed_out=over > before)
+
+    def draw(self, seconds: float) -> Charge:
+        """Deduct time used between two answers, of which nothing is free."""
+        before = self.left_seconds
+        self.left_seconds = before - seconds
+        return Charge(seconds, before, self.left_seconds, timed_out=seconds > before)
 
     def deadline(self, started: float) -> float:
         """The last moment, on the clock of ``started``, at which an answer is still in time.

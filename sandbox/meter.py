@@ -140,10 +140,10 @@ class OwnQueue:
     """How long the thread that made this stood in the run queue itself: time by which it saw an
     answer too late. Always 0 where the kernel does not tell."""
 
-    __slots__ = ("_descriptor", "_seconds")
+    __slots__ = ("_descriptor", "_seconds", "seconds_at_mark")
 
     def __init__(self) -> None:
-        self._seconds = 0.0
+        self._seconds = self.seconds_at_mark = 0.0
         try:
             self._descriptor = os.open(_OWN_SCHEDSTAT, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
@@ -157,6 +157,10 @@ class OwnQueue:
             except (OSError, ValueError, IndexError):
                 self.close()
         return self._seconds
+
+    def mark(self) -> None:
+        """Remember the total in ``seconds_at_mark``: once for all seats that are asked together."""
+        self.seconds_at_mark = self.seconds()
 
     def close(self) -> None:
         """Safe to repeat."""

@@ -1,8 +1,16 @@
 """What a match leaves behind: the public episode, and each seat's private log.
 
 The log blob is for the seat's owner alone: gzip of the JSON object ``{"format": "peck-log/1",
-"moves": [{"step", "charged_seconds", "wall_seconds", "stdout", "stderr"}], "verdict", "reason",
-"failed_step", "traceback"}``. Step 0 is what was printed while loading apart from the first answer.
+"moves": [{"step", "wall_seconds", "cpu_seconds", "pressure_seconds", "charged_seconds",
+"off_turn_seconds", "bank_seconds", "stdout", "stderr"}], "verdict", "reason", "failed_step",
+"traceback"}``. Step 0 is the loading apart from the first answer, if there is anything to tell.
+
+The times of a move, so that everybody can check a time-out: ``charged_seconds`` is the larger of
+``cpu_seconds`` (per core granted; null where nobody counted it) and ``wall_seconds`` less
+``pressure_seconds``, which is what was forgiven because the agent or the referee stood waiting for
+a core. ``off_turn_seconds`` was computed before the question and went straight from the bank;
+``bank_seconds`` is what was left after both. Logs written before these were counted have wall and
+charge alone.
 """
 
 from __future__ import annotations
@@ -17,6 +25,7 @@ from games.episode import Episode, Step
 from games.protocol import Json, Outcome, Verdict
 from sandbox.clock import Clock
 from sandbox.loans import MoveLog
+from sandbox.tally import Cost
 from sandbox.verdict import Fault
 
 LOG_FORMAT: Final = "peck-log/1"
@@ -38,7 +47,7 @@ class SeatReport:
     failed_step: int | None
     """1 for the first step, 0 for loading; None for a seat that never failed."""
     charged_seconds: float
-    """All its answers together."""
+    """All its answers together, and what it computed off turn."""
     max_move_seconds: float
     log: bytes
     """The ``peck-log/1`` blob."""
@@ -57,16 +66,18 @@ class Answer:
     """One question that a seat was asked and what it cost."""
 
     step: int
-    charged_seconds: float
-    wall_seconds: float
+    cost: Cost
+    off_turn_seconds: float
+    """Charged for what it computed before it was asked."""
     bank_seconds: float
+    """What was left after it."""
 
 
 class SeatRecord:
     """Collects what one seat was asked; ``answers[k]`` belongs to its k+1-th act."""
 
     def __init__(self) -> None:
-        self.load_seconds = 0.0
+        self.loading = Cost(0.0, None, 0.0, 0.0)
         self.answers: list[Answer] = []
 
     def add(self, answer: Answer) -> None:
@@ -78,15 +89,16 @@ class SeatRecord:
         moves = [
             {
                 "step": answer.step,
-                "charged_seconds": round(answer.charged_seconds, 6),
-                "wall_seconds": round(answer.wall_seconds, 6),
+                **_times(answer.cost),
+                "off_turn_seconds": round(answer.off_turn_seconds, 6),
+                "bank_seconds": round(answer.bank_seconds, 6),
                 **printed.pop(answer.step, _NOTHING),
             }
             for answer in self.answers
         ]
         if 0 in printed:
-            loading = {"charged_seconds": 0.0, "wall_seconds": round(self.load_seconds, 6)}
-            moves.insert(0, {"step": 0, **loading, **printed[0]})
+            loading = {**_times(self.loading), "charged_seconds": 0.0, "off_turn_seconds": 0.0}
+            moves.insert(0, {"step": 0, **loading, "bank_seconds": None, **printed[0]})
         document = {
             "format": LOG_FORMAT,
             "moves": moves,
@@ -125,7 +137,7 @@ class EpisodeRecord:
     ) -> None:
         """One step: what each seat that had to move did, and what those that were asked paid."""
         seats = range(self._seats)
-        charged = {seat: round(answer.charged_seconds, 6) for seat, answer in answers.items()}
+        charged = {seat: round(one.cost.charged_seconds, 6) for seat, one in answers.items()}
         banks = {seat: round(answer.bank_seconds, 6) for seat, answer in answers.items()}
         self._steps.append(
             Step(
@@ -161,6 +173,15 @@ def read_log(blob: bytes) -> dict[str, Any]:
 
 
 _NOTHING: Final = {"stdout": "", "stderr": ""}
+
+
+def _times(cost: Cost) -> dict[str, float | None]:
+    return {
+        "wall_seconds": round(cost.wall_seconds, 6),
+        "cpu_seconds": None if cost.cpu_seconds is None else round(cost.cpu_seconds, 6),
+        "pressure_seconds": round(cost.waited_seconds, 6),
+        "charged_seconds": round(cost.charged_seconds, 6),
+    }
 
 
 def _written(move: Json | Verdict) -> Json:

@@ -11,20 +11,24 @@ import contextlib
 import hashlib
 import hmac
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from random import Random
 from time import monotonic
 from typing import Any, Final
 
 from games.protocol import Game, Json, Outcome, S, Verdict
+from sandbox.canary import Canary
 from sandbox.channel import StopReached, ask
 from sandbox.clock import Clock
 from sandbox.errors import BundleRefused, HostFault
-from sandbox.loans import Loan
+from sandbox.loans import Loan, end_together
+from sandbox.meter import OwnQueue
 from sandbox.record import EpisodeRecord, Played, SeatReport
-from sandbox.seat import Seat
+from sandbox.seat import Seat, Timing
 
 SEED_BYTES: Final = 16
+WAITING_SECONDS: Final = 150.0
+"""How much waiting for a core is forgiven to a seat in one episode, unless the caller says."""
 
 
 class GameFault(HostFault):
@@ -40,32 +44,46 @@ def play(
     *,
     lanes: int,
     stop_after_seconds: float,
+    waiting_seconds: float = WAITING_SECONDS,
+    forgive_lateness: bool = False,
     on_step: Callable[[int], None] | None = None,
 ) -> Played:
     """One episode from reset to end; ``loans`` by seat.
 
     A refused bundle in place of a loan is a seat that fails while loading. ``lanes`` is how many
-    seats may think at a time. ``on_step`` is called with the number of each step played, between
-    steps, on nobody's clock; what it raises ends the match and travels on.
+    seats may think at a time. No seat is forgiven more than ``waiting_seconds`` of waiting for a
+    core in the episode; after that its wall time counts. ``forgive_lateness``: where a seat's meter
+    cannot forgive, a time-out that the node's own lateness may have caused is a HostFault and the
+    match is void; else it stands. ``on_step`` is called with the number of each step played,
+    between steps, on nobody's clock; what it raises ends the match and travels on.
 
     Raises GameFault when the rules raised, HostFault when the node failed or
-    ``stop_after_seconds`` passed: give more than ``clock.longest_seconds``, so that no agent can
-    bring it about.
+    ``stop_after_seconds`` passed. Give more than ``clock.longest_seconds`` and the waiting of all
+    seats together: then no agent can bring it about, however it makes itself wait, because all
+    time that is not forgiven is charged.
     """
     stop_at = monotonic() + stop_after_seconds
-    seats = [Seat(index, loan, clock) for index, loan in enumerate(loans)]
-    try:
-        match = _Match(game, configuration, clock, seed, seats, lanes, stop_at)
-        match.start()
-        while match.step():
-            if on_step is not None:
-                on_step(match.steps)
-        return match.report()
-    except StopReached:
-        raise HostFault(f"the match did not end within {stop_after_seconds:g} s") from None
-    finally:
-        with contextlib.suppress(HostFault):
-            _end(seats)
+    with contextlib.ExitStack() as stack:
+        timing = Timing(clock, stack.enter_context(contextlib.closing(OwnQueue())), waiting_seconds)
+        meters = {i: loan.meter for i, loan in enumerate(loans) if isinstance(loan, Loan)}
+        if forgive_lateness and not all(meter.can_forgive for meter in meters.values()):
+            timing = replace(timing, canary=stack.enter_context(Canary()))
+        seats = [
+            Seat(index, loan, timing, [meter for i, meter in meters.items() if i != index])
+            for index, loan in enumerate(loans)
+        ]
+        try:
+            match = _Match(game, configuration, timing, seed, seats, lanes, stop_at)
+            match.start()
+            while match.step():
+                if on_step is not None:
+                    on_step(match.steps)
+            return match.report()
+        except StopReached:
+            raise HostFault(f"the match did not end within {stop_after_seconds:g} s") from None
+        finally:
+            with contextlib.suppress(HostFault):
+                _end(seats)
 
 
 def game_random(seed: bytes) -> Random:
@@ -85,13 +103,14 @@ class _Match:
         self,
         game: Game[Any],
         configuration: Mapping[str, Json],
-        clock: Clock,
+        timing: Timing,
         seed: bytes,
         seats: Sequence[Seat],
         lanes: int,
         stop_at: float,
     ) -> None:
-        self._game, self._configuration, self._clock = game, configuration, clock
+        self._game, self._configuration = game, configuration
+        self._clock, self._own = timing.clock, timing.own
         self._seed, self._seats = seed, seats
         self._lanes, self._stop_at = max(1, lanes), stop_at
         self._random = game_random(seed)
@@ -102,7 +121,7 @@ class _Match:
             game=game.name,
             version=game.version,
             configuration=configuration,
-            clock=clock,
+            clock=timing.clock,
             seats=len(seats),
             chance=chance,
         )
@@ -117,6 +136,7 @@ class _Match:
         # Where the agent's file is executed now, its imports are on a clock and need a core each.
         size = self._lanes if self._clock.load == "own" else len(able)
         for group in _chunks(able, size):
+            self._own.mark()
             questions = [seat.starting(told, seat_seed(self._seed, seat.index)) for seat in group]
             ask(questions, self._stop_at)
             for seat, question in zip(group, questions, strict=True):
@@ -159,10 +179,21 @@ class _Match:
 
     def _ask(self, group: Sequence[Seat]) -> Iterator[tuple[int, Json | Verdict]]:
         with _rules("observe"):
-            questions = [seat.asking(self._game.observe(self._state, seat.index)) for seat in group]
-        ask(questions, self._stop_at)
-        for seat, question in zip(group, questions, strict=True):
-            yield seat.index, seat.moved(self.steps, question, self._parser(seat.index))
+            seen = [self._game.observe(self._state, seat.index) for seat in group]
+        self._own.mark()
+        questions = {}
+        for seat, observation in zip(group, seen, strict=True):
+            question = seat.asking(self.steps, observation)
+            if question is not None:
+                questions[seat.index] = question
+        ask(tuple(questions.values()), self._stop_at)
+        for seat in group:
+            if seat.index in questions:
+                parse = self._parser(seat.index)
+                yield seat.index, seat.moved(self.steps, questions[seat.index], parse)
+            else:
+                assert seat.fault is not None
+                yield seat.index, seat.fault.verdict
 
     def _parser(self, seat: int) -> Callable[[Json], Json]:
         return lambda raw: self._game.parse(self._state, seat, raw)
@@ -186,14 +217,15 @@ def _rules(what: str) -> Iterator[None]:
 
 def _report(seat: Seat, outcome: Outcome) -> SeatReport:
     how = outcome.verdicts[seat.index]
-    costs = [answer.charged_seconds for answer in seat.record.answers]
+    costs = [answer.cost.charged_seconds for answer in seat.record.answers]
+    off_turn = sum(answer.off_turn_seconds for answer in seat.record.answers)
     return SeatReport(
         placement=outcome.placements[seat.index],
         reward=outcome.rewards[seat.index],
         verdict=how,
         reason=seat.fault.reason if seat.fault else None,
         failed_step=seat.fault.step if seat.fault else None,
-        charged_seconds=round(sum(costs), 6),
+        charged_seconds=round(sum(costs) + off_turn, 6),
         max_move_seconds=round(max(costs, default=0.0), 6),
         log=seat.log_blob(how),
     )
@@ -201,11 +233,9 @@ def _report(seat: Seat, outcome: Outcome) -> SeatReport:
 
 def _end(seats: Sequence[Seat]) -> None:
     """End all processes side by side, since each waits for a sweep; the first HostFault travels."""
-    open_seats = [seat for seat in seats if seat.is_open]
-    if open_seats:
-        with ThreadPoolExecutor(len(open_seats)) as pool:
-            for future in [pool.submit(seat.end) for seat in open_seats]:
-                future.result()
+    end_together([loan for seat in seats for loan in seat.giving_back()])
+    for seat in seats:
+        seat.end()
 
 
 def _chunks(seats: Sequence[Seat], size: int) -> Iterator[Sequence[Seat]]:

@@ -2,6 +2,7 @@
 
 Everything read from the child is hostile. It is bounded (``channel``), decoded strictly, and handed
 to the game's own ``parse``; whatever the child writes, the worst it reaches is its own verdict.
+Time is measured by the seat's ``Tally`` and paid from its ``Bank``.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 import math
 import secrets
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from time import monotonic
 from typing import Any, Final
 
 import msgspec
@@ -17,17 +20,23 @@ import msgspec
 from games.protocol import InvalidMove, Json, Verdict
 from sandbox import verdict
 from sandbox.box.harness import UNSENDABLE
-from sandbox.channel import Question, Trouble
+from sandbox.canary import Canary
+from sandbox.channel import TO_CHILD_CAP, Question, Trouble
 from sandbox.clock import Bank, Clock
 from sandbox.errors import BundleRefused, HostFault
 from sandbox.loans import Ending, Loan
+from sandbox.meter import Meter, OwnQueue
 from sandbox.record import Answer, SeatRecord
+from sandbox.tally import Cost, Tally
 from sandbox.verdict import Fault
 
 DEEPEST: Final = 16
 """Lists in lists of an answer; no game's move comes near."""
 QUICK_SECONDS: Final = 0.002
 """A seat whose last answers all cost less does not disturb the seats asked beside it."""
+BUSY_SHARE: Final = 0.8
+"""A seat that used this much of its limit in cpu time was late by its own work."""
+LATE_NODE_SECONDS: Final = 0.01
 
 
 class _Ready(msgspec.Struct, tag_field="k", tag="ready", forbid_unknown_fields=True):
@@ -48,28 +57,43 @@ _FRAME: Final = msgspec.json.Decoder(_Ready | _Reply | _Failed)
 _MALFORMED: Final = (msgspec.MsgspecError, UnicodeError, RecursionError, ValueError)
 
 
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """What all seats of a match share for telling their time."""
+
+    clock: Clock
+    own: OwnQueue
+    """Of the thread that plays the match."""
+    waiting_seconds: float
+    """How much waiting is forgiven to each seat in one episode."""
+    canary: Canary | None = None
+    """There to tell whether the node was late, where a seat's meter cannot forgive; then a
+    time-out that the node may have caused is a HostFault. None where a time-out stands."""
+
+
 class Seat:
     """A player index with the process behind it."""
 
-    def __init__(self, index: int, loan: Loan | BundleRefused, clock: Clock) -> None:
+    def __init__(
+        self, index: int, loan: Loan | BundleRefused, timing: Timing, others: Sequence[Meter] = ()
+    ) -> None:
+        """``others`` are the meters of the match's other seats."""
         self.index = index
         self.record = SeatRecord()
         self.fault: Fault | None = None
-        self.bank = Bank(clock)
-        self._clock = clock
+        self.bank = Bank(timing.clock)
+        self._timing, self._clock = timing, timing.clock
         self._loan = loan if isinstance(loan, Loan) else None
+        self._meter = loan.meter if isinstance(loan, Loan) else Meter({}, 1.0, False)
+        self._tally = Tally(self._meter, others, timing.own, timing.waiting_seconds)
         self._ending: Ending | None = None
         self._nonce = -1
+        self._off_turn_seconds = 0.0
         self._costs: deque[float] = deque(maxlen=4)
         if isinstance(loan, Loan):
             loan.socket.setblocking(False)
         else:
             self.fault = verdict.refused(str(loan))
-
-    @property
-    def is_open(self) -> bool:
-        """Whether its process may still be there."""
-        return self._loan is not None and self._ending is None
 
     @property
     def is_quick(self) -> bool:
@@ -78,6 +102,7 @@ class Seat:
 
     def starting(self, configuration: Mapping[str, Json], seed: bytes) -> Question:
         """The start message; its answer comes within the load allowance."""
+        self._tally.open(monotonic())
         return self._question(
             {
                 "k": "start",
@@ -88,30 +113,44 @@ class Seat:
             self._clock.load_seconds,
         )
 
-    def asking(self, observation: dict[str, Json]) -> Question:
-        """The question for a move, numbered so that only its own answer counts."""
+    def asking(self, step: int, observation: dict[str, Json]) -> Question | None:
+        """The question for a move, numbered so that only its own answer counts; None for a seat
+        that used up its bank while it was not asked, which is its fault now."""
+        self._off_turn_seconds = self._tally.open(monotonic())
+        if self._off_turn_seconds:
+            charge = self.bank.draw(self._off_turn_seconds)
+            if charge.timed_out:
+                self._record(step, Cost(0.0, 0.0, 0.0, 0.0))
+                self._fail(verdict.off_turn(step, charge))
+                return None
         self._nonce = secrets.randbits(48)
         seen = {**observation, "remainingOverageTime": self.bank.shown()}
-        return self._question({"k": "act", "n": self._nonce, "observation": seen}, self._allowance)
+        return self._question(
+            {"k": "act", "n": self._nonce, "observation": seen}, self.bank.deadline(0.0)
+        )
 
     def started(self, question: Question) -> None:
         """Take the answer to the start message.
 
         Raises HostFault where the child was lost before it had run any of the agent's code.
         """
-        self.record.load_seconds = question.took_seconds
+        self.record.loading = question.cost
         self.fault = self._start_fault(question)
         if self.fault is not None:
             self.end()
 
     def moved(self, step: int, question: Question, parse: Callable[[Json], Json]) -> Json | Verdict:
-        """Charge the answer and give the canonical move, or the fault that ended the seat."""
-        seconds = question.took_seconds
-        self._costs.append(seconds)
-        charge = self.bank.charge(seconds)
-        self.record.add(Answer(step, seconds, seconds, charge.bank_seconds))
+        """Charge the answer and give the canonical move, or the fault that ended the seat.
+
+        Raises HostFault where the node's lateness may have been what the seat is late by.
+        """
+        cost = question.cost
+        self._costs.append(cost.charged_seconds)
+        charge = self.bank.charge(cost.charged_seconds)
+        self._record(step, cost)
         if question.trouble is Trouble.LATE:
-            return self._fail(verdict.late(step, charge, self._clock, answered=False))
+            self._excuse(question)
+            return self._fail(verdict.late(step, charge, cost, self._clock, answered=False))
         if question.answer is None:
             return self._fail(self._trouble_fault(step, question))
         try:
@@ -123,7 +162,8 @@ class Seat:
         if isinstance(frame, _Failed):
             return self._fail(verdict.raised(step, frame.trace))
         if charge.timed_out:
-            return self._fail(verdict.late(step, charge, self._clock, answered=True))
+            self._excuse(question)
+            return self._fail(verdict.late(step, charge, cost, self._clock, answered=True))
         try:
             return parse(_read_action(frame.action))
         except InvalidMove as error:
@@ -136,27 +176,55 @@ class Seat:
 
         Raises HostFault when the node is gone, which takes the blame from the agent.
         """
-        if self._loan is not None and self._ending is None:
-            self._ending = self._loan.end()
+        for loan in self.giving_back():
+            self._ending = loan.end()
+
+    def giving_back(self) -> Sequence[Loan]:
+        """The loan, if it has not ended yet, with nothing in it that would run again."""
+        if self._loan is None or self._ending is not None:
+            return ()
+        if self._meter.is_frozen:
+            self._meter.kill()
+            self._meter.thaw()
+        return (self._loan,)
 
     def log_blob(self, how: Verdict) -> bytes:
         """The seat's private log, once it has ended."""
         return self.record.log_blob(how, self.fault, self._ending.log if self._ending else ())
 
-    @property
-    def _allowance(self) -> float:
-        return self.bank.deadline(0.0)
+    def _record(self, step: int, cost: Cost) -> None:
+        left = self.bank.left_seconds
+        self.record.add(Answer(step, cost, self._off_turn_seconds, left))
 
-    def _question(self, message: dict[str, Any], allowance_seconds: float) -> Question:
+    def _question(self, message: dict[str, Any], limit_seconds: float) -> Question:
         assert self._loan is not None
-        return Question(self._loan.socket, msgspec.json.encode(message), allowance_seconds)
+        body = msgspec.json.encode(message)
+        if len(body) > TO_CHILD_CAP:
+            raise HostFault(f"what the game tells seat {self.index} has {len(body)} bytes")
+        return Question(self._loan.socket, body, limit_seconds, self._tally)
+
+    def _excuse(self, question: Question) -> None:
+        """Raise HostFault where this time-out may be the node's doing and nobody can tell."""
+        canary, cost = self._timing.canary, question.cost
+        if canary is None or self._meter.can_forgive:
+            return
+        used = (cost.cpu_seconds or 0.0) / self._meter.cpus
+        if used >= BUSY_SHARE * question.limit_seconds:
+            return
+        lag = canary.lag_seconds(question.started_at)
+        if lag >= LATE_NODE_SECONDS:
+            raise HostFault(
+                f"seat {self.index} was late and the node itself was late by {lag * 1000:.0f} ms; "
+                "without pressure readings nobody can tell them apart"
+            )
 
     def _start_fault(self, question: Question) -> Fault | None:
         unbegun = self._clock.load == "first_move"
         if question.trouble is Trouble.LATE:
+            self._excuse(question)
             if unbegun:
                 raise HostFault(f"seat {self.index}: the box was not ready in time")
-            return verdict.late_load(self._clock)
+            return verdict.late_load(self._clock, question.cost)
         if question.trouble is Trouble.CLOSED and unbegun:
             self.end()
             raise HostFault(f"seat {self.index}: the process ended before the agent's code ran")

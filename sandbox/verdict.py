@@ -14,6 +14,7 @@ from typing import Final
 
 from games.protocol import Verdict
 from sandbox.clock import Charge, Clock
+from sandbox.tally import Cost, most_wall_seconds
 
 LONGEST_REASON: Final = 400
 LONGEST_TRACEBACK: Final = 10_000
@@ -80,24 +81,42 @@ def vanished(step: int) -> Fault:
     )
 
 
-def late(step: int, charge: Charge, clock: Clock, *, answered: bool) -> Fault:
-    """The answer took more than the allowance and all that was left in the bank."""
+def late(step: int, charge: Charge, cost: Cost, clock: Clock, *, answered: bool) -> Fault:
+    """The answer took more than the allowance and all that was left in the bank, or more wall time
+    than is waited for whatever the reason."""
     left = max(0.0, charge.bank_before_seconds)
     what = "took" if answered else "had no answer after"
+    if charge.timed_out:
+        limits = f"allowed were {clock.act_seconds:g} s and the {left:.3f} s left in the bank"
+    else:
+        most = most_wall_seconds(clock.act_seconds + left)
+        limits = f"no answer is waited for longer than {most:.3f} s, whatever the agent waits for"
     return _fault(
         Verdict.TIMEOUT,
         step,
-        f"Step {step} {what} {charge.seconds:.3f} s; allowed were {clock.act_seconds:g} s and the "
-        f"{left:.3f} s left in the bank",
+        f"Step {step} {what} {charge.seconds:.3f} s ({_times(cost)}); {limits}",
     )
 
 
-def late_load(clock: Clock) -> Fault:
+def off_turn(step: int, charge: Charge) -> Fault:
+    """It computed between its moves for longer than its bank could pay."""
+    left = max(0.0, charge.bank_before_seconds)
+    return _fault(
+        Verdict.TIMEOUT,
+        step,
+        f"Before step {step} the agent computed for {charge.seconds:.3f} s while it was not asked; "
+        f"that is charged to the bank, which had {left:.3f} s left. An agent must not compute off "
+        "its turn: no thread or process of it may go on once the move is returned",
+    )
+
+
+def late_load(clock: Clock, cost: Cost) -> Fault:
     """The agent's file was still being executed at the end of the load allowance."""
     return _fault(
         Verdict.TIMEOUT,
         0,
-        f"main.py was still loading after {clock.load_seconds:g} s, which is all that is allowed",
+        f"main.py was still loading after {clock.load_seconds:g} s, which is all that is allowed "
+        f"({_times(cost)})",
     )
 
 
@@ -127,6 +146,13 @@ def clean(text: str, limit: int, *, keep_lines: bool = False) -> str:
     )
     kept = "".join(c if allowed(c) else "?" for c in text[: limit + 1])
     return kept if len(kept) <= limit else kept[: limit - 3] + "..."
+
+
+def _times(cost: Cost) -> str:
+    cpu = "" if cost.cpu_seconds is None else f", {cost.cpu_seconds:.3f} s of cpu time"
+    waited = cost.waited_seconds
+    excused = f", {waited:.3f} s of waiting for a core not charged" if waited >= 0.0005 else ""
+    return f"{cost.wall_seconds:.3f} s of wall time{cpu}{excused}"
 
 
 def _when(step: int) -> str:

@@ -18,10 +18,8 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from . import wire
-
 REPLY_CAP = 16 << 10
-ACT_CAP = 1 << 20
+ACT_CAP = 128 << 10
 TRACE_LINES = 20
 TRACE_BYTES = 8_000
 UNSENDABLE = "__unsendable__"
@@ -32,82 +30,64 @@ class Struct(dict[str, Any]):
     """A dict whose keys can also be read and written as attributes, exactly as the field has it."""
 
     def __init__(self, entries: dict[str, Any]) -> None:
-        kept = {key: value for key, value in entries.items() if key != "items"}
-        super().__init__(kept)
-        self.__dict__.update(kept)
+        if "items" in entries:
+            entries = {key: value for key, value in entries.items() if key != "items"}
+        dict.__init__(self, entries)
+        self.__dict__.update(entries)
 
     def __setattr__(self, name: str, value: Any) -> None:
         self.__dict__[name] = value
         self[name] = value
 
 
+# One of each for all messages: json.loads and json.dumps make new ones at every call.
+_DECODER = json.JSONDecoder(object_hook=Struct)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
 def serve(sock: socket.socket, agent_dir: str, mark: bytes) -> None:
     """Answer the referee until it says ``end`` or goes away; returns then.
 
-    ``mark`` with a step number behind it and a NUL is written into both log streams before each
-    step, so that the supervisor can tell the moves' texts apart.
+    ``sock`` is a connected SOCK_SEQPACKET: a packet is a message. ``mark`` with a step number
+    behind it and a NUL is written into both log streams before each step, so that the supervisor
+    can tell the moves' texts apart.
     """
     out, err = _open_log(1), _open_log(2)
     sys.stdout, sys.stderr = out, err
     agent = _Agent(agent_dir)
     step = 0
-    inbox = _Inbox(sock)
+    room = memoryview(bytearray(ACT_CAP + 1))
     while True:
-        message = inbox.next()
-        kind = message.get("k")
-        if kind == "start":
-            answer = agent.start(message)
-        elif kind == "act":
+        length = sock.recv_into(room)
+        if not 0 < length <= ACT_CAP:
+            return  # the referee has gone
+        message = _DECODER.raw_decode(str(room[:length], "utf-8"))[0]
+        kind = message["k"]
+        if kind == "act":
             step += 1
-            border = mark + b"%d\0" % step
-            _write_mark(border)
+            _write_mark(mark + b"%d\0" % step)
             answer = agent.act(message)
+        elif kind == "start":
+            answer = agent.start(message)
         else:
             return
         _flush(out)
         _flush(err)
-        sock.sendall(encode_answer(answer))
-
-
-class _Inbox:
-    """The referee's messages, most of them taken in one read; objects come as Struct."""
-
-    def __init__(self, sock: socket.socket) -> None:
-        self._sock = sock
-        self._data = b""
-
-    def next(self) -> dict[str, Any]:
-        """The next message; an empty one when the referee has gone or sent too much."""
-        header = wire.HEADER.size
-        while True:
-            if len(self._data) >= header:
-                (length,) = wire.HEADER.unpack_from(self._data)
-                if length > ACT_CAP:
-                    return {}
-                if len(self._data) >= header + length:
-                    body = self._data[header : header + length]
-                    self._data = self._data[header + length :]
-                    message: dict[str, Any] = json.loads(body, object_hook=Struct)
-                    return message
-            chunk = self._sock.recv(1 << 16)
-            if not chunk:
-                return {}
-            self._data += chunk
+        sock.send(encode_answer(answer))
 
 
 class _Agent:
     def __init__(self, agent_dir: str) -> None:
         self._path = os.path.join(agent_dir, "main.py")
-        self._configuration: Any = None
+        self._configuration: dict[str, Any] = {}
+        self._is_flat = False
         self._call: Any = None
 
     def start(self, message: dict[str, Any]) -> dict[str, Any]:
-        seed = int(message["seed"], 16)
-        random.seed(seed)
-        numpy = sys.modules.get("numpy")
-        if numpy is not None:
-            numpy.random.seed([(seed >> shift) & 0xFFFFFFFF for shift in (0, 32, 64, 96)])
+        seed_generators(int(message["seed"], 16))
         self._configuration = message["configuration"]
+        # A copy of one level is a deep one where no value can be changed.
+        self._is_flat = not any(isinstance(v, dict | list) for v in self._configuration.values())
         if message.get("load") == "own":
             try:
                 self._load()
@@ -120,7 +100,8 @@ class _Agent:
         try:
             if self._call is None:
                 self._load()
-            configuration = structify(self._configuration)
+            told = self._configuration
+            configuration = Struct(told) if self._is_flat else structify(told)
             configuration["__raw_path__"] = self._path
             arguments = [message["observation"], configuration]
             taken = getattr(getattr(self._call, "__code__", None), "co_argcount", None)
@@ -134,6 +115,20 @@ class _Agent:
         with open(self._path, encoding="utf-8") as file:
             source = file.read()
         self._call = last_callable(source, self._path)
+
+
+def seed_generators(seed: int) -> None:
+    """Seed what draws by itself in this process; 128 bits, the match's for this seat alone.
+
+    Only libraries that are imported already have a state that all children of the zygote share.
+    """
+    random.seed(seed)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed([(seed >> shift) & 0xFFFFFFFF for shift in (0, 32, 64, 96)])
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.manual_seed(seed & 0xFFFFFFFFFFFFFFFF)
 
 
 def last_callable(source: str, path: str) -> Callable[..., Any]:
@@ -173,13 +168,19 @@ def last_lines() -> str:
 
 
 def encode_answer(answer: dict[str, Any]) -> bytes:
-    """The answer's frame; an action that JSON cannot carry is replaced by an object saying so."""
+    """The answer's packet; an action that JSON cannot carry is replaced by an object saying so."""
     try:
-        return wire.encode(answer, REPLY_CAP)
+        packet = _ENCODER.encode(answer).encode("utf-8", "replace")
+        if len(packet) <= REPLY_CAP:
+            return packet
+        why = f"{len(packet)} bytes are more than {REPLY_CAP}"
     except Exception as error:
-        reason = f"{type(answer.get('action')).__name__}: {type(error).__name__}"[:200]
-        stand_in = {"k": "reply", "n": answer.get("n"), "action": {UNSENDABLE: reason}}
-        return wire.encode(stand_in, REPLY_CAP)
+        why = type(error).__name__
+    if answer["k"] == "error":  # escapes can make a traceback six times as long
+        return encode_answer({**answer, "trace": answer["trace"][-REPLY_CAP // 8 :]})
+    reason = f"{type(answer.get('action')).__name__}: {why}"[:200]
+    stand_in = {"k": "reply", "n": answer.get("n"), "action": {UNSENDABLE: reason}}
+    return _ENCODER.encode(stand_in).encode("utf-8", "replace")
 
 
 def _open_log(fd: int) -> io.TextIOWrapper:
@@ -203,6 +204,6 @@ def _write_mark(border: bytes) -> None:
 
 def prepare() -> None:
     """Called once in the zygote: what every child would otherwise pay for."""
-    json.dumps({"k": "ready"})
+    _DECODER.decode(encode_answer({"k": "ready"}).decode())
     "".join(traceback.format_exception(ValueError("x")))
     gc.collect()

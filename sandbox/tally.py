@@ -1,0 +1,186 @@
+"""What a move costs: wall time less the time its agent stood waiting for a core.
+
+::
+
+    charged  = max(wall - forgiven, cpu / cpus granted)
+    forgiven = max(0, waited - cpu of the match's other boxes) + the referee's own wait
+    waited   = max(pressure of the seat's group, time its main thread stood in the run queue)
+
+all of them over the same interval, from the question's first byte to the read of its answer, and
+not more forgiven than the wall. So a busy node costs an agent nothing, sleeping costs what it
+takes, and more than wall is charged only for cpu time on several cores at once. Waiting that a box
+of the same match may have made forgives nothing. Where the kernel does not tell who waited, or a
+GPU works unseen, the charge is the wall's.
+
+What a seat computes between its moves is *off turn*. The kernel books the time of a running thread
+at its core's next tick, so the last of a move's own cpu time is often seen only after it; what the
+move's charge has paid for already is not charged again, up to ``TICK_SECONDS``.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sandbox.meter import Meter, OwnQueue
+
+OFF_TURN_SECONDS: Final = 0.002
+"""Cpu time between two moves that is nobody's business: garbage, allocators, our own harness."""
+TICK_SECONDS: Final = 0.01
+QUICK_SECONDS: Final = 0.001
+"""Moves shorter than this need no forgiveness, and the reads for it would cost more than they."""
+LEAST_MORE_SECONDS: Final = 0.001
+_CORES: Final = os.cpu_count() or 1
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one move took and what of it is charged, in seconds."""
+
+    wall_seconds: float
+    cpu_seconds: float | None
+    """Of all processes of the seat, over all cores; None where nobody counts it."""
+    waited_seconds: float
+    """What is forgiven of the wall."""
+    charged_seconds: float
+
+
+def cost_of(
+    wall: float,
+    cpu: float,
+    waited: float,
+    others_cpu: float,
+    own_wait: float,
+    cpus: float,
+    patience: float = math.inf,
+) -> Cost:
+    """The charge by the formula above, all in seconds; ``waited`` forgives ``patience`` at most."""
+    theirs = min(max(0.0, waited - max(0.0, others_cpu)), max(0.0, patience))
+    forgiven = min(wall, theirs + max(0.0, own_wait))
+    return Cost(wall, cpu, forgiven, max(wall - forgiven, cpu / cpus))
+
+
+def most_wall_seconds(limit_seconds: float) -> float:
+    """After this much wall time a question is late, whatever its agent waited for."""
+    return 3 * limit_seconds + 1.0
+
+
+class Tally:
+    """The costs of one seat's moves, one after another: ``open``, ``cost_so_far``, ``close``."""
+
+    __slots__ = (
+        "_closed_at",
+        "_cpu",
+        "_is_watching",
+        "_meter",
+        "_others",
+        "_others_cpu",
+        "_own",
+        "_own_wait",
+        "_paid_cpu",
+        "_pressure",
+        "_queue",
+        "_was_quick",
+        "patience_seconds",
+        "ponders",
+    )
+
+    def __init__(
+        self, meter: Meter, others: Sequence[Meter], own: OwnQueue, patience_seconds: float
+    ) -> None:
+        """``others`` are the meters of the match's other seats. Once ``patience_seconds`` are
+        forgiven in one episode, the seat's own waiting is not forgiven any more."""
+        self._meter, self._others, self._own = meter, tuple(others), own
+        self.patience_seconds = patience_seconds
+        self.ponders = False
+        """Whether it was seen computing off turn; it is frozen between its moves since."""
+        self._was_quick = False
+        self._is_watching = False
+        self._closed_at = self._cpu = self._pressure = self._queue = 0.0
+        self._others_cpu = self._own_wait = 0.0
+        self._paid_cpu: float | None = None
+
+    def open(self, now: float) -> float:
+        """Before the question, at ``now`` of the monotonic clock; the seconds computed off turn
+        since the last answer that are to be charged."""
+        meter, off_turn = self._meter, 0.0
+        if meter.is_frozen:
+            meter.thaw()
+        if meter.has_cpu:
+            gap_cpu = (now - self._closed_at) * _CORES
+            if self._was_quick and self._paid_cpu is not None and gap_cpu < OFF_TURN_SECONDS:
+                self._cpu = self._paid_cpu  # all that all cores can do in the gap is tolerated
+            else:
+                self._cpu = meter.cpu_seconds()
+                if self._paid_cpu is not None:
+                    unpaid = self._cpu - self._paid_cpu - OFF_TURN_SECONDS
+                    if unpaid > 0:
+                        off_turn = unpaid / meter.cpus
+                        self.ponders = True
+        self._own_wait = self._own.seconds_at_mark
+        self._is_watching = False
+        if not self._was_quick:
+            self._watch()
+        return off_turn
+
+    @property
+    def first_look_seconds(self) -> float:
+        """When the cost is to be looked at first, whatever the limit: a seat that was quick until
+        now is watched from there on, and what it waited before that is not forgiven."""
+        return QUICK_SECONDS if not self._is_watching and self._meter.can_forgive else math.inf
+
+    def cost_so_far(self, wall: float) -> Cost:
+        """The cost of the move if it ended now, ``wall`` seconds after it began."""
+        meter = self._meter
+        cpu = max(0.0, meter.cpu_seconds() - self._cpu) if meter.has_cpu else None
+        own_wait = self._own.seconds() - self._own_wait
+        if cpu is None or not meter.can_forgive:
+            seen = 0.0 if cpu is None or meter.by_wall else cpu
+            cost = cost_of(wall, seen, 0.0, 0.0, own_wait, meter.cpus)
+            return Cost(wall, cpu, cost.waited_seconds, cost.charged_seconds)
+        waited = others_cpu = 0.0
+        if self._is_watching:
+            waited = max(
+                meter.pressure_seconds() - self._pressure, meter.queue_seconds() - self._queue
+            )
+            if waited > 0:
+                others_cpu = sum(map(Meter.cpu_seconds, self._others)) - self._others_cpu
+        else:
+            self._watch()
+        return cost_of(wall, cpu, waited, others_cpu, own_wait, meter.cpus, self.patience_seconds)
+
+    def more_seconds(self, wall: float, limit_seconds: float) -> float:
+        """How long a question that has no answer yet is worth waiting for, before another look;
+        0 when it is late."""
+        charged = self.cost_so_far(wall).charged_seconds
+        rest = min(limit_seconds - charged, most_wall_seconds(limit_seconds) - wall)
+        return max(rest, LEAST_MORE_SECONDS) if rest > 0 else 0.0
+
+    def close(self, wall: float, now: float) -> Cost:
+        """The cost of the move that ended at ``now``; a seat that ponders is frozen."""
+        meter = self._meter
+        self._was_quick = wall < QUICK_SECONDS
+        if self._was_quick:
+            cpu = max(0.0, meter.cpu_seconds() - self._cpu) if meter.has_cpu else None
+            seen = 0.0 if cpu is None or meter.by_wall else cpu / meter.cpus
+            cost = Cost(wall, cpu, 0.0, max(wall, seen))
+        else:
+            cost = self.cost_so_far(wall)
+            self.patience_seconds -= cost.waited_seconds
+        if self.ponders:
+            meter.freeze()
+        if cost.cpu_seconds is not None:
+            ahead = cost.charged_seconds * meter.cpus - cost.cpu_seconds
+            self._paid_cpu = self._cpu + cost.cpu_seconds + min(max(0.0, ahead), TICK_SECONDS)
+        self._closed_at = now
+        return cost
+
+    def _watch(self) -> None:
+        if self._meter.can_forgive:
+            self._pressure = self._meter.pressure_seconds()
+            self._queue = self._meter.queue_seconds()
+            self._others_cpu = sum(map(Meter.cpu_seconds, self._others))
+        self._is_watching = True
