@@ -205,27 +205,33 @@ def _match_groups(machine: Machine, tried: Tried) -> Check:
     if group.whole and group.kills:
         place = f"tree at {machine.unified}; one was made: it freezes, kills and counts"
         return Check("match groups", State.OK, place)
-    lacking = [
-        name
-        for name, there in (
-            ("cgroup.freeze", group.freezes),
-            ("cgroup.kill", group.kills),
-            ("cpu.stat", group.counts),
+    if group.whole:
+        return Check(
+            "match groups",
+            State.DEGRADED,
+            "a group was made and has no cgroup.kill",
+            "a box that does not end is killed process by process",
+            "use a kernel from 5.14 on",
         )
-        if not there
-    ]
     return Check(
         "match groups",
         State.DEGRADED,
-        group.trouble or f"a group was made and lacks {', '.join(lacking)}",
+        group.trouble or "a group was made that neither freezes nor counts",
         "off-turn cpu is neither seen nor stopped, waiting is not forgiven: the charge is wall "
         "and canary",
-        "run the node, and only it, as root"
-        if machine.unified and machine.uid
-        else "as root: mount -t cgroup2 none /sys/fs/cgroup/unified"
-        if not machine.unified
-        else "use a kernel from 5.14 on",
+        _tree_remedy(machine),
     )
+
+
+def _tree_remedy(machine: Machine) -> str:
+    if machine.uid != 0:
+        return "run the node, and only it, as root"
+    if machine.unified is None:
+        return (
+            "mount -t cgroup2 none /sys/fs/cgroup/unified (a container: --cgroupns=host "
+            "-v /sys/fs/cgroup:/sys/fs/cgroup)"
+        )
+    return "make the tree writable (a container: --cgroupns=host -v /sys/fs/cgroup:/sys/fs/cgroup)"
 
 
 def _pressure(machine: Machine, tried: Tried) -> Check:

@@ -35,7 +35,10 @@ class Row:
 
 _AS_ROOT = "run the node, and only it, as root"
 _DELEGATE = "run the node as root, or delegate a version 2 group with memory, pids and cpu to it"
-_TREE = "mount the version 2 tree (mount -t cgroup2 none /sys/fs/cgroup/unified) and run as root"
+_TREE = (
+    "mount the version 2 tree (mount -t cgroup2 none /sys/fs/cgroup/unified), and show it to the "
+    "node: in a container by --cgroupns=host -v /sys/fs/cgroup:/sys/fs/cgroup"
+)
 _PSI = "start the kernel with the boot parameter psi=1"
 
 _SHARED_UID = (

@@ -169,10 +169,16 @@ def _frozen(folder: Path) -> bool:
 
 def _writes(path: Path, value: str) -> bool:
     try:
-        with path.open("r+") as file:  # never makes a file of that name
-            file.write(value)
+        # Not for reading: cgroup.kill is for writing only, and root may lack the right to ignore it.
+        descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     except OSError:
         return False
+    try:
+        os.write(descriptor, value.encode())
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
     return True
 
 
