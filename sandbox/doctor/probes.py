@@ -169,7 +169,7 @@ def _frozen(folder: Path) -> bool:
 
 def _writes(path: Path, value: str) -> bool:
     try:
-        # Not for reading: cgroup.kill is for writing only, and root may lack the right to ignore it.
+        # Not for reading: cgroup.kill cannot be read, and root may lack the right to do it anyway.
         descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     except OSError:
         return False
