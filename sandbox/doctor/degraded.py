@@ -43,45 +43,45 @@ _PSI = "start the kernel with the boot parameter psi=1"
 
 _SHARED_UID = (
     Row(
-        "state left for the next match",
+        "marks",
         "nobody can prove a box clean whose one uid is everybody's, so each match starts a box of "
         "its own and the start is paid every time",
         _AS_ROOT,
     ),
     Row(
-        "signals to the box's own programs",
-        "the agent shares their uid and can end its own box, which is its own loss: the seat "
-        "forfeits and no other match is touched",
+        "kills",
+        "the agent shares the uid of its box's own programs and can end its box, which is its own "
+        "loss: the seat forfeits and no other match is touched",
         _AS_ROOT,
     ),
     Row(
-        "files without number",
+        "inodes",
         "scratch is bounded in bytes and not in inodes; it goes with the box after the match",
         _AS_ROOT,
     ),
 )
 _NO_LIMITS = (
     Row(
-        "memory bomb",
+        "memory",
         "memory is bounded per process and not per agent, and memory of nameless files (memfd) "
         "only by the size of each; many processes together can press the host",
         _DELEGATE,
     ),
     Row(
-        "fork bomb",
+        "forks",
         "processes are bounded per uid and not per box; kernels before 5.14 count all boxes of "
         "this user together, so that one box can leave another none",
         _DELEGATE,
     ),
     Row(
-        "threads that hog the cpu",
+        "cpu",
         "cpu is not bounded: threads take every core from matches beside, and are charged for it "
         "only as wall time",
         _DELEGATE,
     ),
 )
 _NO_PRESSURE = Row(
-    "noisy neighbours",
+    "fairness",
     "waiting for a core is not forgiven: the charge is wall time, and where a canary of the node "
     "was late too a timeout makes the match void, at most twice",
     _TREE,
@@ -94,7 +94,7 @@ _NO_WAITING = Row(
 )
 _NO_MATCH_GROUP = (
     Row(
-        "thinking on another's time",
+        "pondering",
         "a match's processes cannot be frozen, so off-turn cpu goes unseen and unstopped",
         _TREE,
     ),

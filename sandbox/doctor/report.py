@@ -71,8 +71,7 @@ def conclude(read: Machine, tried: Tried, python: str, architecture: str) -> Rep
     }
     if "docker" in losses:
         limits = tuple(
-            ("the engine", Row("limits of the engine", cannot, _ENGINE_REMEDY))
-            for cannot in tried.engine_cannot
+            ("the engine", Row("limits", cannot, _ENGINE_REMEDY)) for cannot in tried.engine_cannot
         )
         losses["docker"] = (*limits, *losses["docker"])
     chosen = names[0] if names else None
