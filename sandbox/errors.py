@@ -3,7 +3,6 @@
 ::
 
     SandboxError
-    ├── FrameError      the agent broke the rules of the conversation (an agent's fault)
     ├── BundleRefused   the uploaded archive broke a rule (an agent's fault)
     └── HostFault       engine, box or daemon trouble (nobody's fault; the match runs again)
 """
@@ -13,10 +12,6 @@ from __future__ import annotations
 
 class SandboxError(Exception):
     """Something went wrong between the referee and an agent."""
-
-
-class FrameError(SandboxError):
-    """The agent sent something that is no frame, too much, or at the wrong moment."""
 
 
 class BundleRefused(SandboxError):

@@ -142,7 +142,8 @@ def seating(agents: int, number: int) -> tuple[int, ...]:
 def longest_seconds(plan: Plan) -> float:
     """After this time a match has hung for a reason that is no agent's."""
     steps = plan.configuration.get("episodeSteps", UNKNOWN_STEPS)
-    return plan.clock.longest_seconds(int(steps), len(plan.agents), plan.lanes)
+    waiting = len(plan.agents) * referee.WAITING_SECONDS
+    return plan.clock.longest_seconds(int(steps), len(plan.agents), plan.lanes) + waiting
 
 
 def save(result: Result, plan: Plan, folder: Path) -> dict[str, Any]:

@@ -42,6 +42,17 @@ from workers.watch import answered
 BORROW_SECONDS = 30.0
 NODE_PAUSE_SECONDS = 10.0
 REPORT_SECONDS = 60.0
+WAITING_SECONDS = 600.0
+"""How much waiting for a core the seats of a match are forgiven together.
+
+All time of a match is charged to a seat, forgiven to one, or our own. What is charged ends with the
+clock's allowances (``longest_seconds``), what is forgiven ends here, and the 60 s below are ours:
+so no agent can drag a match to ``stop_after_seconds``, which would make it the host's fault and
+void. A seat that has used up its share, by putting itself last in the run queue of a busy node or
+by bad luck, is charged by the wall from then on. With the longest clock a season may have (an hour,
+``services.api.seasons``) a match still ends before the scheduler's own deadlines.
+"""
+FORGIVING_ATTEMPTS = 2
 T = TypeVar("T")
 
 
@@ -109,7 +120,10 @@ def _attempt(station: Station, order: Order) -> str:
             order.seed,
             lent,
             lanes=station.lanes,
-            stop_after_seconds=longest + 60.0,
+            stop_after_seconds=longest + WAITING_SECONDS + 60.0,
+            waiting_seconds=WAITING_SECONDS / seats,
+            # A node late twice will be late again: then the time-out stands.
+            forgive_lateness=order.attempt <= FORGIVING_ATTEMPTS,
         )
     return _report(station, order, played, [loan for loan in lent if isinstance(loan, Loan)])
 

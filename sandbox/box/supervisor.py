@@ -208,7 +208,8 @@ class Supervisor:
         seconds = GRACE_SECONDS if closed else 0.0
         wire.send(self._zygote, {"op": "reap", "pid": match.pid, "seconds": seconds})
         status = wire.receive(self._zygote)[0]["status"]
-        clean, left = False, []
+        clean = False
+        left: list[int] = []
         if self._setup["mode"] == "uids" and match.uid is not None:
             clean, left = self._sweep(match.uid)
         match.drain()

@@ -9,8 +9,13 @@ import time
 
 import pytest
 
-from sandbox.errors import FrameError
-from tests.integration.sandbox.nodes import Bench, failing, processes_of_box, still_works
+from tests.integration.sandbox.nodes import (
+    Bench,
+    FrameError,
+    failing,
+    processes_of_box,
+    still_works,
+)
 
 
 def test_a_crash_at_import_is_an_error_with_its_traceback(bench: Bench) -> None:

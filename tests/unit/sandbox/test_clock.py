@@ -83,6 +83,15 @@ def test_using_up_the_bank_to_the_last_bit_is_in_time() -> None:
     assert bank.charge(1.5).timed_out
 
 
+@given(clocks, charges)
+def test_of_time_drawn_off_turn_nothing_is_free(clock: Clock, seconds: list[float]) -> None:
+    bank = Bank(clock)
+    for drawn in seconds:
+        before = bank.left_seconds
+        assert bank.draw(drawn).timed_out == (drawn > before)
+    assert bank.left_seconds == pytest.approx(clock.bank_seconds - math.fsum(seconds), abs=1e-6)
+
+
 def test_an_overrun_is_deducted_although_it_ends_the_seat() -> None:
     bank = Bank(Clock(act_seconds=1.0, bank_seconds=2.0))
     charge = bank.charge(4.0)

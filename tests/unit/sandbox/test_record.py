@@ -11,13 +11,14 @@ from games.protocol import Outcome, Verdict
 from sandbox.clock import Clock
 from sandbox.loans import MoveLog
 from sandbox.record import LOG_CHARS, MOVE_CHARS, Answer, EpisodeRecord, SeatRecord, read_log
+from sandbox.tally import Cost
 from sandbox.verdict import invalid
 
 
 def _seat(*steps: int) -> SeatRecord:
     record = SeatRecord()
     for step in steps:
-        record.add(Answer(step, 0.25, 0.5, 60.0))
+        record.add(Answer(step, Cost(0.5, 0.125, 0.25, 0.25), 0.0, 60.0))
     return record
 
 
@@ -34,15 +35,23 @@ def test_a_log_has_the_shape_its_readers_expect() -> None:
         "moves": [
             {
                 "step": 1,
-                "charged_seconds": 0.25,
                 "wall_seconds": 0.5,
+                "cpu_seconds": 0.125,
+                "pressure_seconds": 0.25,
+                "charged_seconds": 0.25,
+                "off_turn_seconds": 0.0,
+                "bank_seconds": 60.0,
                 "stdout": "",
                 "stderr": "",
             },
             {
                 "step": 2,
-                "charged_seconds": 0.25,
                 "wall_seconds": 0.5,
+                "cpu_seconds": 0.125,
+                "pressure_seconds": 0.25,
+                "charged_seconds": 0.25,
+                "off_turn_seconds": 0.0,
+                "bank_seconds": 60.0,
                 "stdout": "out",
                 "stderr": "err",
             },
@@ -62,6 +71,20 @@ def test_the_same_content_gives_the_same_bytes() -> None:
 def test_what_was_printed_before_the_first_move_stands_at_step_0() -> None:
     moves = _moves(_seat(1), MoveLog(0, "loading", ""), MoveLog(1, "move", ""))
     assert [(m["step"], m["stdout"]) for m in moves] == [(0, "loading"), (1, "move")]
+
+
+def test_what_nobody_counted_is_told_as_unknown_and_not_as_nothing() -> None:
+    record = SeatRecord()
+    record.add(Answer(1, Cost(0.5, None, 0.0, 0.5), 0.0, 60.0))
+    assert _moves(record)[0]["cpu_seconds"] is None
+
+
+def test_the_time_of_loading_is_told_where_loading_printed_something() -> None:
+    record = _seat(1)
+    record.loading = Cost(2.0, 1.5, 0.5, 1.5)
+    loading = _moves(record, MoveLog(0, "hello", ""))[0]
+    assert (loading["wall_seconds"], loading["cpu_seconds"]) == (2.0, 1.5)
+    assert (loading["charged_seconds"], loading["bank_seconds"]) == (0.0, None)
 
 
 def test_texts_belong_to_the_steps_the_seat_was_asked_in() -> None:
@@ -93,7 +116,10 @@ def test_an_episode_tells_moves_faults_and_seats_not_asked_apart() -> None:
     record = EpisodeRecord(
         game="g", version="1", configuration={}, clock=Clock(), seats=3, chance={"food": [1]}
     )
-    answers = {0: Answer(1, 0.1234567, 0.2, 60.0), 1: Answer(1, 70.0, 70.0, -9.0)}
+    answers = {
+        0: Answer(1, Cost(0.2, 0.1, 0.0765433, 0.1234567), 0.0, 60.0),
+        1: Answer(1, Cost(70.0, None, 0.0, 70.0), 0.0, -9.0),
+    }
     record.add({0: "NORTH", 1: Verdict.TIMEOUT}, answers, {"food": []})
     episode = record.close(
         Outcome((1, 2, 3), (2.0, None, 0.0), (Verdict.DONE, Verdict.TIMEOUT, Verdict.DONE))

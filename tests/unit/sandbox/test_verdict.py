@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from games.protocol import Verdict
 from sandbox import verdict
 from sandbox.clock import Charge, Clock
+from sandbox.tally import Cost
 from sandbox.verdict import LONGEST_REASON, Fault
 
 TRACE = """Traceback (most recent call last):
@@ -51,7 +52,11 @@ def test_an_empty_traceback_still_gives_a_sentence() -> None:
         (verdict.vanished(4), Verdict.ERROR, ["closed its connection", "step 4"]),
         (verdict.invalid(5, "expected NORTH, got 7"), Verdict.INVALID, ["step 5", "NORTH", "7"]),
         (verdict.broken(6, "it wrote more than one answer"), Verdict.ERROR, ["protocol", "step 6"]),
-        (verdict.late_load(Clock(load="own")), Verdict.TIMEOUT, ["loading", "30 s"]),
+        (
+            verdict.late_load(Clock(load="own"), Cost(33.0, 2.0, 3.0, 30.0)),
+            Verdict.TIMEOUT,
+            ["loading", "30 s", "2.000 s of cpu", "3.000 s of waiting"],
+        ),
         (verdict.refused("'../x': leads outside"), Verdict.ERROR, ["bundle", "'../x'"]),
     ],
 )
@@ -64,10 +69,32 @@ def test_a_reason_names_what_a_person_needs(fault: Fault, kind: Verdict, words: 
 @pytest.mark.parametrize("answered", [True, False])
 def test_a_timeout_tells_used_allowed_and_bank(answered: bool) -> None:
     charge = Charge(3.5, bank_before_seconds=2.0, bank_seconds=-0.5, timed_out=True)
-    reason = verdict.late(9, charge, Clock(act_seconds=1.0), answered=answered).reason
+    cost = Cost(4.5, 0.25, 1.0, 3.5)
+    reason = verdict.late(9, charge, cost, Clock(act_seconds=1.0), answered=answered).reason
     assert reason.startswith("Step 9 took" if answered else "Step 9 had no answer after")
-    for number in ("3.500 s", "1 s", "2.000 s"):
+    for number in (
+        "3.500 s",
+        "1 s",
+        "2.000 s",
+        "4.500 s of wall",
+        "0.250 s of cpu",
+        "1.000 s of w",
+    ):
         assert number in reason
+
+
+def test_an_answer_nobody_waits_for_any_longer_is_told_apart() -> None:
+    charge = Charge(0.5, bank_before_seconds=2.0, bank_seconds=2.0, timed_out=False)
+    cost = Cost(10.0, 0.5, 9.5, 0.5)
+    reason = verdict.late(9, charge, cost, Clock(act_seconds=1.0), answered=False).reason
+    assert "longer than 10.000 s" in reason
+
+
+def test_computing_off_turn_is_told_with_what_it_cost_and_what_to_change() -> None:
+    fault = verdict.off_turn(7, Charge(1.25, 1.0, -0.25, timed_out=True))
+    assert fault.verdict is Verdict.TIMEOUT
+    for words in ("step 7", "1.250 s", "1.000 s left", "off its turn"):
+        assert words in fault.reason
 
 
 @given(st.text(max_size=3000), st.integers(0, 200))
