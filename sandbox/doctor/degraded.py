@@ -63,8 +63,8 @@ _SHARED_UID = (
 _NO_LIMITS = (
     Row(
         "memory",
-        "memory is bounded per process and not per agent, and memory of nameless files (memfd) "
-        "only by the size of each; many processes together can press the host",
+        "private memory is bounded per process and not per agent, shared memory and nameless "
+        "files hardly at all, so that one agent can press the whole host",
         _DELEGATE,
     ),
     Row(
