@@ -40,6 +40,8 @@ _MASKED = ("kcore", "keys", "key-users", "timer_list", "sched_debug", "kallsyms"
 _PROGRAM = "import sys; sys.path.append('/peck'); from peckbox.supervisor import main; main()"
 _PYTHON = "/peck/python/bin/python3"
 _JOIN = 'while [ "$1" != -- ]; do echo $$ >"$1" || exit 71; shift; done; shift; exec "$@"'
+_FIRST = "echo 1000 >/proc/self/oom_score_adj; "
+"""Where no group bounds a box's memory, the kernel shall look for it there before anywhere else."""
 _STOP_SECONDS = 5.0
 
 
@@ -85,8 +87,18 @@ class BubblewrapLauncher:
             joins = [str(path) for path in group.process_files] if group else []
             with theirs:
                 command = [*self._command(spec), _PYTHON, "-I", "-S", "-B", "-c", _PROGRAM]
+                script = _JOIN if group is not None else _FIRST + _JOIN
                 process = subprocess.Popen(
-                    ["/bin/sh", "-c", _JOIN, "sh", *joins, "--", *command, f"fd:{theirs.fileno()}"],
+                    [
+                        "/bin/sh",
+                        "-c",
+                        script,
+                        "sh",
+                        *joins,
+                        "--",
+                        *command,
+                        f"fd:{theirs.fileno()}",
+                    ],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.PIPE,

@@ -64,7 +64,7 @@ _NO_LIMITS = (
     Row(
         "memory",
         "private memory is bounded per process and not per agent, shared memory and nameless "
-        "files hardly at all, so that one agent can press the whole host",
+        "files hardly at all: one agent can press the whole host, until the kernel ends its box",
         _DELEGATE,
     ),
     Row(

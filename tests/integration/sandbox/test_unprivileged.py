@@ -340,3 +340,17 @@ def agent(obs):
 """
     assert lent.findings(source, step=0) == "refused"
     still_works(lent)
+
+
+def test_the_kernel_ends_a_box_before_anything_else_of_the_host(lent: Bench) -> None:
+    if "memory" not in {lack.split(":")[0] for lack in loans.hello(lent.node.socket).lacks}:
+        pytest.skip("this user may make groups, so memory is bounded by those")
+    source = """
+def agent(obs):
+    try:
+        open("/proc/self/oom_score_adj", "w").write("0")
+        return "lowered"
+    except OSError:
+        return int(open("/proc/self/oom_score_adj").read())
+"""
+    assert lent.findings(source, step=0) == 1000
