@@ -322,16 +322,18 @@ def _cores(machine: Machine) -> Check:
 
 def _gpu(machine: Machine, tried: Tried) -> Check:
     runtimes = tried.engine.get("Runtimes") or () if tried.engine is not None else ()
-    ways = [*machine.cdi_files, *(["the engine's runtime nvidia"] if "nvidia" in runtimes else [])]
+    files = [path for path in machine.cdi_files if path.endswith(".json")]
+    ways = [*files, *(["the engine's runtime nvidia"] if "nvidia" in runtimes else [])]
     if not machine.gpus:
         return Check("gpu", State.NOT_NEEDED, "no NVIDIA device node; GPU profiles are not served")
     found = ", ".join(f"/dev/{name}" for name in machine.gpus)
     if ways:
         return Check("gpu", State.OK, f"{found}; described by {', '.join(ways)}")
+    what = "a CDI file in YAML, which is not read" if machine.cdi_files else "no CDI file"
     return Check(
         "gpu",
         State.DEGRADED,
-        f"{found}; no CDI file and no nvidia runtime",
+        f"{found}; {what}, and no nvidia runtime",
         "boxes cannot be given the driver's files, so GPU profiles are not served",
-        "as root: nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",
+        "as root: nvidia-ctk cdi generate --format=json --output=/etc/cdi/nvidia.json",
     )

@@ -141,19 +141,23 @@ def test_a_gpu_is_found_by_its_node_and_by_the_file_that_describes_it(tmp_path: 
     files = {
         "dev__nvidia0": "",
         "dev__nvidiactl": "",
-        "var__run__cdi__nvidia.yaml": "cdiVersion: 0.5.0\nkind: nvidia.com/gpu\n",
+        "var__run__cdi__nvidia.json": '{"cdiVersion": "0.5.0", "kind": "nvidia.com/gpu"}',
         "etc__cdi__other.yaml": "kind: example.com/device\n",
     }
     found = read(tmp_path / "described", **files)
     assert found.gpus == ("nvidia0",)
-    assert found.cdi_files == ("/var/run/cdi/nvidia.yaml",)
+    assert found.cdi_files == ("/var/run/cdi/nvidia.json",)
     check = row(concluded(found), "gpu")
     assert check.state is State.OK
-    assert "/var/run/cdi/nvidia.yaml" in check.found
+    assert "/var/run/cdi/nvidia.json" in check.found
     bare = row(concluded(read(tmp_path / "bare", dev__nvidia0="")), "gpu")
     assert bare.state is State.DEGRADED
     assert "nvidia-ctk" in bare.remedy
     assert row(concluded(read(tmp_path / "none")), "gpu").state is State.NOT_NEEDED
+    written = {"dev__nvidia0": "", "etc__cdi__nvidia.yaml": "kind: nvidia.com/gpu\n"}
+    unread = row(concluded(read(tmp_path / "yaml", **written)), "gpu")
+    assert unread.state is State.DEGRADED
+    assert "YAML" in unread.found
 
 
 def test_a_sound_machine_lacks_nothing(tmp_path: Path) -> None:
