@@ -152,6 +152,7 @@ def _bubblewrap(machine: Machine, tried: Tried) -> Check:
         remedy = "" if engine else launcher.INSTALL
         return Check("bubblewrap", state, "not installed", costs, remedy)
     if tried.bubblewrap_trouble:
+        uids = _uids(machine)
         return Check(
             "bubblewrap",
             State.DEGRADED if engine else State.MISSING,
@@ -159,7 +160,7 @@ def _bubblewrap(machine: Machine, tried: Tried) -> Check:
             "it is no second choice where the engine is away"
             if engine
             else "there is no engine either, so agents cannot be isolated",
-            launcher.TRY,
+            uids.remedy if uids.state is State.MISSING else launcher.TRY,
         )
     how = "as root" if machine.uid == 0 else "as this user, one match each"
     return Check("bubblewrap", State.OK, f"{tried.bubblewrap}; a real box started {how}")

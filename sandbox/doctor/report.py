@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from sandbox import launcher
 from sandbox.doctor import checks, degraded, machine, probes
 from sandbox.doctor.checks import Check, State
 from sandbox.doctor.degraded import Row
@@ -57,7 +56,7 @@ def examine() -> Report:
 def conclude(read: Machine, tried: Tried, python: str, architecture: str) -> Report:
     """The report on a machine that was read and tried; touches nothing."""
     rows = checks.judge(read, tried, python, architecture)
-    fatal = [row for row in rows if row.name in FATAL and row.state is State.MISSING]
+    fatal = any(row.name in FATAL and row.state is State.MISSING for row in rows)
     names = () if fatal else checks.works(tried)
     losses = {
         name: degraded.apply(
@@ -75,20 +74,21 @@ def conclude(read: Machine, tried: Tried, python: str, architecture: str) -> Rep
         )
         losses["docker"] = (*limits, *losses["docker"])
     chosen = names[0] if names else None
-    return Report(rows, chosen, _verdict(chosen, losses, fatal, tried), losses)
+    return Report(rows, chosen, _verdict(chosen, losses, rows), losses)
 
 
 def _verdict(
     chosen: str | None,
     losses: Mapping[str, tuple[tuple[str, Row], ...]],
-    fatal: list[Check],
-    tried: Tried,
+    rows: tuple[Check, ...],
 ) -> str:
-    if fatal:
-        return f"Agents cannot be isolated here: {fatal[0].costs}."
+    named = {row.name: row for row in rows}
+    for row in (named[name] for name in FATAL):
+        if row.state is State.MISSING:
+            return f"Agents cannot be isolated here: {row.costs}. Remedy: {row.remedy}"
     if chosen is None:
-        remedy = launcher.TRY if tried.bubblewrap else launcher.INSTALL
-        return f"Agents cannot be isolated here: no engine answers and no box starts. {remedy}"
+        remedy = named["bubblewrap"].remedy
+        return f"Agents cannot be isolated here: no engine answers, no box starts. {remedy}"
     count = len(losses[chosen])
     held = "every row of the attack table holds" if not count else f"{count} rows hold less (below)"
     return f"Agents are isolated here: 'auto' takes {chosen}; {held}."

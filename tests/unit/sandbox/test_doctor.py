@@ -266,6 +266,8 @@ def test_few_mapped_uids_are_told(tmp_path: Path) -> None:
     assert row(concluded(some), "uid ranges").state is State.DEGRADED
     one = read(tmp_path / "one", proc__self__uid_map="0 1000 1\n")
     assert row(concluded(one), "uid ranges").state is State.MISSING
+    refused = Tried(None, "no engine", (), "bubblewrap 0.8.0", "no 1000 uids", False, DENIED)
+    assert "or run the node as an ordinary user" in concluded(one, refused).verdict
 
 
 def test_the_json_is_plain_and_keeps_its_names(tmp_path: Path) -> None:
