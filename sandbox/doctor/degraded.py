@@ -75,8 +75,8 @@ _NO_LIMITS = (
     ),
     Row(
         "cpu",
-        "cpu is not bounded: threads take every core from matches beside, and are charged for it "
-        "only as wall time",
+        "cpu is not bounded: threads take every core from matches beside, and are charged as wall "
+        "time only where no match group counts them",
         _DELEGATE,
     ),
 )
