@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -305,3 +306,19 @@ def test_a_node_says_by_its_descriptors_what_it_lacks() -> None:
     assert said("docker", True, True, set()) == degraded.sentences("no version 2 tree")
     assert said("docker", False, True, set()) == degraded.sentences("no root")
     assert said("bubblewrap", False, False, set()) == degraded.sentences("bubblewrap without root")
+
+
+def test_the_page_on_security_names_every_lack_and_row_and_tests_that_are_there() -> None:
+    root = Path(__file__).parents[3]
+    page = (root / "SECURITY.md").read_text()
+    table = {
+        name.strip()
+        for line in page.splitlines()
+        if line.startswith("| ")
+        for name in line.split("|")[1].split(",")
+    }
+    for lack, rows in DEGRADED.items():
+        assert lack in page
+        assert {row.attack for row in rows} <= table
+    here = {path.stem for path in (root / "tests").rglob("test_*.py")}
+    assert set(re.findall(r"`(test_\w+)`", page)) <= here
