@@ -79,7 +79,6 @@ class Tally:
         "_others",
         "_others_cpu",
         "_own",
-        "_own_wait",
         "_paid_cpu",
         "_pressure",
         "_queue",
@@ -100,7 +99,7 @@ class Tally:
         self._was_quick = False
         self._is_watching = False
         self._closed_at = self._cpu = self._pressure = self._queue = 0.0
-        self._others_cpu = self._own_wait = 0.0
+        self._others_cpu = 0.0
         self._paid_cpu: float | None = None
 
     def open(self, now: float) -> float:
@@ -120,7 +119,6 @@ class Tally:
                     if unpaid > 0:
                         off_turn = unpaid / meter.cpus
                         self.ponders = True
-        self._own_wait = self._own.seconds_at_mark
         self._is_watching = False
         if not self._was_quick:
             self._watch()
@@ -132,11 +130,12 @@ class Tally:
         now is watched from there on, and what it waited before that is not forgiven."""
         return QUICK_SECONDS if not self._is_watching and self._meter.can_forgive else math.inf
 
-    def cost_so_far(self, wall: float) -> Cost:
-        """The cost of the move if it ended now, ``wall`` seconds after it began."""
+    def cost_so_far(self, started_at: float, now: float) -> Cost:
+        """The cost of the move if it ended now; moments on the clock of ``time.monotonic``."""
+        wall = now - started_at
         meter = self._meter
         cpu = max(0.0, meter.cpu_seconds() - self._cpu) if meter.has_cpu else None
-        own_wait = self._own.seconds() - self._own_wait
+        own_wait = self._own.waited_seconds(started_at, now)
         if cpu is None or not meter.can_forgive:
             seen = 0.0 if cpu is None or meter.by_wall else cpu
             cost = cost_of(wall, seen, 0.0, 0.0, own_wait, meter.cpus)
@@ -152,23 +151,24 @@ class Tally:
             self._watch()
         return cost_of(wall, cpu, waited, others_cpu, own_wait, meter.cpus, self.patience_seconds)
 
-    def more_seconds(self, wall: float, limit_seconds: float) -> float:
+    def more_seconds(self, started_at: float, now: float, limit_seconds: float) -> float:
         """How long a question that has no answer yet is worth waiting for, before another look;
         0 when it is late."""
-        charged = self.cost_so_far(wall).charged_seconds
-        rest = min(limit_seconds - charged, most_wall_seconds(limit_seconds) - wall)
+        charged = self.cost_so_far(started_at, now).charged_seconds
+        most = started_at + most_wall_seconds(limit_seconds) - now
+        rest = min(limit_seconds - charged, most)
         return max(rest, LEAST_MORE_SECONDS) if rest > 0 else 0.0
 
-    def close(self, wall: float, now: float) -> Cost:
+    def close(self, started_at: float, now: float) -> Cost:
         """The cost of the move that ended at ``now``; a seat that ponders is frozen."""
-        meter = self._meter
+        meter, wall = self._meter, now - started_at
         self._was_quick = wall < QUICK_SECONDS
         if self._was_quick:
             cpu = max(0.0, meter.cpu_seconds() - self._cpu) if meter.has_cpu else None
             seen = 0.0 if cpu is None or meter.by_wall else cpu / meter.cpus
             cost = Cost(wall, cpu, 0.0, max(wall, seen))
         else:
-            cost = self.cost_so_far(wall)
+            cost = self.cost_so_far(started_at, now)
             self.patience_seconds -= cost.waited_seconds
         if self.ponders:
             meter.freeze()
