@@ -33,6 +33,10 @@ TICK_SECONDS: Final = 0.01
 QUICK_SECONDS: Final = 0.001
 """Moves shorter than this need no forgiveness, and the reads for it would cost more than they."""
 LEAST_MORE_SECONDS: Final = 0.001
+DOUBT_STEP_SECONDS: Final = 0.02
+"""How long a seat that seems late is looked at once more; pressure is booked in steps of 4 ms."""
+MOST_DOUBT_SECONDS: Final = 5.0
+"""In one question; it is charged, and part of our own work in ``Clock.longest_seconds``."""
 _CORES: Final = os.cpu_count() or 1
 
 
@@ -74,6 +78,9 @@ class Tally:
     __slots__ = (
         "_closed_at",
         "_cpu",
+        "_doubt_looked_at",
+        "_doubt_pressure",
+        "_doubted_at",
         "_is_watching",
         "_meter",
         "_others",
@@ -99,7 +106,7 @@ class Tally:
         self._was_quick = False
         self._is_watching = False
         self._closed_at = self._cpu = self._pressure = self._queue = 0.0
-        self._others_cpu = 0.0
+        self._others_cpu = self._doubted_at = self._doubt_looked_at = self._doubt_pressure = 0.0
         self._paid_cpu: float | None = None
 
     def open(self, now: float) -> float:
@@ -120,6 +127,7 @@ class Tally:
                         off_turn = unpaid / meter.cpus
                         self.ponders = True
         self._is_watching = False
+        self._doubted_at = 0.0
         if not self._was_quick:
             self._watch()
         return off_turn
@@ -157,7 +165,27 @@ class Tally:
         charged = self.cost_so_far(started_at, now).charged_seconds
         most = started_at + most_wall_seconds(limit_seconds) - now
         rest = min(limit_seconds - charged, most)
-        return max(rest, LEAST_MORE_SECONDS) if rest > 0 else 0.0
+        if rest > 0:
+            self._doubted_at = 0.0
+            return max(rest, LEAST_MORE_SECONDS)
+        return DOUBT_STEP_SECONDS if most > 0 and self._may_be_waiting(now) else 0.0
+
+    def _may_be_waiting(self, now: float) -> bool:
+        """Whether the seat may stand in the run queue right now.
+
+        That wait is not in the main thread's count before it ends, and what pressure counts over
+        several cores is an average. But pressure grows while a wait lasts. An answer that comes
+        after such a doubt is judged by its charge like any other.
+        """
+        if not self._meter.can_forgive:
+            return False
+        pressure, before = self._meter.pressure_seconds(), self._doubt_pressure
+        since, self._doubt_pressure, self._doubt_looked_at = self._doubt_looked_at, pressure, now
+        if not self._doubted_at:
+            self._doubted_at = now
+            return True
+        grows = pressure - before > (now - since) / 2
+        return grows and now - self._doubted_at < MOST_DOUBT_SECONDS
 
     def close(self, started_at: float, now: float) -> Cost:
         """The cost of the move that ended at ``now``; a seat that ponders is frozen."""

@@ -12,7 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.meter import Meter, OwnQueue
-from sandbox.tally import OFF_TURN_SECONDS, TICK_SECONDS, Tally, cost_of, most_wall_seconds
+from sandbox.tally import (
+    DOUBT_STEP_SECONDS,
+    OFF_TURN_SECONDS,
+    TICK_SECONDS,
+    Tally,
+    cost_of,
+    most_wall_seconds,
+)
 
 seconds = st.floats(0, 1000)
 cpus = st.sampled_from([0.5, 1.0, 2.0])
@@ -250,13 +257,39 @@ def test_a_question_gets_the_time_its_agent_waited_and_no_more(files: Files, own
     files.at(0.020, pressure=0.020)
     assert tally.more_seconds(0.0, 0.040, 0.025) == pytest.approx(0.005)
     files.at(0.025, pressure=0.020)
-    assert tally.more_seconds(0.0, 0.046, 0.025) == 0
+    assert tally.more_seconds(0.0, 0.046, 0.025) == DOUBT_STEP_SECONDS
+    assert tally.more_seconds(0.0, 0.066, 0.025) == 0
 
 
-def test_a_sleeper_gets_nothing_more(files: Files, own: OwnQueue) -> None:
+def test_a_sleeper_gets_no_more_than_a_second_look(files: Files, own: OwnQueue) -> None:
     tally = _tally(files, own)
     tally.open(0.0)
-    assert tally.more_seconds(0.0, 0.025, 0.025) == 0
+    assert tally.more_seconds(0.0, 0.025, 0.025) == DOUBT_STEP_SECONDS
+    assert tally.more_seconds(0.0, 0.045, 0.025) == 0
+
+
+def test_an_agent_in_the_run_queue_is_not_late_while_its_wait_lasts(
+    files: Files, own: OwnQueue
+) -> None:
+    tally = _tally(files, own)
+    tally.open(0.0)
+    for look in range(5):
+        files.at(0.0, pressure=0.018 * look)  # an average over cores: less than was waited
+        assert tally.more_seconds(0.0, 0.1 + 0.02 * look, 0.025) > 0
+    files.at(0.010, pressure=0.072, queue=0.170)  # it ran, and its wait is booked
+    assert tally.close(0.0, 0.180).charged_seconds == pytest.approx(0.010)
+
+
+def test_doubt_does_not_last_for_an_agent_that_waits_for_its_own_threads(
+    files: Files, own: OwnQueue
+) -> None:
+    tally = _tally(files, own)
+    tally.open(0.0)
+    now = 100.0
+    while tally.more_seconds(0.0, now, 100.0) > 0:
+        now += DOUBT_STEP_SECONDS
+        files.at(now, pressure=now - 100.0)
+    assert 100.0 < now < 106.0 + DOUBT_STEP_SECONDS
 
 
 def test_after_the_cap_a_question_is_late_whatever_its_agent_waits_for(
