@@ -176,7 +176,7 @@ class BubblewrapLauncher:
             "uids" if self._root else "single",
             limits=limits,
             library_paths=libraries,
-            mounts=_mounts() if self._root else [],
+            mounts=_mounts(spec) if self._root else [],
         )
 
     def _command(self, spec: BoxSpec) -> list[str]:
@@ -197,7 +197,7 @@ class BubblewrapLauncher:
             command += ["--dir", launcher.SCRATCH, "--dir", launcher.AGENT]
         else:
             command += self._sized(launcher.SCRATCH_MB, launcher.SCRATCH)
-            command += self._sized(launcher.UNPACKED_MB, launcher.AGENT)
+            command += self._sized(launcher.unpacked_mb(spec.memory_mb), launcher.AGENT)
         return [*command, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"]
 
     def _files(self, spec: BoxSpec) -> list[str]:
@@ -246,9 +246,10 @@ def _complaint(process: subprocess.Popen[bytes]) -> str:
     return (process.stderr.read() or b"")[-400:].decode("utf-8", "replace")
 
 
-def _mounts() -> list[dict[str, object]]:
-    scratch = f"mode=1777,size={launcher.SCRATCH_MB}m,nr_inodes={launcher.SCRATCH_INODES}"
-    unpacked = f"mode=755,size={launcher.UNPACKED_MB}m,nr_inodes={launcher.SCRATCH_INODES}"
+def _mounts(spec: BoxSpec) -> list[dict[str, object]]:
+    inodes = f"nr_inodes={launcher.SCRATCH_INODES}"
+    scratch = f"mode=1777,size={launcher.SCRATCH_MB}m,{inodes}"
+    unpacked = f"mode=755,size={launcher.unpacked_mb(spec.memory_mb)}m,{inodes}"
     hygiene = ["nosuid", "nodev"]
     return [
         {"path": launcher.SCRATCH, "options": scratch, "flags": [*hygiene, "noexec"]},

@@ -170,7 +170,7 @@ class DockerLauncher:
     def _create(self, spec: BoxSpec, folder: Path) -> str:
         memory = f"{spec.memory_mb + launcher.OVERHEAD_MB}m"
         scratch = f"rw,nosuid,nodev,noexec,mode=1777,size={launcher.SCRATCH_MB}m"
-        bundle = f"rw,nosuid,nodev,exec,mode=755,size={launcher.UNPACKED_MB}m"
+        bundle = f"rw,nosuid,nodev,exec,mode=755,size={launcher.unpacked_mb(spec.memory_mb)}m"
         inodes = f"nr_inodes={launcher.SCRATCH_INODES}"
         host = self._engine.api.create_host_config(
             network_mode="none",

@@ -20,7 +20,6 @@ OVERHEAD_MB = 64
 """Memory a box gets beside the agent's: supervisor, zygote, and bookkeeping of its scratch."""
 SCRATCH_MB = 64
 SCRATCH_INODES = 4096
-UNPACKED_MB = 256
 AGENT = "/kaggle_simulations/agent"
 """Where the bundle lies in a box, as on Kaggle; read-only for the agent."""
 SCRATCH = "/tmp"  # noqa: S108  inside the box
@@ -50,7 +49,6 @@ UNPACK_LIMITS: Mapping[str, int] = {
     "NPROC": 4,
     "NOFILE": 32,
     "CORE": CORE_BYTES,
-    "FSIZE": UNPACKED_MB << 20,
     "CPU": 8,
     "AS": 1 << 30,
 }
@@ -64,6 +62,8 @@ class BoxSpec:
     profile: Profile
     memory_mb: int
     slot: int
+    reads_ahead: bool = False
+    """Whether it is the first of its profile here and brings the libraries into memory."""
 
     @property
     def uid_base(self) -> int:
@@ -119,6 +119,12 @@ class Launcher(Protocol):
         """What this launcher cannot give on this machine, a sentence each."""
 
 
+def unpacked_mb(memory_mb: int) -> int:
+    """What a bundle may occupy: it stays in memory for the box's life, beside what the agent is to
+    have."""
+    return memory_mb // 2
+
+
 def setup_of(spec: BoxSpec, mode: str, **more: Any) -> dict[str, Any]:
     """The supervisor's instructions that are the same for every launcher."""
     return {
@@ -127,13 +133,13 @@ def setup_of(spec: BoxSpec, mode: str, **more: Any) -> dict[str, Any]:
         "imports": list(spec.profile.imports),
         "environment": dict(spec.profile.environment),
         "uid_base": spec.uid_base,
+        "reads_ahead": spec.reads_ahead,
         "agent_dir": AGENT,
         "scratch": [SCRATCH],
         "library_paths": [],
         "limits": dict(LIMITS),
-        "unpack_limits": dict(UNPACK_LIMITS),
-        # It stays in memory for the box's life, beside what the agent is to have.
-        "unpacked_bytes": min(UNPACKED_MB, spec.memory_mb // 2) << 20,
+        "unpack_limits": {**UNPACK_LIMITS, "FSIZE": unpacked_mb(spec.memory_mb) << 20},
+        "unpacked_bytes": unpacked_mb(spec.memory_mb) << 20,
         **more,
     }
 

@@ -27,7 +27,8 @@ from sandbox.errors import BundleRefused, HostFault
 from sandbox.launcher import CPUS, Launcher
 from sandbox.pool import Key, Place, Pool
 
-MOST_BUNDLE_BYTES = 100 << 20
+MOST_BUNDLE_BYTES = 1 << 30
+"""Seasons allow less; the box's memory bounds it too."""
 MOST_SEATS = 16
 MEMORY_MB = (64, 65_536)
 BIND_SECONDS = 90.0
@@ -103,9 +104,7 @@ class Lender:
             for seat, bundle in zip(seats, bundles, strict=True)
         ]
 
-    def _checked_seat(
-        self, seat: object, bundle: int, deadline: float
-    ) -> _Wanted | BundleRefused:
+    def _checked_seat(self, seat: object, bundle: int, deadline: float) -> _Wanted | BundleRefused:
         if not isinstance(seat, dict):
             raise HostFault("seats: each must be an object")
         profile, memory_mb = seat.get("profile"), seat.get("memory_mb")
@@ -201,9 +200,7 @@ class Lender:
         lent.spare.close()
         self._pool.throw_away(lent.place)
 
-    def _answer(
-        self, connection: socket.socket, lent: Sequence[_Lent | BundleRefused]
-    ) -> None:
+    def _answer(self, connection: socket.socket, lent: Sequence[_Lent | BundleRefused]) -> None:
         """One frame for all seats; the descriptors of each in the order of its ``fds``."""
         seats: list[dict[str, Any]] = []
         fds: list[int] = []
@@ -297,8 +294,8 @@ class _Digests:
     def of(self, bundle: int) -> tuple[str, int]:
         """Digest and size; BundleRefused when it is too large."""
         status = os.fstat(bundle)
-        identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
-        identity += (status.st_ctime_ns,)
+        times = (status.st_mtime_ns, status.st_ctime_ns)
+        identity = (status.st_dev, status.st_ino, status.st_size, *times)
         with self._lock:
             known = self._known.get(identity)
         if known is not None:

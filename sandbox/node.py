@@ -80,9 +80,7 @@ class Node:
         known = uid in self._allowed_uids
         # A stranger's message is read too: closing over unread bytes would lose the answer.
         deadline = time.monotonic() + (READ_SECONDS if known else 1.0)
-        message, fds = wire.receive(
-            connection, cap=1 << 16, max_fds=MOST_SEATS, deadline=deadline
-        )
+        message, fds = wire.receive(connection, cap=1 << 16, max_fds=MOST_SEATS, deadline=deadline)
         try:
             if not known:
                 _refuse(connection, f"uid {uid} may not borrow from this node (see --allow-uid)")

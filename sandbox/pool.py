@@ -76,6 +76,7 @@ class Pool:
         self._busy: set[Place] = set()
         self._starting: Counter[Key] = Counter()
         self._slots: set[int] = set()
+        self._read: set[str] = set()
         self._closed = False
         self._threads = ThreadPoolExecutor(6, thread_name_prefix="boxes")
         with self._changed:
@@ -212,8 +213,11 @@ class Pool:
         profile, memory_mb = key
         name = f"{self._node}-{slot:06d}-{time.monotonic_ns() & 0xFFFFFF:06x}"
         box: Box | None = None
+        first = profile not in self._read
+        self._read.add(profile)
         try:
-            box = self._launcher.start(BoxSpec(name, profiles.get(profile), memory_mb, slot))
+            spec = BoxSpec(name, profiles.get(profile), memory_mb, slot, reads_ahead=first)
+            box = self._launcher.start(spec)
             control.set_up(box, time.monotonic() + START_SECONDS)
         except BaseException as error:
             self._say(f"box {name} could not be started: {error}")
@@ -222,6 +226,8 @@ class Pool:
             with self._changed:
                 self._starting[key] -= 1
                 self._slots.discard(slot)
+                if first:
+                    self._read.discard(profile)
             raise
         place = Place(box, key)
         with self._changed:

@@ -95,6 +95,11 @@ class House:
             with db.connect(self.settings.database_url) as conn:
                 db.set_worker_login(conn, None)  # only our own uid gets to the server's socket
         self.token = setup.seed(self.settings, self.state / "token", with_league=self.options.demo)
+        if os.geteuid() == 0:
+            self.say(
+                "you are root, so the workers are too; for strangers' agents start this as an "
+                "ordinary user or with `docker compose up`, where they are not"
+            )
         self._start_node()
         self._start_api()
         for name, command in (

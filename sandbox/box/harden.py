@@ -12,7 +12,6 @@ import fcntl
 import os
 import resource
 import struct
-from typing import Any
 
 from . import seccomp
 
@@ -26,6 +25,8 @@ _CAPSET = {"x86_64": 126, "aarch64": 91}
 _CAPGET = {"x86_64": 125, "aarch64": 90}
 _CAP_VERSION_3 = 0x20080522
 _LAST_CAP = 63
+_PER_UID = ("NPROC",)
+"""Limits on what a uid has in all: a zygote's may be shared by many boxes' (remapped users)."""
 
 
 def prctl(option: int, *args: int) -> int:
@@ -90,25 +91,25 @@ def limit(limits: dict[str, int]) -> None:
         resource.setrlimit(kind, (wanted, wanted))
 
 
-def harden(uid: int | None, limits: dict[str, Any]) -> None:
+def harden(uid: int | None, limits: dict[str, int]) -> None:
     """Everything but the descriptors: for a process that will run or parse hostile input.
 
     ``uid`` None keeps the uid (a box in which only one exists).
     """
     harden_parent(limits)
-    harden_child(uid, seccomp.compiled())
+    harden_child(uid, limits, seccomp.compiled())
 
 
-def harden_parent(limits: dict[str, Any]) -> None:
+def harden_parent(limits: dict[str, int]) -> None:
     """The part that children inherit and that a zygote, which never executes another program and
     keeps its capabilities, can do once for all of them."""
     drop_capabilities()
     prctl(_PR_SET_NO_NEW_PRIVS, 1)
-    limit(limits)
+    limit({name: value for name, value in limits.items() if name not in _PER_UID})
     os.environ.clear()
 
 
-def harden_child(uid: int | None, filter_code: bytes) -> None:
+def harden_child(uid: int | None, limits: dict[str, int], filter_code: bytes) -> None:
     """The part that every child does itself, after :func:`harden_parent` in it or its parent.
 
     Few steps on purpose: each page that a fresh child touches is copied for it.
@@ -118,6 +119,7 @@ def harden_child(uid: int | None, filter_code: bytes) -> None:
     os.setsid()
     if uid is not None:
         become(uid)
+    limit({name: limits[name] for name in _PER_UID if name in limits})
     empty_capability_sets()
     hide()
     seccomp.install(filter_code)

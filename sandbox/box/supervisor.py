@@ -19,16 +19,14 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import secrets
 import select
 import signal
 import socket
-import subprocess
 import sys
 import time
 from typing import Any
 
-from . import capture, harden, mounts, sweep, unpack, wire
+from . import capture, harden, mounts, sweep, wire
 
 DRAIN_MS = 10
 PIPE_BYTES = 1 << 18
@@ -58,10 +56,14 @@ _ZYGOTE = (
 )
 
 
+_ZYGOTE_FD = 10
+
+
 class Supervisor:
     """The state of one box."""
 
     def __init__(self, control: socket.socket) -> None:
+        control.set_inheritable(False)
         self._control = control
         self._setup: dict[str, Any] = {}
         self._zygote: socket.socket
@@ -111,6 +113,8 @@ class Supervisor:
         if setup["mode"] == "uids":
             self._setup["uid_base"] = usable_uids(int(setup["uid_base"]))
             close_terminals()
+        if setup["reads_ahead"]:
+            _read_ahead(setup["library_paths"])
         self._zygote = self._spawn_zygote(entry)
         ready, _ = wire.receive(self._zygote)
         self._base = {1, os.getpid(), int(ready["pid"])}
@@ -121,14 +125,19 @@ class Supervisor:
         root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         environment = {"PATH": os.defpath, "PYTHONHASHSEED": "0", "LANG": "C.UTF-8"}
         environment.update(self._setup["environment"])
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-S", "-s", "-B", "-c", _ZYGOTE, root, str(theirs.fileno())],
-            stdin=subprocess.DEVNULL,
-            pass_fds=(theirs.fileno(),),
-            env=environment,
-            cwd="/",
-        )
-        theirs.close()
+        command = [sys.executable, "-P", "-S", "-s", "-B", "-c", _ZYGOTE, root, str(_ZYGOTE_FD)]
+        null = os.open("/dev/null", os.O_RDONLY)
+        with theirs:
+            os.posix_spawn(
+                sys.executable,
+                command,
+                environment,
+                file_actions=[
+                    (os.POSIX_SPAWN_DUP2, null, 0),
+                    (os.POSIX_SPAWN_DUP2, theirs.fileno(), _ZYGOTE_FD),
+                ],
+            )
+        os.close(null)
         wire.send(ours, self._setup | {"forget_paths": [root]}, tuple(entry))
         return ours
 
@@ -199,7 +208,8 @@ class Supervisor:
         seconds = GRACE_SECONDS if closed else 0.0
         wire.send(self._zygote, {"op": "reap", "pid": match.pid, "seconds": seconds})
         status = wire.receive(self._zygote)[0]["status"]
-        clean, left = False, []
+        clean = False
+        left: list[int] = []
         if self._setup["mode"] == "uids" and match.uid is not None:
             clean, left = self._sweep(match.uid)
         match.drain()
@@ -237,7 +247,7 @@ class _Match:
     def __init__(self, uid: int | None) -> None:
         self.uid = uid
         self.pid = 0
-        self.mark = f"\0peck:{secrets.token_hex(8)}"
+        self.mark = f"\0peck:{os.urandom(8).hex()}"
         self.oom_kills = oom_kills()
         budget = [capture.MATCH_BYTES]
         mark = self.mark.encode() + b":"
@@ -260,6 +270,19 @@ class _Match:
         self._out.close()
         self._err.close()
         return [[step, out.get(step, ""), err.get(step, "")] for step in sorted({*out, *err})]
+
+
+def _read_ahead(library_paths: list[str]) -> None:
+    """In a process of its own, which takes what it needed for it along."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            from . import ahead
+
+            ahead.read_files(library_paths)
+        finally:
+            os._exit(0)
+    os.waitpid(pid, 0)
 
 
 def _zygote_failed(error: wire.WireError) -> dict[str, Any]:
@@ -325,6 +348,11 @@ def _spool(control: socket.socket, archive: int, size: int) -> None:
 def _unpacker(
     archive: int, folder: str, uid: int | None, setup: dict[str, Any], report: int
 ) -> None:
+    try:
+        # Only here: the libraries of archives would stay in the supervisor's memory for life.
+        from . import unpack
+    except BaseException:
+        os._exit(1)
     answer: dict[str, Any] = {"op": "fault", "reason": "the unpacker was not run"}
     try:
         null = os.open("/dev/null", os.O_RDWR)

@@ -97,13 +97,14 @@ def _child(
                 os.setsid()
                 os.environ.clear()
             else:
-                harden.harden_child(message["uid"], filter_code)
+                harden.harden_child(message["uid"], setup["limits"], filter_code)
             os.chdir(setup["agent_dir"])
         except BaseException as error:
             os.write(report_write, f"hardening failed: {error!r}".encode()[:400])
             os._exit(code)
         os.write(report_write, b"ok")
         os.close(report_write)
+        harness.warm_up()
         sock = socket.socket(fileno=AGENT_FD)
         sock.settimeout(None)
         harness.serve(sock, setup["agent_dir"], message["mark"].encode() + b":")

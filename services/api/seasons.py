@@ -86,7 +86,7 @@ class NewSeason(BaseModel):
     clock: Clock = Field(default_factory=Clock)
     seats: Annotated[int, Field(ge=1, le=16)] = 4
     daily_limit: Annotated[int, Field(ge=0, le=10_000)] = 5
-    max_bundle_bytes: Annotated[int, Field(ge=1024, le=1 << 30)] = 100 << 20
+    max_bundle_bytes: Annotated[int, Field(ge=1024, le=512 << 20)] = 100 << 20
     closes_at: Moment | None = None
     ends_at: Moment | None = None
 

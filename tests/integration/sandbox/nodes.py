@@ -176,9 +176,15 @@ def failing(bench: Bench, body: str, *, seconds: float = 20.0) -> Player:
 
 def processes_of_box(uid: int) -> list[int]:
     """Pids on this host that run with a uid of the box that gave this one to a match."""
-    found = []
+    return [pid for pid, owner in _owners() if owner // 1000 == uid // 1000]
+
+
+def processes_of(uid: int) -> list[int]:
+    """Pids on this host that run with exactly this uid, which one match has to itself."""
+    return [pid for pid, owner in _owners() if owner == uid]
+
+
+def _owners() -> Iterator[tuple[int, int]]:
     for name in os.listdir("/proc"):
         with contextlib.suppress(OSError, ValueError):
-            if os.stat(f"/proc/{int(name)}").st_uid // 1000 == uid // 1000:
-                found.append(int(name))
-    return found
+            yield int(name), os.stat(f"/proc/{int(name)}").st_uid

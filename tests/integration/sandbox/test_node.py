@@ -26,6 +26,7 @@ from tests.integration.sandbox.nodes import (
     Bench,
     Node,
     Player,
+    processes_of,
     processes_of_box,
     start_node,
 )
@@ -134,9 +135,9 @@ time.sleep(100)
     worker.wait()
     worker.stdout.close()
     deadline = time.monotonic() + 10
-    while processes_of_box(uid) and time.monotonic() < deadline:
+    while processes_of(uid) and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert processes_of_box(uid) == []
+    assert processes_of(uid) == []
 
 
 def test_two_daemons_do_not_share_a_run_directory(own_node: tuple[Node, str]) -> None:
