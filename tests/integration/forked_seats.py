@@ -14,7 +14,7 @@ import signal
 import socket
 import textwrap
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -50,7 +50,9 @@ class ForkedLoan(Loan):
 class Table:
     """Seats that are asked for moves with no game between them."""
 
-    def __init__(self, loans: Sequence[Loan], clock: Clock, seed: bytes) -> None:
+    def __init__(
+        self, loans: Sequence[Loan], clock: Clock, seed: bytes, configuration: Mapping[str, Any]
+    ) -> None:
         self.own = OwnQueue()
         timing = Timing(clock, self.own, waiting_seconds=1e9)
         meters = [loan.meter for loan in loans]
@@ -60,7 +62,9 @@ class Table:
         ]
         self.meters = meters
         self.step = 0
-        questions = [seat.starting({}, seat_seed(seed, seat.index)) for seat in self.seats]
+        questions = [
+            seat.starting(configuration, seat_seed(seed, seat.index)) for seat in self.seats
+        ]
         ask(questions, self.own, time.monotonic() + 60)
         for seat, question in zip(self.seats, questions, strict=True):
             seat.started(question)
@@ -84,7 +88,11 @@ class Table:
 
 @contextlib.contextmanager
 def seated(
-    folder: Path, sources: Sequence[str], clock: Clock, seed: bytes = bytes(16)
+    folder: Path,
+    sources: Sequence[str],
+    clock: Clock,
+    seed: bytes = bytes(16),
+    configuration: Mapping[str, Any] | None = None,
 ) -> Iterator[Table]:
     """Agents by the text of their main.py, started and ready to be asked."""
     groups = _tree()
@@ -93,7 +101,7 @@ def seated(
             stack.enter_context(_forked(folder / f"seat{index}", textwrap.dedent(source), groups))
             for index, source in enumerate(sources)
         ]
-        table = Table(loans, clock, seed)
+        table = Table(loans, clock, seed, configuration or {})
         stack.callback(table.own.close)
         yield table
 
