@@ -116,7 +116,8 @@ class Meter:
         self.is_frozen = False
 
     def kill(self) -> None:
-        """End every process of the group; a frozen one too."""
+        """End every process of the group, a frozen one too. The box's zygote is among them, so
+        this ends the box as well: for a worker that cannot wait for the node."""
         self._write(self._kill, b"1")
 
     def close(self) -> None:
