@@ -24,6 +24,7 @@ from pathlib import Path
 
 from sandbox import cgroups, launcher, profiles
 from sandbox.doctor import degraded
+from sandbox.ear import FROM_OUTSIDE
 from sandbox.errors import HostFault
 from sandbox.launcher import Box, BoxSpec
 from sandbox.profiles import Profile, Say
@@ -136,8 +137,26 @@ class BubblewrapLauncher:
         handle: _Handle = box.handle
         return handle.group.oom_kills() if handle.group is not None else 0
 
-    def healthy(self) -> bool:
-        """bubblewrap is a program, not a service: where it was, it is."""
+    def lost_by_host(self, box: Box) -> str | None:
+        """Only a supervisor killed by a signal that no agent of its box could have caused.
+
+        As root agents have another uid and cannot signal it, which leaves memory: only where the
+        control group shows that the kernel killed nothing there is the signal somebody else's.
+        """
+        handle: _Handle = box.handle
+        if not self._root or handle.group is None or not launcher.hung_up(box):
+            return None
+        try:
+            code = handle.process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            return None
+        code = 128 - code if code < 0 else code
+        if code not in FROM_OUTSIDE or handle.group.oom_kills():
+            return None
+        return f"the box's supervisor was ended by signal {code - 128} from outside the box"
+
+    def usable(self, box: Box) -> bool:
+        """Always: bubblewrap is a program, not a service."""
         return True
 
     def sweep(self) -> None:

@@ -101,7 +101,10 @@ class Launcher(Protocol):
         """Make ready what boxes of this profile need; returns the digest matches record."""
 
     def start(self, spec: BoxSpec) -> Box:
-        """A running box whose supervisor has connected; HostFault when it cannot be had."""
+        """A running box whose supervisor has connected; HostFault when it cannot be had.
+
+        EngineAway at once while the engine is away.
+        """
 
     def stop(self, box: Box) -> None:
         """The box and everything in it is gone when this returns. Safe to repeat."""
@@ -109,8 +112,14 @@ class Launcher(Protocol):
     def oom_kills(self, box: Box) -> int:
         """How often the kernel has killed for memory in this box, 0 where it cannot be seen."""
 
-    def healthy(self) -> bool:
-        """Whether boxes could be started now; tells an engine's death from an agent's."""
+    def lost_by_host(self, box: Box) -> str | None:
+        """Why the loss of this box is the host's doing; None when its agent may have done it.
+
+        Asked for a box that failed, before it is stopped. May wait some seconds for the answer.
+        """
+
+    def usable(self, box: Box) -> bool:
+        """Whether the box can be lent; False once the engine it was started by has gone."""
 
     def sweep(self) -> None:
         """Remove what a dead predecessor of this node has left behind."""
@@ -142,6 +151,19 @@ def setup_of(spec: BoxSpec, mode: str, **more: Any) -> dict[str, Any]:
         "unpacked_bytes": unpacked_mb(spec.memory_mb) << 20,
         **more,
     }
+
+
+def remove_leftovers(name: str, run_dir: Path, state_dir: Path, say: Say) -> None:
+    """Remove whatever a dead node of this run directory has left; what is not here is passed over.
+
+    The caller holds the run directory's lock.
+    """
+    for each in ("docker", "bubblewrap") if name == "auto" else (name,):
+        try:
+            _make(each, run_dir, state_dir, say).sweep()
+        except HostFault as fault:
+            if name != "auto":
+                say(f"not everything could be removed: {fault}")
 
 
 def choose(
@@ -191,6 +213,16 @@ def _make(name: str, run_dir: Path, state_dir: Path, say: Say) -> Launcher:
         say("WARNING: launcher 'process' isolates nothing; agents run as this user, for tests only")
         return PlainLauncher(run_dir)
     raise HostFault(f"launcher {name!r} is not one of {', '.join(CHOICES)}")
+
+
+def hung_up(box: Box) -> bool:
+    """Whether the box's supervisor has closed its connection, as it does only by ending."""
+    try:
+        return box.control.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
 
 
 def probe(kind: Launcher, profile: str) -> None:

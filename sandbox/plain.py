@@ -64,8 +64,12 @@ class PlainLauncher:
         """Not seen without a cgroup."""
         return 0
 
-    def healthy(self) -> bool:
-        """A process can always be started."""
+    def lost_by_host(self, box: Box) -> str | None:
+        """An agent can do anything here, so it is never the host."""
+        return None
+
+    def usable(self, box: Box) -> bool:
+        """Always: no engine stands behind it."""
         return True
 
     def sweep(self) -> None:

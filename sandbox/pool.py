@@ -16,13 +16,16 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from sandbox import control, profiles
-from sandbox.errors import HostFault
+from sandbox.errors import EngineAway, HostFault
 from sandbox.launcher import SLOTS, Box, BoxSpec, Launcher
 
 START_SECONDS = 60.0
 MOST_MATCHES = 200
 MOST_AGE_SECONDS = 3600.0
 CLOSE_SECONDS = 15.0
+TEND_SECONDS = 0.5
+SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.25, 10.0
+"""Between two tries to start a box while none can be started."""
 
 Key = tuple[str, int]
 """Profile and memory in MB: boxes of one key can stand in for each other until they are bound."""
@@ -48,6 +51,18 @@ class Place:
         """Whether it has served long enough with the match that it plays now."""
         age_seconds = time.monotonic() - self.started_at
         return self.matches + 1 >= MOST_MATCHES or age_seconds > MOST_AGE_SECONDS
+
+
+@dataclass
+class _Pause:
+    """How long to leave a key alone whose boxes do not start; longer each time."""
+
+    seconds: float = SHORTEST_PAUSE_SECONDS
+    over_at: float = 0.0
+
+    def grow(self) -> None:
+        self.over_at = time.monotonic() + self.seconds
+        self.seconds = min(2 * self.seconds, LONGEST_PAUSE_SECONDS)
 
 
 class Pool:
@@ -78,15 +93,22 @@ class Pool:
         self._slots: set[int] = set()
         self._read: set[str] = set()
         self._closed = False
+        self._pauses: dict[Key, _Pause] = {}
+        self._memory_mb = memory_mb
         self._threads = ThreadPoolExecutor(6, thread_name_prefix="boxes")
         with self._changed:
             for name in warm:
                 self._refill((name, memory_mb))
+        threading.Thread(target=self._tend, name="tend", daemon=True).start()
 
     def take_bound(self, key: Key, digest: str) -> Place | None:
         """A waiting box that is bound to this digest, if there is one."""
         with self._changed:
-            bound = [p for p in self._idle if p.key == key and p.digest == digest]
+            bound = [
+                p
+                for p in self._idle
+                if p.key == key and p.digest == digest and self._launcher.usable(p.box)
+            ]
             place = max(bound, key=lambda p: p.used_at, default=None)
             if place is not None:
                 self._idle.remove(place)
@@ -108,15 +130,16 @@ class Pool:
                     return place
                 if asked is not None and asked.done():
                     error = asked.exception()
-                    if error is not None:
+                    # While the engine is away a match loses nothing by waiting for it.
+                    if error is not None and not isinstance(error, EngineAway):
                         raise HostFault(f"no box could be started: {error}")
                     asked = None
-                if asked is None:
+                now = time.monotonic()
+                if asked is None and self._may_start(key):
                     asked = self._start(key)
-                left = deadline - time.monotonic()
-                if left <= 0:
+                if now >= deadline:
                     raise HostFault("no box was free in time")
-                self._changed.wait(left)
+                self._changed.wait(deadline - now if asked else min(deadline - now, TEND_SECONDS))
 
     def give_back(self, place: Place) -> None:
         """A box proven clean goes back to wait for its submission's next match."""
@@ -124,7 +147,7 @@ class Pool:
             self._busy.discard(place)
             place.matches += 1
             place.used_at = time.monotonic()
-            if place.is_leaving or self._closed:
+            if place.is_leaving or self._closed or not self._launcher.usable(place.box):
                 self._discard(place)
             else:
                 self._idle.append(place)
@@ -158,6 +181,18 @@ class Pool:
                 self._discard(place)
         self._threads.shutdown(wait=True)
 
+    def _tend(self) -> None:
+        """Now and then: boxes of an engine that is gone go too, and missing ones are started."""
+        while not self._closed:
+            time.sleep(TEND_SECONDS)
+            with self._changed:
+                for place in [p for p in self._idle if not self._launcher.usable(p.box)]:
+                    self._idle.remove(place)
+                    self._discard(place)
+                for key in [(name, self._memory_mb) for name in self._warm]:
+                    if not self._closed and self._may_start(key):
+                        self._refill(key)
+
     def _too_many(self) -> list[Place]:
         """Bound boxes beyond what is kept, the longest unused first.
 
@@ -174,8 +209,16 @@ class Pool:
         return going
 
     def _find(self, key: Key, digest: str) -> Place | None:
-        fitting = [p for p in self._idle if p.key == key and p.digest in (digest, None)]
+        fitting = [
+            p
+            for p in self._idle
+            if p.key == key and p.digest in (digest, None) and self._launcher.usable(p.box)
+        ]
         return max(fitting, key=lambda p: (p.digest is not None, p.used_at), default=None)
+
+    def _may_start(self, key: Key) -> bool:
+        pause = self._pauses.get(key)
+        return pause is None or time.monotonic() >= pause.over_at
 
     def _refill(self, key: Key) -> None:
         waiting = sum(1 for p in self._idle if p.key == key and p.digest is None)
@@ -226,12 +269,16 @@ class Pool:
             with self._changed:
                 self._starting[key] -= 1
                 self._slots.discard(slot)
+                self._pauses.setdefault(key, _Pause()).grow()
                 if first:
                     self._read.discard(profile)
+            if box is not None and not self._launcher.usable(box):
+                raise EngineAway(str(error)) from None
             raise
         place = Place(box, key)
         with self._changed:
             self._starting[key] -= 1
+            self._pauses.pop(key, None)
             if not self._closed:
                 self._idle.append(place)
                 return
