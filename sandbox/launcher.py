@@ -182,7 +182,7 @@ def choose(
             kind = _make(each, run_dir, state_dir, say)
             kind.sweep()
             digests = {n: kind.prepare(profiles.get(n), say) for n in names}
-            _probe(kind, names[0])
+            probe(kind, names[0])
         except HostFault as fault:
             reasons.append(f"{each}: {fault}")
             continue
@@ -225,7 +225,7 @@ def hung_up(box: Box) -> bool:
         return True
 
 
-def _probe(kind: Launcher, profile: str) -> None:
+def probe(kind: Launcher, profile: str) -> None:
     """Start one box and remove it: what cannot work here is said now and not in a match."""
     from sandbox import control
 
