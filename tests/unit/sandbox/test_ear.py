@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from sandbox import engine
-from sandbox.engine import Ear
+from sandbox import ear as ears
+from sandbox.ear import Ear
 from sandbox.errors import EngineAway
 
 BOX = "b" * 64
@@ -72,7 +72,7 @@ def test_a_box_whose_supervisor_failed_was_not_killed_from_outside(
 def test_the_end_of_the_stream_ends_the_epoch(
     stream: Stream, ear: Ear, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(ears, "PAUSE_SECONDS", 0.01)
     assert ear.epoch() == 0
     stream.events.put(None)
     assert ear.settled(BOX, 0, 10)
