@@ -21,7 +21,7 @@ import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox import cgroups, launcher, profiles
+from sandbox import cgroups, gpu, launcher, profiles
 from sandbox.errors import HostFault
 from sandbox.launcher import Box, BoxSpec
 from sandbox.profiles import Profile, Say
@@ -72,11 +72,21 @@ class BubblewrapLauncher:
         self._libraries[profile.name] = profiles.libraries(profile, self._state_dir, say)
         return f"bubblewrap:{profiles.content_digest(profile, sys.version.encode())}"
 
+    def has(self, profile: Profile) -> bool:
+        """Whether its libraries are installed, and there is a GPU where one is needed."""
+        if profile.gpu and not self.gpus():
+            return False
+        return profile.lock is None or profiles.installed(profile, self._state_dir) is not None
+
+    def gpus(self) -> tuple[gpu.Gpu, ...]:
+        """Those that CDI files of this machine describe."""
+        return gpu.find()
+
     def start(self, spec: BoxSpec) -> Box:
         """A box in its own control group, its supervisor at the other end of a socket pair."""
         group = None
         if self._tree is not None:
-            memory_mb = spec.memory_mb + launcher.OVERHEAD_MB
+            memory_mb = spec.memory_mb + launcher.overhead_mb(spec.profile)
             group = self._tree.create(spec.name, memory_mb, launcher.MOST_PROCESSES, launcher.CPUS)
         joins = [str(path) for path in group.process_files] if group else []
         ours, theirs = socket.socketpair()
@@ -141,6 +151,7 @@ class BubblewrapLauncher:
                 "no control groups: memory is bounded per process and not per agent, and cpu "
                 "is not bounded; run as root, or delegate a version 2 group"
             )
+        missing += gpu.lacks()
         return tuple(missing)
 
     def _setup(self, spec: BoxSpec) -> dict[str, object]:
@@ -207,6 +218,8 @@ class BubblewrapLauncher:
         libraries = self._libraries.get(spec.profile.name)
         if libraries is not None:
             files += ["--ro-bind", str(libraries), profiles.MOUNTED]
+        if spec.gpu is not None:
+            files += spec.gpu.bubblewrap_options()
         return files
 
     def _sized(self, size_mb: int, path: str) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from sandbox import profiles
 from sandbox.errors import HostFault
+from sandbox.gpu import Gpu
 from sandbox.profiles import Profile, Say
 
 CHOICES = ("auto", "docker", "bubblewrap", "process")
@@ -45,6 +46,8 @@ LIMITS: Mapping[str, int] = {
     "NICE": 0,
     "RTPRIO": 0,
 }
+GPU_LIMITS: Mapping[str, int] = {"NOFILE": 1024}
+"""A CUDA context opens many files of its own."""
 UNPACK_LIMITS: Mapping[str, int] = {
     "NPROC": 4,
     "NOFILE": 32,
@@ -63,6 +66,8 @@ class BoxSpec:
     profile: Profile
     memory_mb: int
     slot: int
+    gpu: Gpu | None = None
+    """Its own for its life, where the profile needs one."""
 
     @property
     def uid_base(self) -> int:
@@ -97,6 +102,12 @@ class Launcher(Protocol):
     def prepare(self, profile: Profile, say: Say) -> str:
         """Make ready what boxes of this profile need; returns the digest matches record."""
 
+    def has(self, profile: Profile) -> bool:
+        """Whether boxes of a profile that is only built on command could be started here."""
+
+    def gpus(self) -> tuple[Gpu, ...]:
+        """What boxes of GPU profiles can be given, one each."""
+
     def start(self, spec: BoxSpec) -> Box:
         """A running box whose supervisor has connected; HostFault when it cannot be had."""
 
@@ -116,18 +127,23 @@ class Launcher(Protocol):
         """What this launcher cannot give on this machine, a sentence each."""
 
 
+def overhead_mb(profile: Profile) -> int:
+    """Memory that a box of this profile has beside the agent's."""
+    return OVERHEAD_MB + profile.zygote_mb
+
+
 def setup_of(spec: BoxSpec, mode: str, **more: Any) -> dict[str, Any]:
     """The supervisor's instructions that are the same for every launcher."""
     return {
         "op": "setup",
         "mode": mode,
         "imports": list(spec.profile.imports),
-        "environment": dict(spec.profile.environment),
+        "environment": _environment(spec),
         "uid_base": spec.uid_base,
         "agent_dir": AGENT,
         "scratch": [SCRATCH],
         "library_paths": [],
-        "limits": dict(LIMITS),
+        "limits": {**LIMITS, **(GPU_LIMITS if spec.profile.gpu else {})},
         "unpack_limits": dict(UNPACK_LIMITS),
         # It stays in memory for the box's life, beside what the agent is to have.
         "unpacked_bytes": min(UNPACKED_MB, spec.memory_mb // 2) << 20,
@@ -135,10 +151,26 @@ def setup_of(spec: BoxSpec, mode: str, **more: Any) -> dict[str, Any]:
     }
 
 
+def _environment(spec: BoxSpec) -> dict[str, str]:
+    environment = dict(spec.profile.environment)
+    folders = spec.gpu.library_folders() if spec.gpu is not None else ()
+    if folders:
+        environment["LD_LIBRARY_PATH"] = ":".join(folders)
+    return environment
+
+
 def choose(
-    name: str, names: Sequence[str], run_dir: Path, state_dir: Path, say: Say
+    name: str,
+    names: Sequence[str],
+    run_dir: Path,
+    state_dir: Path,
+    say: Say,
+    *,
+    if_built: Sequence[str] = (),
 ) -> tuple[Launcher, dict[str, str]]:
     """The launcher of this name, and the digest of each profile in ``names`` made ready for it.
+
+    Those of ``if_built`` are made ready too where somebody has built them for this launcher.
 
     ``auto`` takes Docker where an engine answers and has or can build the images, else bubblewrap,
     else HostFault says in one line what to type. The process launcher, which isolates nothing, is
@@ -150,7 +182,8 @@ def choose(
         try:
             kind = _make(each, run_dir, state_dir, say)
             kind.sweep()
-            digests = {n: kind.prepare(profiles.get(n), say) for n in names}
+            built = [n for n in if_built if kind.has(profiles.get(n))]
+            digests = {n: kind.prepare(profiles.get(n), say) for n in (*names, *built)}
             _probe(kind, names[0])
         except HostFault as fault:
             reasons.append(f"{each}: {fault}")

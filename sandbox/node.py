@@ -331,16 +331,19 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
     run_dir: Path = options.run_dir.resolve()
     run_dir.mkdir(parents=True, exist_ok=True)
     state_dir = (options.state_dir or run_dir).resolve()
-    names = options.profile or sorted(profiles.PROFILES, reverse=True)
+    names = options.profile or profiles.BY_ITSELF
+    if_built = () if options.profile else profiles.ON_COMMAND
     lock = _lock(run_dir)
-    kind, digests = launcher.choose(options.launcher, names, run_dir, state_dir, _say)
+    kind, digests = launcher.choose(
+        options.launcher, names, run_dir, state_dir, _say, if_built=if_built
+    )
     for sentence in kind.lacks():
         _say(f"lacks: {sentence}")
     listener = _listen(options.socket.resolve())
     pool = Pool(
         kind,
         name,
-        warm=dict.fromkeys(names, options.warm),
+        warm=dict.fromkeys(digests, options.warm),
         memory_mb=options.memory_mb,
         keep=options.keep,
         keep_bytes=_quarter() if options.keep_mb is None else options.keep_mb << 20,
@@ -353,7 +356,7 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
     acceptor.start()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    _say(f"ready: {name} lends {', '.join(names)} by {kind.name} at {options.socket}")
+    _say(f"ready: {name} lends {', '.join(digests)} by {kind.name} at {options.socket}")
     stop.wait()
     listener.shutdown(socket.SHUT_RDWR)
     listener.close()

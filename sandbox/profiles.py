@@ -1,9 +1,9 @@
 """What a profile is: the libraries an agent finds in its box, pinned by a lock file with hashes.
 
 A profile's libraries lie in one folder that is mounted, or copied into the image, as
-``/peck/libraries``; the interpreter's own site-packages are never shown to an agent. Profiles that
-are large are had only by a command of their own (``python -m sandbox.images build --profile NAME``);
-where nobody typed it, the node does not serve them.
+``/peck/libraries``; the interpreter's own site-packages are never shown to an agent. Large profiles
+are had only by a command of their own (``python -m sandbox.images build --profile NAME``); where
+nobody typed it, the node does not serve them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # One box: an interpreter, a profile's pinned libraries, and the supervisor's program, and nothing
-# else: no shell, no compiler, no package manager. Built by sandbox/images.py, which gives it a
-# context of exactly: lock, wheels/, box/, assemble.py. Where no base can be had, images.py calls
+# else: no shell, no compiler, no package manager. Built by sandbox/engine.py, which gives it a
+# context of exactly: lock, wheels/, box/, assemble.py. Where no base can be had, engine.py calls
 # assemble.py on this machine's own interpreter instead.
 ARG PYTHON_IMAGE=python:3.11-slim
 FROM ${PYTHON_IMAGE} AS build
