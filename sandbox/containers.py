@@ -18,7 +18,7 @@ from typing import Any
 
 import docker
 import docker.errors
-from docker.types import LogConfig, Ulimit
+from docker.types import DeviceRequest, LogConfig, Ulimit
 
 from sandbox import engine, gpu, launcher, profiles
 from sandbox.errors import HostFault
@@ -177,8 +177,8 @@ class DockerLauncher:
         )
         return str(created["Id"])
 
-    def _devices(self, spec: BoxSpec) -> list[dict[str, Any]] | None:
-        return [spec.gpu.docker_request(self._info)] if spec.gpu is not None else None
+    def _devices(self, spec: BoxSpec) -> list[DeviceRequest] | None:
+        return [DeviceRequest(**spec.gpu.docker_request(self._info))] if spec.gpu else None
 
     def _accept(self, listener: socket.socket, container: str) -> socket.socket:
         listener.settimeout(_CONNECT_SECONDS)

@@ -55,11 +55,11 @@ class Gpu:
         return tuple(dict.fromkeys(os.path.dirname(target) for _, target in self._elsewhere()))
 
     def docker_request(self, info: Mapping[str, Any]) -> dict[str, Any]:
-        """The engine's device request for this GPU alone."""
+        """For this GPU alone, in the words of ``docker.types.DeviceRequest``."""
         if _knows_cdi(info):
-            return {"Driver": "cdi", "DeviceIDs": [self.name]}
+            return {"driver": "cdi", "device_ids": [self.name]}
         device = self.name.partition("=")[2]
-        return {"Driver": "nvidia", "DeviceIDs": [device], "Capabilities": [["gpu"]]}
+        return {"driver": "nvidia", "device_ids": [device], "capabilities": [["gpu"]]}
 
     def _elsewhere(self) -> list[tuple[str, str]]:
         return [pair for pair in self.libraries if not pair[1].startswith(_SYSTEM)]
