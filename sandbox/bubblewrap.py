@@ -69,6 +69,8 @@ class BubblewrapLauncher:
 
     def prepare(self, profile: Profile, say: Say) -> str:
         """The profile's libraries in the state directory; the digest names them and our program."""
+        if profile.gpu and not self.gpus():
+            raise gpu.none_here(profile.name)
         self._libraries[profile.name] = profiles.libraries(profile, self._state_dir, say)
         return f"bubblewrap:{profiles.content_digest(profile, sys.version.encode())}"
 

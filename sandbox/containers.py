@@ -54,6 +54,8 @@ class DockerLauncher:
 
     def prepare(self, profile: Profile, say: Say) -> str:
         """The profile's image, built when it is missing; returns the image's id."""
+        if profile.gpu and not self.gpus():
+            raise gpu.none_here(profile.name)
         image = engine.find(self._engine, profile)
         if image is None and profile.on_command:
             raise profiles.not_built(profile)

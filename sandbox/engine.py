@@ -116,23 +116,23 @@ def listed(engine: Any) -> list[Image]:
     ]
 
 
-def prune(engine: Any) -> list[Image]:
-    """Remove images of earlier programs that no container uses; returns those removed."""
+def stale(engine: Any) -> list[Image]:
+    """Images of earlier programs, or of other checkouts."""
     wanted = {tag_of(profile) for profile in profiles.PROFILES.values()}
-    gone = []
-    for image in listed(engine):
-        if image.tag in wanted:
-            continue
-        try:
-            if engine.containers.list(all=True, filters={"ancestor": image.id}):
-                continue
-            engine.images.remove(image.id)
-        except docker.errors.APIError:
-            continue  # taken into use a moment ago, or it has a second name
-        except _TROUBLE as error:
-            raise HostFault(f"image {image.id} cannot be removed: {error}") from None
-        gone.append(image)
-    return gone
+    return [image for image in listed(engine) if image.tag not in wanted]
+
+
+def remove(engine: Any, image: Image) -> bool:
+    """Remove an image that no container uses; whether it is gone."""
+    try:
+        if engine.containers.list(all=True, filters={"ancestor": image.id}):
+            return False
+        engine.images.remove(image.id)
+    except docker.errors.APIError:
+        return False  # taken into use a moment ago, or it has a second name
+    except _TROUBLE as error:
+        raise HostFault(f"image {image.id} cannot be removed: {error}") from None
+    return True
 
 
 def _base(engine: Any, say: Say) -> Any:

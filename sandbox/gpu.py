@@ -125,6 +125,11 @@ def lacks(folders: Iterable[Path] = SPEC_FOLDERS, dev: Path = Path("/dev")) -> t
     return (f"there is a GPU and no CDI file says what a box needs of it; {ADVICE}",)
 
 
+def none_here(profile: str) -> HostFault:
+    """The fault of asking for a GPU profile on a node without one."""
+    return HostFault(f"profile {profile} needs a GPU and none was found; if there is one, {ADVICE}")
+
+
 def _files(folders: Iterable[Path], suffix: str) -> list[Path]:
     """Files of the later folders come first: the specification lets them win."""
     folders = tuple(folders)

@@ -83,7 +83,8 @@ def prune(options: argparse.Namespace) -> list[Row]:
     """Images of earlier programs that no container uses are removed."""
     from sandbox import engine
 
-    gone = engine.prune(_engine())
+    found = _engine()
+    gone = [image for image in engine.stale(found) if engine.remove(found, image)]
     return [Row(one.profile, "docker", False, one.id, one.base, one.size_bytes) for one in gone]
 
 
