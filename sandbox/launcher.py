@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
 import socket
 import time
@@ -221,7 +222,8 @@ def _probe(kind: Launcher, profile: str) -> None:
     """Start one box and remove it: what cannot work here is said now and not in a match."""
     from sandbox import control
 
-    box = kind.start(BoxSpec("probe", profiles.get(profile), PROBE_MB, 0))
+    name = f"probe-{secrets.token_hex(4)}"  # another node of this engine may start just now
+    box = kind.start(BoxSpec(name, profiles.get(profile), PROBE_MB, 0))
     try:
         control.set_up(box, time.monotonic() + PROBE_SECONDS)
     finally:

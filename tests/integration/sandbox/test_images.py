@@ -13,10 +13,14 @@ from typing import Any
 import docker
 import pytest
 
-from sandbox import engine, profiles
+from games import GAMES
+from sandbox import engine, profiles, referee
+from sandbox.clock import Clock
 from sandbox.errors import HostFault
+from sandbox.lineup import borrowed
+from sandbox.loans import SeatRequest
 from tests.integration.sandbox.conftest import require
-from tests.integration.sandbox.nodes import HONEST, Bench, Player, start_node
+from tests.integration.sandbox.nodes import HONEST, Bench, start_node
 
 pytestmark = pytest.mark.docker
 LIBRARY_FOLDERS = ("peck/python/lib/", "peck/libraries/", "peck/peckbox/")
@@ -185,6 +189,7 @@ def test_a_loan_names_the_image_it_is_played_in(bench: Bench) -> None:
         assert digest.startswith("bubblewrap:")
 
 
+GEESE = GAMES["hungry_geese"]
 NET = """
 import torch
 
@@ -192,9 +197,12 @@ torch.manual_seed(7)
 net = torch.nn.Sequential(torch.nn.Linear(77, 32), torch.nn.ReLU(), torch.nn.Linear(32, 4))
 
 def agent(observation, configuration):
+    board = torch.zeros(1, 77)
+    for goose in observation["geese"]:
+        board[0, goose] = 1.0
     with torch.no_grad():
-        heat = net(torch.full((1, 77), float(observation["step"])))
-    return ["NORTH", "EAST", "SOUTH", "WEST"][int(heat.argmax())]
+        net(board)
+    return "EAST"
 """
 
 
@@ -218,16 +226,22 @@ def test_an_agent_with_a_small_net_plays_where_torch_is_built(
     if not built:
         pytest.skip("not built here")
     folder = short_folder()
-    node = start_node(folder, launcher, "--warm", "1", "--profile", "torch")
+    main = folder / "main.py"
+    main.write_text(NET)
+    node = start_node(folder, launcher, "--warm", "2", "--profile", "torch")
     try:
-        bench = Bench(node, launcher, folder)
-        bundle = bench.bundle(NET)
-        for _ in range(2):
-            with bench.borrow(bundle, "torch", memory_mb=512) as loan:
-                player = Player(loan)
-                assert player.start() == {"k": "ready"}
-                moves = [player.move(step=step) for step in range(40)]
-                assert set(moves) <= {"NORTH", "EAST", "SOUTH", "WEST"}
-                assert loan.end().clean
+        for seed in (b"s" * 16, b"t" * 16):
+            requests = [SeatRequest("torch", main, 512, f"net-{seat}") for seat in range(2)]
+            with borrowed(node.socket, requests, 120.0) as loans:
+                played = referee.play(
+                    GEESE,
+                    GEESE.configure({"episodeSteps": 60}),
+                    Clock(),
+                    seed,
+                    loans,
+                    lanes=1,
+                    stop_after_seconds=120.0,
+                )
+            assert played.episode.verdicts == ("DONE", "DONE"), node.log.read_text()
     finally:
         assert node.stop() == 0, node.log.read_text()
