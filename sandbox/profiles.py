@@ -187,7 +187,7 @@ def install(
     folder.parent.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
     try:
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--compile"]
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile"]
         command += ["--require-hashes", "--only-binary", ":all:", "--no-warn-script-location"]
         command += ["--disable-pip-version-check", "--root-user-action", "ignore"]
         command += ["--extra-index-url", index_url] if index_url else []
@@ -198,6 +198,11 @@ def install(
             lines = " ".join(done.stderr.strip().splitlines()[-3:])
             raise HostFault(f"the libraries of profile {profile.name} cannot be had: {lines}")
         shutil.rmtree(made / "bin", ignore_errors=True)
+        # With the names that tracebacks in a box are to show, and checked against nothing there:
+        # what is mounted cannot change. Samples and templates that are no valid source stay as is.
+        command = [sys.executable, "-m", "compileall", "-q", "-q", "-s", str(made), "-p", MOUNTED]
+        command += ["--invalidation-mode", "unchecked-hash", str(made)]
+        subprocess.run(command, capture_output=True, check=False, umask=0o022)
         made.chmod(0o755)
         try:
             os.rename(made, folder)

@@ -33,7 +33,8 @@ def missing(
     most = max(worker.gpu for worker in able)
     if gpus > most:
         has = f"the largest has {most}" if most else "none has any"
-        return f"its match needs {gpus} GPUs on one node and {has} now; it waits for such a node"
+        wanted = "a GPU" if gpus == 1 else f"{gpus} GPUs on one node"
+        return f"its match needs {wanted} and {has} now; it waits for such a node"
     able = [worker for worker in able if worker.gpu >= gpus]
     if speed_class != "any" and not any(worker.speed_class == speed_class for worker in able):
         return f"no node of speed class {speed_class} serves this now; {WAITS}"

@@ -73,6 +73,22 @@ def test_a_folder_is_submitted_entered_and_listed(peck: Peck, world: World, tmp_
     assert "rejected" in peck("entries").stdout
 
 
+def test_a_profile_is_chosen_from_a_list_and_its_wait_is_told(peck: Peck, tmp_path: Path) -> None:
+    listed = {row["name"]: row for row in read(peck("profiles", "--json", PECK_TOKEN=""))}
+    assert listed["numpy"]["served"]
+    assert not listed["torch"]["served"]
+    assert "numpy 2.4.6" in peck("profiles").stdout
+    (tmp_path / "main.py").write_bytes(GOOD)
+    submit = ("submit", "main.py", "--agent", "Net", "--league", "public", "--profile")
+    waiting = peck(*submit, "torch")
+    assert waiting.returncode == 0
+    assert "no node serves profile torch now; it waits until one does" in waiting.stdout
+    refused = peck(*submit, "keras")
+    assert refused.returncode == 1
+    assert "profile" in refused.stderr
+    assert "'numpy', 'torch' or 'torch-gpu'" in refused.stderr
+
+
 def test_the_leaderboard_is_a_table_or_json(peck: Peck) -> None:
     assert "Team host" in peck("leaderboard", "public", PECK_TOKEN="").stdout
     assert [row["rank"] for row in read(peck("leaderboard", "public", "--json"))] == [1, 2, None]
