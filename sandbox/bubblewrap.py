@@ -37,6 +37,7 @@ _PARENTS = (
 _MASKED = ("kcore", "keys", "key-users", "timer_list", "sched_debug", "kallsyms", "kmsg", "scsi")
 _PROGRAM = "import sys; sys.path.append('/peck'); from peckbox.supervisor import main; main()"
 _PYTHON = "/peck/python/bin/python3"
+_PYTHON_LIBRARIES = "/peck/python/lib"
 _JOIN = 'while [ "$1" != -- ]; do echo $$ >"$1" || exit 71; shift; done; shift; exec "$@"'
 _STOP_SECONDS = 5.0
 
@@ -166,11 +167,14 @@ class BubblewrapLauncher:
             "uids" if self._root else "single",
             limits=limits,
             library_paths=libraries,
+            loader_folders=_loader_folders(),
             mounts=_mounts() if self._root else [],
         )
 
     def _command(self, spec: BoxSpec) -> list[str]:
         command = [self._program, "--die-with-parent", "--new-session", "--clearenv"]
+        for folder in _loader_folders():
+            command += ["--setenv", "LD_LIBRARY_PATH", folder]
         command += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
         command += ["--unshare-cgroup-try", "--hostname", "box", "--cap-drop", "ALL"]
         if self._root:
@@ -265,5 +269,14 @@ def _interpreter() -> list[tuple[str, str]]:
         with contextlib.suppress(OSError):
             for name in sorted(os.listdir(folder)):
                 if re.fullmatch(r"libpython3[\w.]*\.so[\w.]*", name):
-                    parts.append((f"{folder}/{name}", f"/peck/python/lib/{name}"))
+                    parts.append((f"{folder}/{name}", f"{_PYTHON_LIBRARIES}/{name}"))
     return parts
+
+
+def _loader_folders() -> list[str]:
+    """Where the interpreter's own shared library is bound, if it is in no folder of the system's.
+
+    Without it the loader would take the system's of the same name, of another version, or none.
+    """
+    own = any(target.startswith(f"{_PYTHON_LIBRARIES}/libpython") for _, target in _interpreter())
+    return [_PYTHON_LIBRARIES] if own else []

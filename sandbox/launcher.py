@@ -133,13 +133,20 @@ def overhead_mb(profile: Profile) -> int:
     return OVERHEAD_MB + profile.zygote_mb
 
 
-def setup_of(spec: BoxSpec, mode: str, **more: Any) -> dict[str, Any]:
-    """The supervisor's instructions that are the same for every launcher."""
+def setup_of(
+    spec: BoxSpec, mode: str, *, loader_folders: Sequence[str] = (), **more: Any
+) -> dict[str, Any]:
+    """The supervisor's instructions that are the same for every launcher.
+
+    ``loader_folders`` are searched for shared libraries, besides those of the box's GPU.
+    """
+    folders = [*loader_folders, *(spec.gpu.library_folders() if spec.gpu is not None else ())]
+    searched = {"LD_LIBRARY_PATH": ":".join(folders)} if folders else {}
     return {
         "op": "setup",
         "mode": mode,
         "imports": list(spec.profile.imports),
-        "environment": _environment(spec),
+        "environment": {**spec.profile.environment, **searched},
         "uid_base": spec.uid_base,
         "agent_dir": AGENT,
         "scratch": [SCRATCH],
@@ -150,14 +157,6 @@ def setup_of(spec: BoxSpec, mode: str, **more: Any) -> dict[str, Any]:
         "unpacked_bytes": min(UNPACKED_MB, spec.memory_mb // 2) << 20,
         **more,
     }
-
-
-def _environment(spec: BoxSpec) -> dict[str, str]:
-    environment = dict(spec.profile.environment)
-    folders = spec.gpu.library_folders() if spec.gpu is not None else ()
-    if folders:
-        environment["LD_LIBRARY_PATH"] = ":".join(folders)
-    return environment
 
 
 def choose(

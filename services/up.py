@@ -23,7 +23,7 @@ from typing import IO, Final
 from ladder.settings import Settings
 from ladder.store import db
 from sandbox.errors import HostFault
-from sandbox.loans import hello
+from sandbox.loans import NodeHello, hello
 from services import embedded, setup
 from services.children import Child, spawn, tail
 from services.premises import HOST, UpError, free_port, see_to_launcher, turned
@@ -95,11 +95,13 @@ class House:
             with db.connect(self.settings.database_url) as conn:
                 db.set_worker_login(conn, None)  # only our own uid gets to the server's socket
         self.token = setup.seed(self.settings, self.state / "token", with_league=self.options.demo)
-        self._start_node()
+        node = self._start_node()
+        gpu = node.gpus and "play.gpu" not in self.settings.queues
+        queues = self.settings.queues + (",play.gpu" if gpu else "")
         self._start_api()
         for name, command in (
             ("scheduler", ["services.scheduler"]),
-            ("worker", ["workers.main", "--slots", str(self._slots())]),
+            ("worker", ["workers.main", "--queues", queues, "--slots", str(self._slots())]),
             ("rater", ["workers.main", "--queues", "rate", "--slots", "1"]),
         ):
             self._python(name, command, grace_seconds=5.0)  # then the match runs again
@@ -205,7 +207,7 @@ class House:
         self.parts.append(part)
         return first
 
-    def _start_node(self) -> None:
+    def _start_node(self) -> NodeHello:
         self.say("preparing boxes for the agents (the first time this takes a while)")
         node = self._python(
             "node",
@@ -230,6 +232,7 @@ class House:
         self.say(f"boxes are made by {answer.launcher}")
         for lack in answer.lacks:
             self.say(f"note: {lack}")
+        return answer
 
     def _start_api(self) -> None:
         self.say("starting the site")

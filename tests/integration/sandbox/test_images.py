@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
@@ -187,6 +188,16 @@ def test_a_loan_names_the_image_it_is_played_in(bench: Bench) -> None:
             assert digest == engine.find(found, profiles.get("python"))
     else:
         assert digest.startswith("bubblewrap:")
+
+
+def test_a_box_without_an_image_plays_with_the_interpreter_that_runs_the_node(
+    bench: Bench,
+) -> None:
+    version = bench.findings("import sys\ndef agent(observation):\n    return sys.version\n")
+    if bench.launcher == "bubblewrap":
+        assert version == sys.version, "and not with a shared library of another version"
+    else:
+        assert version.startswith("3.")
 
 
 GEESE = GAMES["hungry_geese"]
