@@ -39,16 +39,18 @@ BOX_LABEL = "pecking-order.box"
 BASE_LABEL = "pecking-order.base"
 _STAGE_LABEL = "pecking-order.stage"
 _PATH = "PATH=/peck/python/bin"
-_BUILD_SECONDS = 1800
+BUILD_SECONDS = 1800
 _TROUBLE = (docker.errors.DockerException, OSError)
 
 
 @dataclass(frozen=True)
 class Wheels:
-    """Where a build takes libraries from besides the usual index."""
+    """Where a build takes libraries from besides the usual index, and how much it says."""
 
     index_url: str | None = None
     find_links: Path | None = None
+    is_loud: bool = False
+    """Tell each step as it is taken."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def build(engine: Any, profile: Profile, say: Say, wheels: Wheels = Wheels()) ->
     say(f"building image {tag} (once)")
     try:
         base = _base(engine, say)
-        _build(engine, profile, tag, base, wheels)
+        _build(engine, profile, tag, base, say, wheels)
     except HostFault as fault:
         say(f"{fault}; the image is made of this machine's own interpreter instead")
         try:
@@ -145,12 +147,12 @@ def _base(engine: Any, say: Say) -> Any:
     except _TROUBLE as error:
         raise HostFault(f"image {name} cannot be looked up: {error}") from None
     try:
-        return engine.images.pull(*name.split("@")[:1], tag=None if ":" in name else "latest")
+        return engine.images.pull(name)
     except _TROUBLE as error:
         raise HostFault(f"image {name} is not here and cannot be pulled: {_line(error)}") from None
 
 
-def _build(engine: Any, profile: Profile, tag: str, base: Any, wheels: Wheels) -> None:
+def _build(engine: Any, profile: Profile, tag: str, base: Any, say: Say, wheels: Wheels) -> None:
     held = _held(profile, wheels.find_links)
     stage = secrets.token_hex(8)
     arguments = {
@@ -173,13 +175,15 @@ def _build(engine: Any, profile: Profile, tag: str, base: Any, wheels: Wheels) -
                 rm=True,
                 forcerm=True,
                 decode=True,
-                timeout=_BUILD_SECONDS,
+                timeout=BUILD_SECONDS,
                 buildargs=arguments,
                 network_mode=network,
                 labels=_labels(profile, _digest_of(base)),
             )
             for answer in answers:
                 lines.append(str(answer.get("stream") or answer.get("error") or "").strip())
+                if wheels.is_loud and lines[-1].startswith("Step "):
+                    say(lines[-1].partition("\n")[0][:100])
                 if "error" in answer:
                     tail = " ".join([line for line in lines if line][-3:])
                     raise HostFault(f"the engine's build failed: {tail}")
@@ -203,6 +207,7 @@ def _import(engine: Any, profile: Profile, tag: str, say: Say, wheels: Wheels) -
                 say,
                 index_url=wheels.index_url,
                 find_links=wheels.find_links,
+                is_loud=wheels.is_loud,
             )
             command += ["--libraries", str(made)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -91,7 +91,7 @@ def prune(options: argparse.Namespace) -> list[Row]:
 def _build_image(profile: Profile, options: argparse.Namespace) -> Row:
     from sandbox import engine
 
-    wheels = engine.Wheels(options.index_url, options.find_links)
+    wheels = engine.Wheels(options.index_url, options.find_links, is_loud=True)
     image_id = engine.build(_engine(), profile, _say, wheels)
     return next(
         Row(profile.name, "docker", True, one.id, one.base, one.size_bytes)
@@ -108,6 +108,7 @@ def _install(profile: Profile, options: argparse.Namespace) -> Row:
             _say,
             index_url=options.index_url,
             find_links=options.find_links,
+            is_loud=True,
         )
     return _found(profile, "bubblewrap", options.state_dir)
 
@@ -149,8 +150,10 @@ def _engine() -> Any:
     import docker
     import docker.errors
 
+    from sandbox import engine
+
     try:
-        client = docker.from_env(timeout=60)
+        client = docker.from_env(timeout=engine.BUILD_SECONDS)
         client.ping()
     except (docker.errors.DockerException, OSError) as error:
         raise HostFault(f"no Docker engine answers: {error}") from None

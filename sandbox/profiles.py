@@ -176,24 +176,34 @@ def install(
     *,
     index_url: str | None = None,
     find_links: Path | None = None,
+    is_loud: bool = False,
 ) -> Path:
     """Install the profile's libraries with pip, whole or not at all; readable by everybody.
 
-    ``index_url`` is asked beside pip's own index, ``find_links`` is a folder of wheels. The lock's
-    hashes decide what is taken from either. HostFault with the last lines of pip when that fails.
+    ``index_url`` is asked beside pip's own index, ``find_links`` is a folder of wheels; the lock's
+    hashes decide what is taken from either. ``is_loud`` shows pip's progress on stderr. HostFault
+    with the last lines of pip when that fails.
     """
     folder = _folder(profile, state_dir)
     say(f"installing the libraries of profile {profile.name} (once)")
     folder.parent.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
     try:
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile"]
+        command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-compile"]
+        command += ["--progress-bar", "off"] if is_loud else ["--quiet"]
         command += ["--require-hashes", "--only-binary", ":all:", "--no-warn-script-location"]
         command += ["--disable-pip-version-check", "--root-user-action", "ignore"]
         command += ["--extra-index-url", index_url] if index_url else []
         command += ["--find-links", str(find_links)] if find_links else []
         command += ["--target", str(made), "-r", str(profile.lock)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, umask=0o022)
+        done = subprocess.run(
+            command,
+            stdout=sys.stderr if is_loud else subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            umask=0o022,
+        )
         if done.returncode != 0:
             lines = " ".join(done.stderr.strip().splitlines()[-3:])
             raise HostFault(f"the libraries of profile {profile.name} cannot be had: {lines}")

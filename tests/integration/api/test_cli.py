@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from ladder.store import entries
+from tests.integration.api.test_profiles import serve
 from tests.integration.api.world import GOOD, World, finish
 
 CHECKOUT = Path(__file__).resolve().parents[3]
@@ -73,7 +74,10 @@ def test_a_folder_is_submitted_entered_and_listed(peck: Peck, world: World, tmp_
     assert "rejected" in peck("entries").stdout
 
 
-def test_a_profile_is_chosen_from_a_list_and_its_wait_is_told(peck: Peck, tmp_path: Path) -> None:
+def test_a_profile_is_chosen_from_a_list_and_its_wait_is_told(
+    peck: Peck, world: World, tmp_path: Path
+) -> None:
+    serve(world, "numpy")
     listed = {row["name"]: row for row in read(peck("profiles", "--json", PECK_TOKEN=""))}
     assert listed["numpy"]["served"]
     assert not listed["torch"]["served"]
