@@ -58,7 +58,7 @@ class Image:
     """One image of ours."""
 
     id: str
-    tag: str | None
+    tags: tuple[str, ...]
     profile: str
     base: str
     size_bytes: int
@@ -109,7 +109,7 @@ def listed(engine: Any) -> list[Image]:
     return [
         Image(
             id=str(image.id),
-            tag=image.tags[0] if image.tags else None,
+            tags=tuple(image.tags),
             profile=image.labels[BOX_LABEL],
             base=image.labels.get(BASE_LABEL, ""),
             size_bytes=int(image.attrs.get("Size", 0)),
@@ -121,7 +121,7 @@ def listed(engine: Any) -> list[Image]:
 def stale(engine: Any) -> list[Image]:
     """Images of earlier programs, or of other checkouts."""
     wanted = {tag_of(profile) for profile in profiles.PROFILES.values()}
-    return [image for image in listed(engine) if image.tag not in wanted]
+    return [image for image in listed(engine) if wanted.isdisjoint(image.tags)]
 
 
 def remove(engine: Any, image: Image) -> bool:
@@ -129,9 +129,10 @@ def remove(engine: Any, image: Image) -> bool:
     try:
         if engine.containers.list(all=True, filters={"ancestor": image.id}):
             return False
-        engine.images.remove(image.id)
+        for name in image.tags or (image.id,):
+            engine.images.remove(name)
     except docker.errors.APIError:
-        return False  # taken into use a moment ago, or it has a second name
+        return False  # taken into use a moment ago
     except _TROUBLE as error:
         raise HostFault(f"image {image.id} cannot be removed: {error}") from None
     return True

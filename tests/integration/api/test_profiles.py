@@ -70,9 +70,15 @@ def test_who_names_a_profile_that_nobody_serves_is_told_in_the_answer(world: Wor
     )
     entry = made["entry"]
     assert (entry["state"], entry["profile"], entry["reason"]) == ("pending", "torch", UNSERVED)
-    assert world.client("stranger").get("/v1/entries", season="public")  # others see no reason
-    page = world.http.get(f"/agents/{world.agents['public.member']}", headers=member.headers)
-    assert page.status_code == 200
+    page = f"/agents/{world.agents['public.member']}"
+    assert UNSERVED not in world.http.get(page).text, "its owner's eyes only"
+    form = world.http.get("/sign-in").text
+    proof = form.split('name="form_token" value="', 1)[1].split('"', 1)[0]
+    signed = {"token": world.tokens["member"], "form_token": proof, "next": "/me"}
+    assert world.http.post("/sign-in", data=signed).status_code == 303
+    shown = world.http.get(page).text
+    assert f"Waits for its validation match: {UNSERVED}." in shown
+    assert "profile torch" in shown
     serve(world, "torch")
     assert member.entry(entry["id"])["reason"] is None
 
