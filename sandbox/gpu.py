@@ -76,6 +76,12 @@ class Devices:
     def __len__(self) -> int:
         return len(self._known)
 
+    @property
+    def free(self) -> int:
+        """How many nobody has at this moment."""
+        with self._lock:
+            return len(self._free)
+
     def take(self) -> Gpu | None:
         """One that nobody has; None when all are taken."""
         with self._lock:

@@ -51,8 +51,8 @@ def main() -> None:
     parser.add_argument("--box", type=Path, required=True, help="the supervisor's program")
     options = parser.parse_args()
     out: Path = options.out
-    for folder in EMPTY:
-        (out / folder).mkdir(parents=True, exist_ok=True)
+    for name in EMPTY:
+        (out / name).mkdir(parents=True, exist_ok=True)
     for name, content in USERS.items():
         (out / "etc" / name).write_text(content)
     executable = Path(os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable))

@@ -182,6 +182,7 @@ def test_a_device_has_one_box_at_a_time() -> None:
     taken = {devices.take(), devices.take()}
     assert taken == {one, two}
     assert devices.take() is None
+    assert devices.free == 0
     devices.give_back(two)
     devices.give_back(two)
     assert devices.take() == two
