@@ -1,4 +1,4 @@
-"""Boxes by a Docker engine. The only module that imports ``docker``.
+"""Boxes by a Docker engine. Beside ``engine`` the only module that imports ``docker``.
 
 Each container is one box: no network, read-only root, no capability but the supervisor's five, no
 new privileges, bounded processes, memory (no swap), cpu and scratch, no shared memory, no log of
@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
 import os
 import shutil
 import socket
-import tarfile
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -24,16 +22,15 @@ from typing import Any
 
 import docker
 import docker.errors
-from docker.types import LogConfig, Ulimit
+from docker.types import DeviceRequest, LogConfig, Ulimit
 
-from sandbox import cgroups, launcher, profiles
+from sandbox import cgroups, engine, gpu, launcher, profiles
 from sandbox.doctor import degraded
 from sandbox.ear import EVENTS, Ear
 from sandbox.errors import EngineAway, HostFault
 from sandbox.launcher import Box, BoxSpec
 from sandbox.profiles import Profile, Say
 
-DOCKERFILE = Path(__file__).parent.parent / "deploy" / "images" / "box.Dockerfile"
 RUN_LABEL = "pecking-order.run"
 _CAPABILITIES = ["SETUID", "SETGID", "KILL", "CHOWN", "SETPCAP"]
 _PROGRAM = "import sys; sys.path.append('/peck'); from peckbox.supervisor import main; main()"
@@ -43,7 +40,6 @@ _ASK_SECONDS = 10
 _ANSWER_SECONDS = 2
 _LOST_SECONDS = 5.0
 _CONNECT_SECONDS = 30.0
-_BUILD_SECONDS = 900
 _SOCKET_NAME = "control"
 _LONGEST_SOCKET_PATH = 100
 _TROUBLE = (docker.errors.DockerException, OSError)
@@ -79,17 +75,25 @@ class DockerLauncher:
 
     def prepare(self, profile: Profile, say: Say) -> str:
         """The profile's image, built when it is missing; returns the image's id."""
-        dockerfile = DOCKERFILE.read_bytes()
-        tag = f"peck-box-{profile.name}:{profiles.content_digest(profile, dockerfile)[:16]}"
-        try:
-            image = self._engine.images.get(tag)
-        except docker.errors.ImageNotFound:
-            say(f"building image {tag} (once)")
-            image = self._build(profile, tag, dockerfile)
-        except _TROUBLE as error:
-            raise HostFault(f"image {tag} cannot be looked up: {error}") from None
-        self._images[profile.name] = str(image.id)
-        return str(image.id)
+        if profile.gpu and not self.gpus():
+            raise gpu.none_here(profile.name)
+        image = engine.find(self._engine, profile)
+        if image is None and profile.on_command:
+            raise profiles.not_built(profile)
+        if image is None:
+            image = engine.build(self._engine, profile, say)
+        self._images[profile.name] = image
+        return image
+
+    def has(self, profile: Profile) -> bool:
+        """Whether its image is built, and the engine has a GPU where one is needed."""
+        if profile.gpu and not self.gpus():
+            return False
+        return engine.find(self._engine, profile) is not None
+
+    def gpus(self) -> tuple[gpu.Gpu, ...]:
+        """Those the engine can give to a container."""
+        return gpu.of_engine(self._info)
 
     def start(self, spec: BoxSpec) -> Box:
         """A container whose supervisor has called back on its socket."""
@@ -193,22 +197,8 @@ class DockerLauncher:
             return None if folder is None else cgroups.MatchGroup(folder / "match")
         return None if self._match_groups is None else self._match_groups.create(spec.name)
 
-    def _build(self, profile: Profile, tag: str, dockerfile: bytes) -> Any:
-        context = _context(profile, dockerfile)
-        try:
-            image, _ = self._engine.images.build(
-                fileobj=context, custom_context=True, tag=tag, rm=True, timeout=_BUILD_SECONDS
-            )
-        except docker.errors.BuildError as error:
-            lines = [str(entry.get("stream", "")).strip() for entry in error.build_log]
-            tail = " ".join([line for line in lines if line][-3:])
-            raise HostFault(f"image {tag} cannot be built: {error.msg} {tail}") from None
-        except _TROUBLE as error:
-            raise HostFault(f"image {tag} cannot be built: {error}") from None
-        return image
-
     def _create(self, spec: BoxSpec, folder: Path) -> str:
-        memory = f"{spec.memory_mb + launcher.OVERHEAD_MB}m"
+        memory = f"{spec.memory_mb + launcher.overhead_mb(spec.profile)}m"
         scratch = f"rw,nosuid,nodev,noexec,mode=1777,size={launcher.SCRATCH_MB}m"
         bundle = f"rw,nosuid,nodev,exec,mode=755,size={launcher.unpacked_mb(spec.memory_mb)}m"
         inodes = f"nr_inodes={launcher.SCRATCH_INODES}"
@@ -229,6 +219,7 @@ class DockerLauncher:
             log_config=LogConfig(type="none"),
             ulimits=[Ulimit(name="core", soft=launcher.CORE_BYTES, hard=launcher.CORE_BYTES)],
             binds={str(folder): {"bind": _INSIDE, "mode": "ro"}},
+            device_requests=self._devices(spec),
         )
         created = self._engine.api.create_container(
             self._images[spec.profile.name],
@@ -245,6 +236,9 @@ class DockerLauncher:
             network_disabled=True,
         )
         return str(created["Id"])
+
+    def _devices(self, spec: BoxSpec) -> list[DeviceRequest] | None:
+        return [DeviceRequest(**spec.gpu.docker_request(self._info))] if spec.gpu else None
 
     def _accept(self, listener: socket.socket, container: str) -> socket.socket:
         listener.settimeout(_CONNECT_SECONDS)
@@ -339,17 +333,3 @@ def _listener(path: Path) -> socket.socket:
     path.chmod(0o666)
     listener.listen(1)
     return listener
-
-
-def _context(profile: Profile, dockerfile: bytes) -> io.BytesIO:
-    """The build's context as a tar: Dockerfile, lock, and the box's program, nothing else."""
-    files = {"Dockerfile": dockerfile, "lock": profile.lock.read_bytes() if profile.lock else b""}
-    files |= {f"box/{name}": content for name, content in profiles.program().items()}
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        for name, content in files.items():
-            member = tarfile.TarInfo(name)
-            member.size, member.mode = len(content), 0o644
-            archive.addfile(member, io.BytesIO(content))
-    buffer.seek(0)
-    return buffer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
 import socket
 import time
@@ -13,6 +14,7 @@ from typing import Any, Protocol
 from sandbox import profiles
 from sandbox.cgroups import MatchGroup
 from sandbox.errors import HostFault
+from sandbox.gpu import Gpu
 from sandbox.profiles import Profile, Say
 
 CHOICES = ("auto", "docker", "bubblewrap", "process")
@@ -45,6 +47,8 @@ LIMITS: Mapping[str, int] = {
     "NICE": 0,
     "RTPRIO": 0,
 }
+GPU_LIMITS: Mapping[str, int] = {"NOFILE": 1024}
+"""A CUDA context opens many files of its own."""
 UNPACK_LIMITS: Mapping[str, int] = {
     "NPROC": 4,
     "NOFILE": 32,
@@ -64,6 +68,8 @@ class BoxSpec:
     slot: int
     reads_ahead: bool = False
     """Whether it is the first of its profile here and brings the libraries into memory."""
+    gpu: Gpu | None = None
+    """Its own for its life, where the profile needs one."""
 
     @property
     def uid_base(self) -> int:
@@ -100,6 +106,12 @@ class Launcher(Protocol):
     def prepare(self, profile: Profile, say: Say) -> str:
         """Make ready what boxes of this profile need; returns the digest matches record."""
 
+    def has(self, profile: Profile) -> bool:
+        """Whether boxes of a profile that is only built on command could be started here."""
+
+    def gpus(self) -> tuple[Gpu, ...]:
+        """What boxes of GPU profiles can be given, one each."""
+
     def start(self, spec: BoxSpec) -> Box:
         """A running box whose supervisor has connected; HostFault when it cannot be had.
 
@@ -134,19 +146,31 @@ def unpacked_mb(memory_mb: int) -> int:
     return memory_mb // 2
 
 
-def setup_of(spec: BoxSpec, mode: str, **more: Any) -> dict[str, Any]:
-    """The supervisor's instructions that are the same for every launcher."""
+def overhead_mb(profile: Profile) -> int:
+    """Memory that a box of this profile has beside the agent's."""
+    return OVERHEAD_MB + profile.zygote_mb
+
+
+def setup_of(
+    spec: BoxSpec, mode: str, *, loader_folders: Sequence[str] = (), **more: Any
+) -> dict[str, Any]:
+    """The supervisor's instructions that are the same for every launcher.
+
+    ``loader_folders`` are searched for shared libraries, besides those of the box's GPU.
+    """
+    folders = [*loader_folders, *(spec.gpu.library_folders() if spec.gpu is not None else ())]
+    searched = {"LD_LIBRARY_PATH": ":".join(folders)} if folders else {}
     return {
         "op": "setup",
         "mode": mode,
         "imports": list(spec.profile.imports),
-        "environment": dict(spec.profile.environment),
+        "environment": {**spec.profile.environment, **searched},
         "uid_base": spec.uid_base,
         "reads_ahead": spec.reads_ahead,
         "agent_dir": AGENT,
         "scratch": [SCRATCH],
         "library_paths": [],
-        "limits": dict(LIMITS),
+        "limits": {**LIMITS, **(GPU_LIMITS if spec.profile.gpu else {})},
         "unpack_limits": {**UNPACK_LIMITS, "FSIZE": unpacked_mb(spec.memory_mb) << 20},
         "unpacked_bytes": unpacked_mb(spec.memory_mb) << 20,
         **more,
@@ -167,9 +191,17 @@ def remove_leftovers(name: str, run_dir: Path, state_dir: Path, say: Say) -> Non
 
 
 def choose(
-    name: str, names: Sequence[str], run_dir: Path, state_dir: Path, say: Say
+    name: str,
+    names: Sequence[str],
+    run_dir: Path,
+    state_dir: Path,
+    say: Say,
+    *,
+    if_built: Sequence[str] = (),
 ) -> tuple[Launcher, dict[str, str]]:
     """The launcher of this name, and the digest of each profile in ``names`` made ready for it.
+
+    Those of ``if_built`` are made ready too where somebody has built them for this launcher.
 
     ``auto`` takes Docker where an engine answers and has or can build the images, else bubblewrap,
     else HostFault says in one line what to type. The process launcher, which isolates nothing, is
@@ -181,7 +213,8 @@ def choose(
         try:
             kind = _make(each, run_dir, state_dir, say)
             kind.sweep()
-            digests = {n: kind.prepare(profiles.get(n), say) for n in names}
+            built = [n for n in if_built if kind.has(profiles.get(n))]
+            digests = {n: kind.prepare(profiles.get(n), say) for n in (*names, *built)}
             probe(kind, names[0])
         except HostFault as fault:
             reasons.append(f"{each}: {fault}")
@@ -229,7 +262,8 @@ def probe(kind: Launcher, profile: str) -> None:
     """Start one box and remove it: what cannot work here is said now and not in a match."""
     from sandbox import control
 
-    box = kind.start(BoxSpec("probe", profiles.get(profile), PROBE_MB, 0))
+    name = f"probe-{secrets.token_hex(4)}"  # another node of this engine may start just now
+    box = kind.start(BoxSpec(name, profiles.get(profile), PROBE_MB, 0))
     try:
         control.set_up(box, time.monotonic() + PROBE_SECONDS)
     finally:

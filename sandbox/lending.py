@@ -220,6 +220,7 @@ class Lender:
                     "op": "lent",
                     "image_digest": self._image_digests[box.spec.profile.name],
                     "cpus": CPUS,
+                    "by_wall": box.spec.profile.gpu,
                     "fds": list(named),
                 }
             )

@@ -27,6 +27,7 @@ from typing import Any
 from sandbox import guard, launcher, leftovers, profiles
 from sandbox.box import wire
 from sandbox.errors import HostFault
+from sandbox.gpu import Devices
 from sandbox.lending import MOST_SEATS, Lender
 from sandbox.pool import Pool
 
@@ -169,16 +170,22 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
     name = f"node-{secrets.token_hex(4)}"
     run_dir: Path = options.run_dir.resolve()
     state_dir = (options.state_dir or run_dir).resolve()
-    names = options.profile or sorted(profiles.PROFILES, reverse=True)
+    names = options.profile or profiles.BY_ITSELF
+    if_built = () if options.profile else profiles.ON_COMMAND
     lock = leftovers.wait_to_hold(run_dir)  # a predecessor may be closing down
-    kind, digests = launcher.choose(options.launcher, names, run_dir, state_dir, _say)
+    kind, digests = launcher.choose(
+        options.launcher, names, run_dir, state_dir, _say, if_built=if_built
+    )
     for sentence in kind.lacks():
         _say(f"lacks: {sentence}")
     listener = _listen(options.socket.resolve())
+    devices = Devices(kind.gpus())
     pool = Pool(
         kind,
         name,
-        warm=dict.fromkeys(names, options.warm),
+        # A box that waits would keep its GPU from all others.
+        warm={n: 0 if profiles.get(n).gpu else options.warm for n in digests},
+        devices=devices,
         memory_mb=options.memory_mb,
         keep=options.keep,
         keep_bytes=_quarter() if options.keep_mb is None else options.keep_mb << 20,
@@ -191,6 +198,7 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
         "profiles": sorted(digests),
         "image_digests": digests,
         "lacks": list(kind.lacks()),
+        "gpus": len(devices),
     }
     allowed = frozenset({0, os.getuid(), *options.allow_uid})
     node = Node(Lender(name, kind, pool, digests), hello, allowed)
@@ -198,7 +206,7 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
     acceptor.start()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    _say(f"ready: {name} lends {', '.join(names)} by {kind.name} at {options.socket}")
+    _say(f"ready: {name} lends {', '.join(digests)} by {kind.name} at {options.socket}")
     stop.wait()
     listener.shutdown(socket.SHUT_RDWR)
     listener.close()

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from sandbox import control, profiles
 from sandbox.errors import EngineAway, HostFault
+from sandbox.gpu import Devices, Gpu
 from sandbox.launcher import SLOTS, Box, BoxSpec, Launcher
 
 START_SECONDS = 60.0
@@ -74,6 +75,7 @@ class Pool:
         node: str,
         *,
         warm: Mapping[str, int],
+        devices: Devices,
         memory_mb: int,
         keep: int,
         keep_bytes: int,
@@ -83,6 +85,7 @@ class Pool:
         self._launcher = launcher
         self._node = node
         self._warm = warm
+        self._devices = devices
         self._keep, self._keep_bytes = keep, keep_bytes
         self._most = most
         self._say = say
@@ -239,12 +242,18 @@ class Pool:
             old = min(others, key=lambda p: p.used_at)
             self._idle.remove(old)
             self._discard(old)
+        gpu = None
+        if profiles.get(key[0]).gpu:
+            gpu = self._devices.take()
+            if gpu is None:
+                self._free_a_device()
+                return None
         slot = random.choice(range(SLOTS))  # noqa: S311  only to differ from other nodes here
         while slot in self._slots:
             slot = (slot + 1) % SLOTS
         self._slots.add(slot)
         self._starting[key] += 1
-        future = self._threads.submit(self._started, key, slot)
+        future = self._threads.submit(self._started, key, slot, gpu)
         future.add_done_callback(self._wake)
         return future
 
@@ -252,20 +261,30 @@ class Pool:
         with self._changed:
             self._changed.notify_all()
 
-    def _started(self, key: Key, slot: int) -> None:
+    def _free_a_device(self) -> None:
+        """Let the longest unused box of a GPU profile go; its device is free when it has gone."""
+        holders = [p for p in self._idle if p.box.spec.gpu is not None]
+        if holders:
+            old = min(holders, key=lambda p: p.used_at)
+            self._idle.remove(old)
+            self._discard(old)
+
+    def _started(self, key: Key, slot: int, gpu: Gpu | None) -> None:
         profile, memory_mb = key
         name = f"{self._node}-{slot:06d}-{time.monotonic_ns() & 0xFFFFFF:06x}"
         box: Box | None = None
         first = profile not in self._read
         self._read.add(profile)
         try:
-            spec = BoxSpec(name, profiles.get(profile), memory_mb, slot, reads_ahead=first)
+            spec = BoxSpec(name, profiles.get(profile), memory_mb, slot, first, gpu)
             box = self._launcher.start(spec)
             control.set_up(box, time.monotonic() + START_SECONDS)
         except BaseException as error:
             self._say(f"box {name} could not be started: {error}")
             if box is not None:
                 self._stop(Place(box, key))  # never raises: the count below would stay wrong
+            elif gpu is not None:
+                self._devices.give_back(gpu)
             with self._changed:
                 self._starting[key] -= 1
                 self._slots.discard(slot)
@@ -296,4 +315,8 @@ class Pool:
             self._launcher.stop(place.box)
         except Exception as error:
             self._say(f"box {place.box.spec.name} could not be removed: {error!r}")
-        self._slots.discard(place.box.spec.slot)
+        with self._changed:
+            self._slots.discard(place.box.spec.slot)
+            if place.box.spec.gpu is not None:
+                self._devices.give_back(place.box.spec.gpu)
+            self._changed.notify_all()
