@@ -103,7 +103,7 @@ class DockerLauncher:
         container: str | None = None
         control: socket.socket | None = None
         with self._lock:
-            self._ours.add(_name(spec))
+            self._ours.add(self._name(spec))
         try:
             self._boxes.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._boxes.chmod(0o700)  # keeps the rest of the host away from the sockets below
@@ -227,7 +227,7 @@ class DockerLauncher:
                 *("python3", "-I", "-S", "-B", "-c", _PROGRAM),
                 f"path:{_INSIDE}/{_SOCKET_NAME}",
             ],
-            name=_name(spec),
+            name=self._name(spec),
             hostname="box",
             user="0:0",
             working_dir="/",
@@ -259,8 +259,12 @@ class DockerLauncher:
                 self._ear.epoch()
                 self._force_off(container)
         with self._lock:
-            self._ours.discard(_name(spec))
+            self._ours.discard(self._name(spec))
         shutil.rmtree(self._boxes / spec.name, ignore_errors=True)
+
+    def _name(self, spec: BoxSpec) -> str:
+        """Several nodes of one engine may start at the same moment, each with its probe."""
+        return f"peck-{self._key}-{spec.name}"
 
     def _force_off(self, container: str) -> None:
         with contextlib.suppress(docker.errors.NotFound, docker.errors.APIError):
@@ -292,10 +296,6 @@ class DockerLauncher:
         except _TROUBLE:
             return False
         return True
-
-
-def _name(spec: BoxSpec) -> str:
-    return f"peck-{spec.name}"
 
 
 def describe() -> dict[str, Any]:
