@@ -24,7 +24,7 @@ import docker
 import docker.errors
 from docker.types import DeviceRequest, LogConfig, Ulimit
 
-from sandbox import cgroups, engine, gpu, launcher, profiles
+from sandbox import cgroups, engine, gpu, launcher, profiles, runtimes
 from sandbox.doctor import degraded
 from sandbox.ear import EVENTS, Ear
 from sandbox.errors import EngineAway, HostFault
@@ -57,7 +57,7 @@ class DockerLauncher:
     name = "docker"
     reusable = True
 
-    def __init__(self, run_dir: Path) -> None:
+    def __init__(self, run_dir: Path, runtime: str = "") -> None:
         self._boxes = run_dir / "boxes"
         self._key = hashlib.sha256(str(run_dir).encode()).hexdigest()[:12]
         self._images: dict[str, str] = {}
@@ -65,16 +65,18 @@ class DockerLauncher:
         self._ours: set[str] = set()
         """Names of the containers that are started or being started."""
         self._ear = Ear(self._listen, self._remove_strays, _TROUBLE)
-        self._match_groups = cgroups.find_match_groups(f"peck-{self._key}")
-        self._powers = cgroups.powers_of(self._match_groups)
         try:
             self._engine = docker.from_env(timeout=_ENGINE_SECONDS)
             self._info: dict[str, Any] = self._engine.info()
         except _TROUBLE as error:
             raise HostFault(f"no Docker engine answers: {error}") from None
+        self._runtime = runtimes.find(self._info, runtime)
+        self._match_groups = cgroups.find_match_groups(f"peck-{self._key}")
+        self._powers = cgroups.powers_of(self._match_groups)
 
     def prepare(self, profile: Profile, say: Say) -> str:
-        """The profile's image, built when it is missing; returns the image's id."""
+        """The profile's image, built when it is missing; returns its id, with the runtime's name
+        where one was given."""
         if profile.gpu and not self.gpus():
             raise gpu.none_here(profile.name)
         image = engine.find(self._engine, profile)
@@ -83,7 +85,7 @@ class DockerLauncher:
         if image is None:
             image = engine.build(self._engine, profile, say)
         self._images[profile.name] = image
-        return image
+        return self._runtime.digest(image)
 
     def has(self, profile: Profile) -> bool:
         """Whether its image is built, and the engine has a GPU where one is needed."""
@@ -93,7 +95,7 @@ class DockerLauncher:
 
     def gpus(self) -> tuple[gpu.Gpu, ...]:
         """Those the engine can give to a container."""
-        return gpu.of_engine(self._info)
+        return () if self._runtime.is_gvisor else gpu.of_engine(self._info)
 
     def start(self, spec: BoxSpec) -> Box:
         """A container whose supervisor has called back on its socket."""
@@ -125,12 +127,13 @@ class DockerLauncher:
         setup = launcher.setup_of(
             spec, "uids", library_paths=[profiles.MOUNTED] if spec.profile.lock else []
         )
+        setup["limits"] = self._runtime.limits(setup["limits"])
         return Box(spec, control, setup, _Handle(container, epoch), group=group)
 
     def stop(self, box: Box) -> None:
         """Remove the container, whatever it does, and its folder."""
         handle: _Handle = box.handle
-        box.control.close()
+        box.hang_up()
         self._remove(box.spec, handle.container)
         if box.group is not None:
             box.group.remove()
@@ -187,18 +190,24 @@ class DockerLauncher:
         """What the engine says it cannot limit, and what it runs without."""
         root = os.geteuid() == 0
         told = degraded.lacks(self.name, root=root, limits=True, powers=self._powers)
+        if self._runtime.is_gvisor:
+            told = degraded.sentences(degraded.GVISOR)
         return (*lacks_of(self._info), *told)
 
     def _group(self, spec: BoxSpec, container: str) -> cgroups.MatchGroup | None:
         """The box's match group: in the container's own group where the tree is one, which keeps
-        the container's limits around it, and in a folder of ours beside version 1 controllers."""
+        the container's limits around it, and in a folder of ours beside version 1 controllers.
+        gVisor's processes are not the host's to put anywhere."""
+        if self._runtime.is_gvisor:
+            return None
         if self._info.get("CgroupVersion") == "2":
             folder = cgroups.container_folder(container)
             return None if folder is None else cgroups.MatchGroup(folder / "match")
         return None if self._match_groups is None else self._match_groups.create(spec.name)
 
     def _create(self, spec: BoxSpec, folder: Path) -> str:
-        memory = f"{spec.memory_mb + launcher.overhead_mb(spec.profile)}m"
+        overhead_mb = launcher.overhead_mb(spec.profile) + self._runtime.more_mb
+        memory = f"{spec.memory_mb + overhead_mb}m"
         scratch = f"rw,nosuid,nodev,noexec,mode=1777,size={launcher.SCRATCH_MB}m"
         bundle = f"rw,nosuid,nodev,exec,mode=755,size={launcher.unpacked_mb(spec.memory_mb)}m"
         inodes = f"nr_inodes={launcher.SCRATCH_INODES}"
@@ -208,7 +217,7 @@ class DockerLauncher:
             cap_drop=["ALL"],
             cap_add=_CAPABILITIES,
             security_opt=["no-new-privileges"],
-            pids_limit=launcher.MOST_PROCESSES,
+            pids_limit=launcher.MOST_PROCESSES + self._runtime.more_processes,
             mem_limit=memory,
             memswap_limit=memory,
             nano_cpus=round(launcher.CPUS * 1e9),
@@ -220,6 +229,7 @@ class DockerLauncher:
             ulimits=[Ulimit(name="core", soft=launcher.CORE_BYTES, hard=launcher.CORE_BYTES)],
             binds={str(folder): {"bind": _INSIDE, "mode": "ro"}},
             device_requests=self._devices(spec),
+            runtime=self._runtime.name or None,
         )
         created = self._engine.api.create_container(
             self._images[spec.profile.name],
