@@ -1,0 +1,25 @@
+"""Lets the kernel send signals in its name: owners of descriptors, timers, parents' deaths."""
+
+import fcntl
+import os
+import signal
+import socket
+from typing import Any
+
+from tests.agents.hostile import kit
+
+
+def agent(obs: Any, config: Any) -> Any:
+    if obs["step"] == 0:
+        for pid in (1, os.getppid()):
+            one, two = socket.socketpair()
+            try:
+                fcntl.fcntl(one, fcntl.F_SETOWN, pid)
+                fcntl.fcntl(one, 10, signal.SIGKILL)
+                fcntl.fcntl(one, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)
+                two.send(b"x")
+            except OSError as error:
+                kit.held(f"a signal through a descriptor to {pid}: {error}")
+        kit.libc.prctl(1, int(signal.SIGKILL), 0, 0, 0)
+        kit.refused("a tracer of its own", 157, 167, 0x59616D61, -1, 0, 0, 0)
+    return kit.move(obs)
