@@ -4,6 +4,7 @@ import fcntl
 import os
 import signal
 import socket
+import time
 from typing import Any
 
 from tests.agents.hostile import kit
@@ -20,6 +21,6 @@ def agent(obs: Any, config: Any) -> Any:
                 two.send(b"x")
             except OSError as error:
                 kit.held(f"a signal through a descriptor to {pid}: {error}")
-        kit.libc.prctl(1, int(signal.SIGKILL), 0, 0, 0)
-        kit.refused("a tracer of its own", 157, 167, 0x59616D61, -1, 0, 0, 0)
+            time.sleep(0.01)
+            kit.tell(f"process {pid} has gone", not os.path.exists(f"/proc/{pid}"))
     return kit.move(obs)

@@ -39,15 +39,13 @@ def agent(obs: Any, config: Any) -> Any:
     if obs["step"] == 0:
         with open(f"/tmp/seat{seat}", "w") as file:
             file.write("here")
-        fcntl.flock(open(json.__file__, "rb"), fcntl.LOCK_EX)
+        with open(json.__file__, "rb") as shared:
+            fcntl.flock(shared, fcntl.LOCK_EX)
     if obs["step"] == 1:
         kit.tell("the other seat's file", os.path.exists(f"/tmp/seat{1 - seat}"))
         kit.attempt("a socket with a name", meet_by_socket, seat)
         kit.attempt("a datagram", meet_by_datagram, seat)
         kit.attempt("a lock on a file of both", meet_by_lock)
         kit.refused("shmget", 29, 194, 4711, 4096, 0o1666)
-        with open("/proc/locks") as lines:
-            kit.tell("locks of others", len(lines.readlines()) > 1)
         kit.attempt("a change of a shared file", os.utime, json.__file__)
-        kit.refused("a mark in the page cache", 327, 286, 0, 0, 0, 0, 0, 8)
     return kit.move(obs)

@@ -25,10 +25,6 @@ FILES = (
     "/proc/sys/fs/file-max",
     "/proc/sysrq-trigger",
     "/proc/self/oom_score_adj",
-    "/proc/self/attr/current",
-    "/proc/self/timerslack_ns",
-    "/proc/self/coredump_filter",
-    "/proc/self/autogroup",
     "/sys/power/state",
 )
 

@@ -1,5 +1,6 @@
 """Starts to fork in its last move, so that the sweep meets it at full speed."""
 
+import contextlib
 import os
 from typing import Any
 
@@ -8,10 +9,8 @@ from tests.agents.hostile import kit
 
 def bomb() -> None:
     for _ in range(100_000):
-        try:
+        with contextlib.suppress(OSError):
             os.fork()
-        except OSError:
-            pass
 
 
 def agent(obs: Any, config: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.agents.hostile import kit
 
-for _ in range(30):
+for _ in range(10):
     kit.in_child(lambda: time.sleep(1000))
 with open("/tmp/import", "wb", buffering=0) as file:
     file.write(bytes(1 << 24))

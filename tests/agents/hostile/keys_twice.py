@@ -8,6 +8,6 @@ from tests.agents.hostile import kit
 
 def agent(obs: Any, config: Any) -> Any:
     number = kit.question()
-    text = '{"k":"reply","k":"ready","n":%d,"n":1,"action":"EAST","verdict":"WON"}' % number
-    kit.write(text.encode())
+    text = '{"k":"reply","k":"ready","n":NUMBER,"n":1,"action":"EAST","verdict":"WON"}'
+    kit.write(text.replace("NUMBER", str(number)).encode())
     time.sleep(5)

@@ -14,7 +14,8 @@ def agent(obs: Any, config: Any) -> Any:
     for pid in sorted(guards):
         kit.attempt(f"kill {pid}", os.kill, pid, signal.SIGKILL)
         kit.attempt(f"stop {pid}", os.kill, pid, signal.SIGSTOP)
-        kit.attempt(f"kill the group of {pid}", os.killpg, os.getpgid(pid) or 1, signal.SIGKILL)
+        if os.getpgid(pid) > 1:  # 0 is a group outside of this box, 1 would be everybody
+            kit.attempt(f"kill the group of {pid}", os.killpg, os.getpgid(pid), signal.SIGKILL)
         try:
             fd = os.pidfd_open(pid)
         except OSError as error:

@@ -5,6 +5,7 @@ each: ``HELD: what`` where the box stood, ``BREACH: what`` where it did not. Imp
 for traces of an earlier match in the same box.
 """
 
+import contextlib
 import ctypes
 import errno
 import json
@@ -138,6 +139,12 @@ def uid_of(pid: int) -> int:
         return -1
 
 
+def first_byte(path: str) -> bytes:
+    """What a file begins with."""
+    with open(path, "rb") as file:
+        return file.read(1)
+
+
 def in_child(act: Callable[[], object]) -> int:
     """Run in a forked process that then ends; its pid."""
     pid = os.fork()
@@ -151,10 +158,8 @@ def in_child(act: Callable[[], object]) -> int:
 
 def _say(kind: str, what: str) -> None:
     line = " ".join(f"{kind}: {what}".split())[:300]
-    try:
+    with contextlib.suppress(OSError):
         os.write(1, line.encode("utf-8", "replace") + b"\n")
-    except OSError:
-        pass
 
 
 def _look() -> None:

@@ -16,7 +16,7 @@ def agent(obs: Any, config: Any) -> Any:
             ("root", "/"),
         ):
             os.symlink(target, f"/tmp/{name}")
-        os.mkfifo("/tmp/stdout")
+        kit.attempt("a pipe with a name", os.mkfifo, "/tmp/stdout")
         os.mkdir("/tmp/folder")
         os.symlink("/tmp/folder", "/tmp/folder/circle")
         os.rename("/tmp/folder", "/tmp/moved")

@@ -29,8 +29,7 @@ PLACES = (
 
 
 def look(path: str) -> None:
-    found = os.listdir(path) if os.path.isdir(path) else open(path, "rb").read(1)
-    if not found:
+    if not (os.listdir(path) if os.path.isdir(path) else kit.first_byte(path)):
         raise FileNotFoundError("empty")
 
 
@@ -42,6 +41,6 @@ def agent(obs: Any, config: Any) -> Any:
         kit.attempt("a socket of the supervisor's", look, "/run/peck")
         with open("/proc/self/mountinfo") as lines:
             mounts = [line.split()[4] for line in lines]
-        kit.tell("a mount of the host's", any("docker.sock" in m or "/host" in m for m in mounts))
+        kit.tell("a mount of the host's", any(m.endswith(".sock") for m in mounts))
         kit.tell("more of the bundle", sorted(os.listdir(".")) not in (["main.py", "tests"],))
     return kit.move(obs)

@@ -13,8 +13,10 @@ def hold() -> None:
 
 
 def agent(obs: Any, config: Any) -> Any:
+    if obs["step"]:
+        return kit.move(obs)
     children = [kit.in_child(hold) for _ in range(30)]
-    time.sleep(0.4)
+    time.sleep(2)
     alive = sum(os.waitpid(pid, os.WNOHANG)[0] == 0 for pid in children)
     kit.tell(f"{alive * 20} MB in {alive} processes", alive >= 20)
     return kit.move(obs)

@@ -19,7 +19,7 @@ def agent(obs: Any, config: Any) -> Any:
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [0, 1]))]
         own = kit.connection()
         kit.attempt("descriptors to the referee", own.sendmsg, [b"x"], rights)
-        one, two = socket.socketpair()
+        one, _two = socket.socketpair()
         kit.attempt("descriptors to itself", one.sendmsg, [b"x"], rights)
         kit.attempt("a filter", one.setsockopt, socket.SOL_SOCKET, 26, bytes(16))
         kit.attempt("a lingering end", own.setsockopt, socket.SOL_SOCKET, 13, bytes(8))

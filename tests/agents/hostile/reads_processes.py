@@ -15,12 +15,10 @@ def agent(obs: Any, config: Any) -> Any:
             if kit.uid_of(pid) == os.getuid():
                 continue
             for name in FILES:
-                kit.attempt(
-                    f"{name} of {pid}", lambda path: open(path, "rb").read(1), f"/proc/{pid}/{name}"
-                )
+                kit.attempt(f"{name} of {pid}", kit.first_byte, f"/proc/{pid}/{name}")
             for name in FOLDERS:
                 kit.attempt(f"{name} of {pid}", os.listdir, f"/proc/{pid}/{name}")
             kit.attempt(f"program of {pid}", os.readlink, f"/proc/{pid}/exe")
         for path in ("/proc/kcore", "/proc/kmsg", "/proc/sysrq-trigger", "/dev/mem", "/dev/kmsg"):
-            kit.attempt(path, lambda name: open(name, "rb").read(1), path)
+            kit.attempt(path, kit.first_byte, path)
     return kit.move(obs)

@@ -15,7 +15,6 @@ def agent(obs: Any, config: Any) -> Any:
                 open(folder + "/file", "w").close()
                 os.link(folder + "/file", folder + "/again")
                 os.symlink("/tmp", folder + "/circle")
-                os.mkfifo(folder + "/pipe")
                 os.chmod(folder + "/file", 0)
                 os.chmod(folder, 0)
         except OSError as error:

@@ -19,6 +19,7 @@ from sandbox.clock import Clock
 from sandbox.lineup import borrowed
 from sandbox.loans import SeatRequest
 from sandbox.record import SeatReport, read_log
+from tests.integration.sandbox.hostile_table import CLOCK
 from tests.integration.sandbox.nodes import ROOT
 
 AGENTS = ROOT / "tests" / "agents" / "hostile"
@@ -29,8 +30,6 @@ STEPS = 6
 """Moves of a match that nobody cuts short: the game counts its first position too."""
 MEMORY_MB = 128
 BORROW_SECONDS = 60.0
-CLOCK = Clock(act_seconds=0.2, bank_seconds=0.5, load="own", load_seconds=2.0)
-FIRST_MOVE = Clock(act_seconds=0.2, bank_seconds=0.5, load="first_move", load_seconds=10.0)
 
 
 @dataclass(frozen=True)

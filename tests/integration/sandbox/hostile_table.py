@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from games.protocol import Verdict
+from sandbox.clock import Clock
 
 ROWS = (
     "forks", "memory", "disk", "inodes", "handles", "sysv", "output", "lengths", "replies", "drip",
@@ -14,13 +15,21 @@ ROWS = (
 )  # fmt: skip
 """The attack table, a word for each of its rows; its last row, archives, has tests of its own."""
 
+CLOCK = Clock(act_seconds=0.2, bank_seconds=0.5, load="own", load_seconds=2.0)
+FIRST_MOVE = Clock(act_seconds=0.2, bank_seconds=0.5, load="first_move")
+PATIENT = Clock(act_seconds=4.0, bank_seconds=0.5, load="own", load_seconds=2.0)
+"""For those whose end takes the kernel longer than a move may take."""
+
 DONE, ERROR = frozenset({Verdict.DONE}), frozenset({Verdict.ERROR})
 INVALID, TIMEOUT = frozenset({Verdict.INVALID}), frozenset({Verdict.TIMEOUT})
 EITHER = ERROR | TIMEOUT
 ANY = DONE | ERROR | TIMEOUT
 
 OUT_OF_MEMORY = r"used more than its 128 MB of memory in step 1$"
-LATE = r"Step \d (took|had no answer after) \d\.\d+ s; allowed were 0\.2 s and the 0\.\d+ s left"
+LATE = (
+    r"Step \d (took|had no answer after) \d\.\d+ s; "
+    r"allowed were [\d.]+ s and the 0\.\d+ s left"
+)
 BROKEN = r"Broken protocol (in step \d|while main\.py was loading): .+must not touch"
 EXIT = r"exited with code {} in step 1; an agent must return its move"
 NO_MOVE = r"The answer in step 1 is no move: "
@@ -41,9 +50,9 @@ class Hostile:
     seats: int = 1
     """How many seats of the match it takes."""
     reused: bool = True
-    """Whether its box is proven clean and takes its second match too."""
-    first_move: bool = False
-    """Loaded inside the first move and on its clock."""
+    """Whether its box must be proven clean and take its second match too; where it need not, either
+    is right."""
+    clock: Clock = CLOCK
     unseen: tuple[str, ...] = ()
     """What must not be in its reason."""
 
@@ -54,19 +63,19 @@ HOSTILE = (
     Hostile("fork_bomb_at_the_end", "forks", ANY, rf"^$|{LATE}"),
     Hostile("thread_bomb", "forks", reaches=True),
     Hostile("program_bomb", "forks", ANY, rf"^$|{LATE}|of memory"),
-    Hostile("memory_bomb", "memory", ERROR, OUT_OF_MEMORY, reused=False),
-    Hostile("memory_creep", "memory", ERROR, OUT_OF_MEMORY, reused=False),
-    Hostile("memory_in_children", "memory", ANY, "^$|of memory", reused=False),
-    Hostile("memory_in_files", "memory", ERROR, OUT_OF_MEMORY, reused=False),
+    Hostile("memory_bomb", "memory", ERROR, OUT_OF_MEMORY, reused=False, clock=PATIENT),
+    Hostile("memory_creep", "memory", ERROR, OUT_OF_MEMORY, reused=False, clock=PATIENT),
+    Hostile("memory_in_children", "memory", ANY, "^$|of memory", reused=False, clock=PATIENT),
+    Hostile("memory_in_files", "memory", ERROR, OUT_OF_MEMORY, reused=False, clock=PATIENT),
     Hostile("memory_in_sockets", "memory", ANY, rf"^$|of memory|{LATE}", reaches=True),
-    Hostile("memory_reply", "memory", ERROR, OUT_OF_MEMORY, reused=False),
-    Hostile("memory_blame", "memory", EITHER, rf"of memory|ended|closed|{LATE}", reused=False),
+    Hostile("memory_reply", "memory", ERROR, OUT_OF_MEMORY, reused=False, clock=PATIENT),
+    Hostile("memory_blame", "memory", EITHER, rf"of memory|ended|closed|{LATE}", reused=False, clock=PATIENT),
     Hostile("fills_tmp", "disk", DONE, "^$", reaches=True),
     Hostile("fills_shared_memory", "disk", reaches=True),
     Hostile("sparse_file", "disk", reaches=True),
-    Hostile("many_files", "inodes"),
+    Hostile("many_files", "inodes", reaches=True),
     Hostile("deep_tree", "inodes", reused=False),
-    Hostile("wide_tree", "inodes", reused=False),
+    Hostile("wide_tree", "inodes"),
     Hostile("odd_names", "inodes"),
     Hostile("many_descriptors", "handles", reaches=True),
     Hostile("many_pipes", "handles"),
@@ -129,15 +138,15 @@ HOSTILE = (
     Hostile("exits_hard", "crashes", ERROR, EXIT.format(0)),
     Hostile("segfaults", "crashes", ERROR, "ended by signal SIGSEGV .+ in step 1"),
     Hostile("aborts", "crashes", ERROR, "ended by signal SIGABRT .+ in step 1", reaches=True),
-    Hostile("overflows_stack", "crashes", ERROR, "SIGSEGV|Raised|of memory"),
+    Hostile("overflows_stack", "crashes", EITHER, rf"SIGSEGV|Raised|of memory|{LATE}"),
     Hostile("hangs_in_str", "crashes", TIMEOUT, LATE),
     Hostile("raises_strangely", "crashes", ERROR, "exited with code 1|Raised"),
     Hostile("import_hangs", "loading", TIMEOUT, "^main.py was still loading after 2 s"),
     Hostile("import_crashes", "loading", ERROR, "^Raised while main.py was loading.+no weights",
             unseen=("\x1b",)),
     Hostile("import_exits", "loading", ERROR, "exited with code 7 while main.py was loading"),
-    Hostile("import_kills", "loading", ERROR, "SIGKILL .*in step 1", first_move=True),
-    Hostile("no_callable", "loading", ERROR, "defines no function", first_move=True),
+    Hostile("import_kills", "loading", EITHER, rf"SIGKILL .*in step 1|{LATE}", clock=FIRST_MOVE),
+    Hostile("no_callable", "loading", ERROR, "defines no function", clock=FIRST_MOVE),
     Hostile("network", "network", reaches=True),
     Hostile("listens", "network", reaches=True),
     Hostile("odd_sockets", "sockets", reaches=True),
@@ -156,7 +165,7 @@ HOSTILE = (
     Hostile("control_groups", "control groups", reaches=True),
     Hostile("priorities", "control groups", reaches=True),
     Hostile("socket_folder", "socket folder", reaches=True),
-    Hostile("colludes", "collusion", reaches=True, seats=2),
+    Hostile("colludes", "collusion", reaches=True, seats=2, reused=False),
     Hostile("leaves_marks", "marks", reaches=True),
     Hostile("links_for_the_host", "host reads", reaches=True),
 )  # fmt: skip
