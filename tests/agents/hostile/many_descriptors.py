@@ -11,7 +11,7 @@ def agent(obs: Any, config: Any) -> Any:
     if obs["step"] == 0:
         limit = resource.RLIMIT_NOFILE
         kit.attempt("more descriptors", resource.setrlimit, limit, (4096, 4096))
-        kept = []
+        kept: list[int] = []
         try:
             while len(kept) < 1000:
                 kept.append(os.open("/dev/null", os.O_RDONLY))

@@ -6,7 +6,7 @@ from tests.agents.hostile import kit
 
 
 def agent(obs: Any, config: Any) -> Any:
-    taken = []
+    taken: list[bytearray] = []
     while len(taken) < 75:
         taken.append(bytearray(8 << 20))
     kit.breach(f"{len(taken) * 8} MB of memory")

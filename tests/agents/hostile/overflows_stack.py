@@ -6,7 +6,7 @@ from typing import Any
 from tests.agents.hostile import kit  # noqa: F401 (its import looks around)
 
 
-def deeper(depth: int) -> int:
+def deeper(depth: int) -> Any:
     return eval("deeper(depth + 1)", globals(), {"depth": depth})
 
 

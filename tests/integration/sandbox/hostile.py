@@ -5,6 +5,7 @@ The only module of the hostile suite that talks to the product, through its publ
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import tarfile
 from collections.abc import Sequence
@@ -30,6 +31,8 @@ STEPS = 6
 """Moves of a match that nobody cuts short: the game counts its first position too."""
 MEMORY_MB = 128
 BORROW_SECONDS = 60.0
+CHARGES_CPU = importlib.util.find_spec("sandbox.meter") is not None
+"""Whether waiting for a core is forgiven; a charge by the wall clock tells of the load only."""
 
 
 @dataclass(frozen=True)

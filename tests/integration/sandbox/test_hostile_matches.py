@@ -18,7 +18,7 @@ from games.protocol import Verdict
 from tests.integration.sandbox import hostile
 from tests.integration.sandbox.conftest import ISOLATING, require
 from tests.integration.sandbox.hostile import STEPS, Seat
-from tests.integration.sandbox.hostile_table import BY_NAME, CLOCK, HOSTILE, ROWS, Hostile
+from tests.integration.sandbox.hostile_table import BY_NAME, HOSTILE, ROWS, Hostile
 from tests.integration.sandbox.nodes import start_node
 
 SIDE_BY_SIDE = 2
@@ -94,8 +94,9 @@ def _is_unharmed(seat: Seat, alone: Seat, expected: Hostile) -> None:
     assert (seat.verdict, seat.reason, seat.breaches) == (Verdict.DONE, "", [])
     assert seat.moves == alone.moves
     assert len(seat.moves) == STEPS - 1
-    assert seat.longest_seconds < expected.clock.act_seconds
-    assert seat.bank_seconds == expected.clock.bank_seconds
+    if hostile.CHARGES_CPU:
+        assert seat.longest_seconds < expected.clock.act_seconds
+        assert seat.bank_seconds == expected.clock.bank_seconds
 
 
 def test_the_honest_match_is_one(arena: Arena) -> None:
@@ -103,7 +104,6 @@ def test_the_honest_match_is_one(arena: Arena) -> None:
         for seat in arena.honest(seats):
             assert (seat.verdict, seat.breaches) == (Verdict.DONE, [])
             assert set(seat.moves) == {"EAST", "NORTH"}
-            assert seat.bank_seconds == CLOCK.bank_seconds
 
 
 def test_the_table_covers_every_row_with_agents_that_exist() -> None:
