@@ -23,6 +23,7 @@ AGENT_FD = 3
 libc = ctypes.CDLL(None, use_errno=True)
 _PLAN = [random.choice(("EAST", "NORTH")) for _ in range(64)]
 _BUFFERS: list[Any] = []
+_USED = [0.0]
 _IS_ARM = platform.machine() == "aarch64"
 
 
@@ -45,6 +46,17 @@ def breach(what: str) -> None:
 def tell(what: str, got_through: object) -> None:
     """One line for a finding: a breach where it is true."""
     (breach if got_through else held)(what)
+
+
+def used(seconds: float) -> None:
+    """This much time was used since the last move, in whatever way a clock may count."""
+    used_so_far(_USED[0] + seconds)
+
+
+def used_so_far(seconds: float) -> None:
+    """The same from the beginning of the match."""
+    _USED[0] = max(_USED[0], seconds)
+    _say("USED", f"{_USED[0]:.6f}")
 
 
 def attempt(what: str, act: Callable[..., object], *args: Any) -> None:

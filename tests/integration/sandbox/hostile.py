@@ -5,6 +5,7 @@ The only module of the hostile suite that talks to the product, through its publ
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import io
 import tarfile
@@ -24,7 +25,7 @@ from tests.integration.sandbox.hostile_table import CLOCK
 from tests.integration.sandbox.nodes import ROOT
 
 AGENTS = ROOT / "tests" / "agents" / "hostile"
-NOT_HOSTILE = frozenset({"kit", "neighbour"})
+NOT_HOSTILE = frozenset({"kit", "neighbour", "thinker"})
 GEESE = GAMES["hungry_geese"]
 SEED = bytes(range(16))
 STEPS = 6
@@ -61,10 +62,26 @@ class Seat:
         return [line for line in self.log.splitlines() if line.startswith("HELD: ")]
 
     @property
+    def used_seconds(self) -> float:
+        """What the agent itself says that it has used by its last move."""
+        lines = [line.split() for line in self.log.splitlines() if line.startswith("USED: ")]
+        return max((float(words[1]) for words in lines), default=0.0)
+
+    @property
     def uids(self) -> list[int]:
         """The uids it ran under, by its own word: one range a box, one uid a match."""
         lines = [line.split() for line in self.log.splitlines() if line.startswith("uid ")]
         return [int(words[1]) for words in lines if len(words) == 2 and words[1].isdigit()]
+
+
+def processes_of(uid: int) -> list[int]:
+    """Pids on this host whose real uid is this one."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/status"):
+        with contextlib.suppress(OSError, ValueError):
+            if f"\nUid:\t{uid}\t" in path.read_text():
+                found.append(int(path.parent.name))
+    return found
 
 
 def sources() -> list[str]:

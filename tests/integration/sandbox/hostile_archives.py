@@ -240,7 +240,8 @@ REFUSED: dict[str, tuple[Make, str | None, str]] = {
     "tar file and folder": (lambda: tar(("main.py", MAIN), ("a", b""), ("a/b", b"")), None, "once"),
     "tar folder and file": (lambda: tar(("a/b", b""), ("a", b"")), "a", "once"),
     "tar main is a folder": (lambda: tar(("main.py", special(_DIR))), None, "no main.py"),
-    "tar bomb": (lambda: tar(("main.py", MAIN), ("big", bytes(97 << 20))), "big", "unpacks to more"),
+    "tar bomb": (
+        lambda: tar(("main.py", MAIN), ("big", bytes(97 << 20))), "big", "unpacks to more"),
     "tar bomb in parts": (
         lambda: tar(("main.py", MAIN), *((f"{n}", bytes(8 << 20)) for n in range(13))),
         None, "unpacks to more"),

@@ -18,7 +18,7 @@ from games.protocol import Verdict
 from tests.integration.sandbox import hostile
 from tests.integration.sandbox.conftest import ISOLATING, require
 from tests.integration.sandbox.hostile import STEPS, Seat
-from tests.integration.sandbox.hostile_table import BY_NAME, HOSTILE, ROWS, Hostile
+from tests.integration.sandbox.hostile_table import BY_NAME, CHEATS, HOSTILE, ROWS, VOIDERS, Hostile
 from tests.integration.sandbox.nodes import start_node
 
 SIDE_BY_SIDE = 2
@@ -73,6 +73,8 @@ def test_it_costs_only_itself(arena: Arena, agent: str) -> None:
             _ends_as_it_must(seat, expected)
         for seat, alone in zip(seats[expected.seats :], arena.honest(expected.seats), strict=True):
             _is_unharmed(seat, alone, expected)
+        for uid in (uid for seat in seats for uid in seat.uids):
+            assert hostile.processes_of(uid) == [], "something of it still runs on the host"
     first, second = (match[0].uids for match in matches)
     if expected.reused and first and second:
         assert first[0] // 1000 == second[0] // 1000, "its box was thrown away"
@@ -109,4 +111,5 @@ def test_the_honest_match_is_one(arena: Arena) -> None:
 def test_the_table_covers_every_row_with_agents_that_exist() -> None:
     assert len(HOSTILE) == len(BY_NAME) >= 60
     assert {agent.row for agent in HOSTILE} == set(ROWS)
-    assert sorted(BY_NAME) == hostile.sources()
+    assert sorted([*BY_NAME, *CHEATS]) == hostile.sources()
+    assert set(VOIDERS) <= set(BY_NAME)
