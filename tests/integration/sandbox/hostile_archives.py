@@ -11,6 +11,7 @@ import struct
 import tarfile
 import zipfile
 from collections.abc import Callable
+from typing import Any
 
 from sandbox.box.unpack import MOST_ENTRIES
 
@@ -66,7 +67,7 @@ def tar_blocks(*parts: bytes) -> bytes:
     return gzip.compress(b"".join(p + bytes(-len(p) % 512) for p in parts) + bytes(1024))
 
 
-def header(name: str, size: int = 0, kind: bytes = tarfile.REGTYPE, **fields: object) -> bytes:
+def header(name: str, size: int = 0, kind: bytes = tarfile.REGTYPE, **fields: Any) -> bytes:
     """One raw header block with a right checksum."""
     info = tarfile.TarInfo(name)
     info.size, info.type = size, kind
@@ -191,7 +192,7 @@ def link_chain() -> bytes:
 
 def file(mode: int, content: bytes = MAIN) -> bytes:
     """A .tar.gz of one main.py with this mode and odd owners."""
-    fields = {"mode": mode, "uid": 0, "gid": 0, "uname": "root", "mtime": 1 << 32}
+    fields: dict[str, Any] = {"mode": mode, "uid": 0, "gid": 0, "uname": "root", "mtime": 1 << 32}
     return tar_blocks(header("main.py", len(content), **fields), content)
 
 

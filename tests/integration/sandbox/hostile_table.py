@@ -15,9 +15,10 @@ ROWS = (
 )  # fmt: skip
 """The attack table, a word for each of its rows; its last row, archives, has tests of its own."""
 
-CLOCK = Clock(act_seconds=0.2, bank_seconds=0.5, load="own", load_seconds=2.0)
+CLOCK = Clock(act_seconds=0.2, bank_seconds=0.5, load="own", load_seconds=10.0)
 FIRST_MOVE = Clock(act_seconds=0.2, bank_seconds=0.5, load="first_move")
-PATIENT = Clock(act_seconds=4.0, bank_seconds=0.5, load="own", load_seconds=2.0)
+LOADS = Clock(act_seconds=0.2, bank_seconds=0.5, load="own", load_seconds=4.0)
+PATIENT = Clock(act_seconds=4.0, bank_seconds=0.5, load="own", load_seconds=10.0)
 """For those whose end takes the kernel longer than a move may take."""
 
 DONE, ERROR = frozenset({Verdict.DONE}), frozenset({Verdict.ERROR})
@@ -143,7 +144,8 @@ HOSTILE = (
     Hostile("overflows_stack", "crashes", EITHER, rf"SIGSEGV|Raised|of memory|{LATE}"),
     Hostile("hangs_in_str", "crashes", TIMEOUT, LATE),
     Hostile("raises_strangely", "crashes", ERROR, "exited with code 1|Raised"),
-    Hostile("import_hangs", "loading", TIMEOUT, "^main.py was still loading after 2 s"),
+    Hostile("import_hangs", "loading", TIMEOUT, "^main.py was still loading after 4 s",
+            clock=LOADS),
     Hostile("import_crashes", "loading", ERROR, "^Raised while main.py was loading.+no weights",
             unseen=("\x1b",)),
     Hostile("import_exits", "loading", ERROR, "exited with code 7 while main.py was loading"),
@@ -168,6 +170,7 @@ HOSTILE = (
     Hostile("priorities", "control groups", reaches=True),
     Hostile("socket_folder", "socket folder", reaches=True),
     Hostile("colludes", "collusion", reaches=True, seats=2, reused=False),
+    Hostile("page_cache", "collusion", reaches=True, seats=2, reused=False),
     Hostile("leaves_marks", "marks", reaches=True),
     Hostile("links_for_the_host", "host reads", reaches=True),
 )  # fmt: skip

@@ -89,7 +89,8 @@ def opened(request: pytest.FixtureRequest, bench: Bench) -> Iterator[Opened]:
         for item in request.session.items
         if hasattr(item, "callspec") and "archive" in item.callspec.params
     }
-    makes = {name: made[0] for name, made in [*REFUSED.items(), *ACCEPTED.items()]}
+    makes = {name: made[0] for name, made in REFUSED.items()}
+    makes |= {name: made[0] for name, made in ACCEPTED.items()}
 
     def in_a_box(name: str) -> Any:
         path = bench.folder / f"{name.replace(' ', '-')}.bundle"
