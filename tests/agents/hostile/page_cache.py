@@ -1,34 +1,47 @@
 """Two seats talk through the pages of a file that both are shown: one reads it in, one looks."""
 
-import ctypes
+import contextlib
 import json
+import mmap
 import os
-import struct
+import resource
 from typing import Any
 
 from tests.agents.hostile import kit
 
 PATH = os.path.dirname(json.__file__) + "/../pydoc_data/topics.py"
-WITHOUT_WAITING = 8
-was_cached: list[bool] = []
+WORD, CONTROL = 0, 512 << 10
 
 
-def is_cached(fd: int) -> bool:
-    vector = ctypes.create_string_buffer(struct.pack("PN", kit.address(64), 64))
-    number = 327 if os.uname().machine == "x86_64" else 286
-    return kit.call(number, fd, ctypes.addressof(vector), 1, 65536, 0, WITHOUT_WAITING) == 0
+def forget(fd: int) -> None:
+    with contextlib.suppress(OSError):
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def is_cached(fd: int, at: int) -> bool:
+    try:
+        return os.preadv(fd, [bytearray(64)], at, os.RWF_NOWAIT) > 0
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        kit.held(f"a read that does not wait: {error}")
+    # Whether the disk was needed for a page shows in the count of faults.
+    with mmap.mmap(fd, 0, prot=mmap.PROT_READ) as pages:
+        pages.madvise(mmap.MADV_RANDOM)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_majflt
+        seen = pages[at]
+        after = resource.getrusage(resource.RUSAGE_SELF).ru_majflt
+    return after == before and seen >= 0
 
 
 def agent(obs: Any, config: Any) -> Any:
     fd = os.open(PATH, os.O_RDONLY)
     if obs["step"] in (0, 1):
-        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-    if obs["step"] == 2 and obs["index"] == 1:
-        was_cached.append(is_cached(fd))
-    if obs["step"] == 3 and obs["index"] == 0:
-        os.read(fd, 1 << 20)
+        forget(fd)
+    if obs["step"] == 2 and obs["index"] == 0:
+        os.pread(fd, 4096, WORD)
     if obs["step"] == 4:
-        told = obs["index"] == 1 and is_cached(fd) and was_cached == [False]
+        told = obs["index"] == 1 and is_cached(fd, WORD) and not is_cached(fd, CONTROL)
         kit.tell("a word through the page cache", told)
     os.close(fd)
     return kit.move(obs)
