@@ -184,8 +184,7 @@ CHEATS = (
 """Agents that are after the charge: the clock has tests of its own."""
 OFF_TURN = frozenset({"cheat_ponders", "cheat_ponders_apart"})
 VOIDERS = (
-    "kills_supervisor", "borrows_signals", "kills_all", "log_swell", "floods_from_behind",
-    "fork_bomb_at_the_end", "works_after_the_end", "waits_in_the_kernel", "many_pipes",
-    "memory_blame", "memory_in_files", "deep_tree", "many_files", "import_kills", "fork_bomb",
+    "kills_supervisor", "kills_all", "log_swell", "floods_from_behind", "fork_bomb_at_the_end",
+    "works_after_the_end", "waits_in_the_kernel", "memory_blame", "deep_tree",
 )  # fmt: skip
 """Agents that go for what ends a match or tells of it, so that a lost one would not count."""
