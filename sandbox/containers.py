@@ -42,6 +42,11 @@ _LOST_SECONDS = 5.0
 _CONNECT_SECONDS = 30.0
 _SOCKET_NAME = "control"
 _LONGEST_SOCKET_PATH = 100
+_MASKED = (
+    *("/sys/firmware", "/sys/kernel", "/sys/block", "/sys/bus", "/sys/class", "/sys/dev"),
+    *("/sys/module", "/sys/devices/virtual", "/sys/power", "/sys/hypervisor"),
+)
+"""What else of the host is not shown. The supervisor reads /sys/fs/cgroup."""
 _TROUBLE = (docker.errors.DockerException, OSError)
 
 
@@ -231,6 +236,7 @@ class DockerLauncher:
             device_requests=self._devices(spec),
             runtime=self._runtime.name or None,
         )
+        host["MaskedPaths"] = [*(f"/proc/{name}" for name in launcher.MASKED), *_MASKED]
         created = self._engine.api.create_container(
             self._images[spec.profile.name],
             [
