@@ -149,13 +149,20 @@ class DockerLauncher:
         The supervisor counts inside its container, which is enough while it lives.
         """
         handle: _Handle = box.handle
-        return int(self._ear.out_of_memory(handle.container))
+        told = self._ear.out_of_memory(handle.container)
+        if self._runtime.is_gvisor and not told:
+            # A box that dies as a whole takes the telling along now and then; nothing else kills it
+            # but a hand on the host.
+            told = self._ear.was_killed(handle.container)
+            told = told and not self._ear.killed_by_request(handle.container)
+        return int(told)
 
     def lost_by_host(self, box: Box) -> str | None:
         """The engine went away since the box was started, or somebody killed the supervisor.
 
         Agents cannot signal it: its uid is another. A kill for memory they can bring about, so
-        where one was told of the loss is theirs.
+        where one was told of the loss is theirs. In gVisor such a kill takes the whole box and is
+        not always told: there only one that the engine was asked for is somebody else's.
         """
         handle: _Handle = box.handle
         if launcher.hung_up(box):
@@ -164,7 +171,12 @@ class DockerLauncher:
                 return "the engine does not answer"
         if not self._ear.is_of(handle.epoch):
             return "the engine was restarted"
-        if self._ear.killed_from_outside(handle.container):
+        from_outside = (
+            self._ear.killed_by_request
+            if self._runtime.is_gvisor
+            else self._ear.killed_from_outside
+        )
+        if from_outside(handle.container):
             return "the box's supervisor was ended by a signal from outside the box"
         return None
 

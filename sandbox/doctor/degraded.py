@@ -107,19 +107,25 @@ _USUAL_RUNTIME = "use the engine's usual runtime, and have the host's kernel for
 _OWN_KERNEL = (
     Row(
         "forks",
-        "processes are bounded per box and not per agent: a fork bomb ends its box, which is its "
-        "own loss: the seat forfeits and no other match is touched",
+        "each process costs 8 to 12 MB of its box's memory: a fork bomb ends its box before it is "
+        "refused a process, which is its own loss: the seat forfeits and no other match is touched",
         _USUAL_RUNTIME,
     ),
     Row(
         "memory",
-        "memory is bounded per box and not per agent: a memory bomb ends its box, which is its "
-        "own loss: the seat forfeits and no other match is touched",
+        "a memory bomb ends its whole box and not the agent alone, so its log is lost; no other "
+        "match is touched",
         _USUAL_RUNTIME,
     ),
     Row(
         "inodes",
         "scratch is bounded in bytes and not in inodes; its files count as the box's memory",
+        _USUAL_RUNTIME,
+    ),
+    Row(
+        "handles",
+        "timers and queued signals are bounded by the box's memory alone; they are of its own "
+        "kernel, which no other box shares",
         _USUAL_RUNTIME,
     ),
     *(Row(row.attack, row.costs, _USUAL_RUNTIME) for row in _NO_MATCH_GROUP),

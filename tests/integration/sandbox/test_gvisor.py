@@ -1,0 +1,173 @@
+"""gVisor for a runtime, where the engine has it registered (deploy/runbook.md says how).
+
+A box has a kernel of its own: what it holds is held by that, and some rows are held by less. The
+engine is the one that DOCKER_HOST names, so that an engine of one's own will do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import docker
+import pytest
+
+from games.protocol import Verdict
+from sandbox import containers, loans, runtimes
+from sandbox.doctor import degraded
+from sandbox.errors import HostFault
+from tests.integration.sandbox import hostile
+from tests.integration.sandbox.conftest import require
+from tests.integration.sandbox.hostile_table import BY_NAME
+from tests.integration.sandbox.nodes import MEMORY_MB, ROOT, Bench, Player, start_node
+
+pytestmark = pytest.mark.docker
+
+HELD = (
+    "kernel_calls", "mounts", "namespaces", "network", "listens", "reads_processes", "traces",
+    "set_uid", "capabilities", "control_groups", "socket_folder", "kills_supervisor", "daemon",
+    "leaves_marks", "fills_tmp", "thread_bomb",
+)  # fmt: skip
+"""Agents that end here as they do anywhere, and whose box takes their second match."""
+BOMBS = ("memory_bomb", "memory_creep", "memory_in_files", "fork_bomb")
+"""Agents that end their whole box."""
+SLOW = {"act_seconds": 4.0, "bank_seconds": 2.0}
+"""A system call is five times as slow here, and a fork a hundred times."""
+
+
+@pytest.fixture(scope="module")
+def gvisor(short_folder: Callable[[], Path]) -> Iterator[Bench]:
+    require("docker")
+    known = containers.describe().get("Runtimes") or {}
+    if runtimes.GVISOR not in known:
+        pytest.skip(f"the engine has no runtime {runtimes.GVISOR!r}: {runtimes.REMEDY}")
+    folder = short_folder()
+    options = ("--runtime", runtimes.GVISOR, "--profile", "python", "--warm", "1", "--keep", "40")
+    node = start_node(folder, "docker", *options)
+    yield Bench(node, "docker", folder)
+    assert node.stop() == 0, node.log.read_text()
+
+
+def test_an_honest_agent_plays_twice_in_one_box_that_is_proven_clean(gvisor: Bench) -> None:
+    bundle = gvisor.bundle("""
+import os
+print("import")
+def agent(obs):
+    with open(f"/tmp/{obs.step}", "w") as file:
+        file.write("x" * 1000)
+    print("step", obs.step)
+    return [os.getuid(), os.uname().release, os.listdir("/tmp")]
+""")
+    uids = []
+    for _ in range(2):
+        with gvisor.seat(bundle) as player:
+            assert player.start() == {"k": "ready"}
+            uid, release, files = player.move(step=0)
+            assert (release != os.uname().release, files) == (True, ["0"])
+            assert player.move(step=1)[2] == ["0", "1"]
+            ending = player.loan.end()
+        assert ending.clean
+        assert (ending.exit_code, ending.signal, ending.out_of_memory) == (None, None, False)
+        assert [(log.step, log.stdout) for log in ending.log] == [
+            (0, "import\n"), (1, "step 0\n"), (2, "step 1\n"),
+        ]  # fmt: skip
+        uids.append(uid)
+    assert uids[1] == uids[0] + 1, "the second match was not played in the same box"
+
+
+def test_the_node_says_what_it_lacks_and_the_digest_names_the_runtime(gvisor: Bench) -> None:
+    hello = loans.hello(gvisor.node.socket)
+    assert set(degraded.sentences(degraded.GVISOR)) <= set(hello.lacks)
+    assert hello.gpus == 0
+    with gvisor.borrow(gvisor.bundle("def agent(obs):\n    return 1\n")) as loan:
+        assert loan.image_digest == hello.image_digests["python"]
+        assert re.fullmatch(r"sha256:[0-9a-f]{64}\+runsc", loan.image_digest)
+        meter = loan.meter
+        assert [meter.has_cpu, meter.can_forgive, meter.can_freeze] == [False, False, False]
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_a_hostile_agent_costs_only_itself(gvisor: Bench, name: str) -> None:
+    expected = BY_NAME[name]
+    bundles = [hostile.pack(name, gvisor.folder), hostile.pack("neighbour", gvisor.folder)]
+    boxes = []
+    for _ in range(2):
+        mine, other = hostile.play(
+            gvisor.node.socket, bundles, clock=replace(expected.clock, **SLOW)
+        )
+        assert mine.breaches == []
+        assert mine.verdict in expected.verdicts, mine.reason
+        assert (other.verdict, other.reason, other.breaches) == (Verdict.DONE, "", [])
+        boxes.append(mine.uids[0] // 1000)
+    assert boxes[0] == boxes[1], "its box was thrown away"
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_ends_its_box_and_forfeits_every_time(gvisor: Bench, name: str) -> None:
+    bundles = [hostile.pack(name, gvisor.folder), hostile.pack("neighbour", gvisor.folder)]
+    clock = replace(BY_NAME[name].clock, **SLOW)
+    for _ in range(4):
+        mine, other = hostile.play(gvisor.node.socket, bundles, clock=clock)
+        assert (mine.verdict, other.verdict) == (Verdict.ERROR, Verdict.DONE)
+        assert "more than its 128 MB of memory" in mine.reason
+        assert other.reason == ""
+
+
+def test_a_box_that_the_engine_was_told_to_kill_is_nobodys_fault(gvisor: Bench) -> None:
+    player = Player(gvisor.borrow(gvisor.bundle("def agent(obs):\n    return 'killed'\n")))
+    player.start()
+    with contextlib.closing(docker.from_env()) as engine:
+        ours = [
+            container
+            for container in engine.containers.list()
+            if str(gvisor.node.run_dir) in str(container.attrs["HostConfig"]["Binds"])
+        ]
+        for container in ours:
+            container.kill()
+    with pytest.raises(EOFError):
+        player.act(30, step=0)
+    with pytest.raises(HostFault, match="from outside"):
+        player.loan.end()
+
+
+def test_an_agent_has_its_memory_beside_the_runtimes_own(gvisor: Bench) -> None:
+    source = """
+import os, time
+kept = []
+def agent(obs):
+    kept.append(bytearray(b"x" * (int(obs.megabytes) << 20)))
+    for _ in range(4):
+        if os.fork() == 0:
+            time.sleep(100)
+    return len(kept[0]) >> 20
+"""
+    usable = MEMORY_MB - 8
+    assert gvisor.findings(source, step=0, megabytes=usable) == usable
+
+
+@pytest.mark.parametrize(
+    ("options", "refusal"),
+    [
+        (("docker", "nowhere"), r"knows no 'nowhere' .*/etc/docker/daemon\.json"),
+        (("auto", "nowhere"), r"knows no 'nowhere' .*/etc/docker/daemon\.json"),
+        (("bubblewrap", "runsc"), "bubblewrap has none"),
+    ],
+)
+def test_a_runtime_that_cannot_be_had_is_refused_in_one_line(
+    short_folder: Callable[[], Path], options: tuple[str, str], refusal: str
+) -> None:
+    require("docker")
+    folder = short_folder()
+    launcher, runtime = options
+    command = [sys.executable, "-m", "sandbox.node", "--socket", str(folder / "node.sock")]
+    command += ["--run-dir", str(folder), "--launcher", launcher, "--runtime", runtime]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert re.search(refusal, line)
