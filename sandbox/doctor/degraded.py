@@ -128,6 +128,12 @@ _OWN_KERNEL = (
         "kernel, which no other box shares",
         _USUAL_RUNTIME,
     ),
+    Row(
+        "secrets",
+        "environments, maps and lists of descriptors of its box's own programs can be read, which "
+        "hold no secret; their memory and their descriptors cannot",
+        _USUAL_RUNTIME,
+    ),
     *(Row(row.attack, row.costs, _USUAL_RUNTIME) for row in _NO_MATCH_GROUP),
 )
 

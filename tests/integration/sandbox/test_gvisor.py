@@ -19,7 +19,7 @@ import docker
 import pytest
 
 from games.protocol import Verdict
-from sandbox import containers, loans, runtimes
+from sandbox import containers, loans, profiles, runtimes
 from sandbox.doctor import degraded
 from sandbox.errors import HostFault
 from tests.integration.sandbox import hostile
@@ -30,9 +30,9 @@ from tests.integration.sandbox.nodes import MEMORY_MB, ROOT, Bench, Player, star
 pytestmark = pytest.mark.docker
 
 HELD = (
-    "kernel_calls", "mounts", "namespaces", "network", "listens", "reads_processes", "traces",
-    "set_uid", "capabilities", "control_groups", "socket_folder", "kills_supervisor", "daemon",
-    "leaves_marks", "fills_tmp", "thread_bomb",
+    "kernel_calls", "own_filters", "mounts", "namespaces", "network", "listens", "traces",
+    "passes_descriptors", "looks_for_secrets", "set_uid", "control_groups", "socket_folder",
+    "kills_supervisor", "daemon", "leaves_marks", "fills_tmp", "thread_bomb",
 )  # fmt: skip
 """Agents that end here as they do anywhere, and whose box takes their second match."""
 BOMBS = ("memory_bomb", "memory_creep", "memory_in_files", "fork_bomb")
@@ -119,6 +119,30 @@ def test_a_bomb_ends_its_box_and_forfeits_every_time(gvisor: Bench, name: str) -
         assert other.reason == ""
 
 
+def test_what_can_be_seen_of_the_guards_is_no_secret_and_no_way_in(gvisor: Bench) -> None:
+    source = """
+import os
+def agent(obs):
+    seen, entered = [], []
+    for pid in {int(name) for name in os.listdir("/proc") if name.isdigit()} - {os.getpid()}:
+        with open(f"/proc/{pid}/environ") as file:
+            seen += [line.partition("=")[0] for line in file.read().split(chr(0)) if line]
+        paths = [f"/proc/{pid}/mem", f"/proc/{pid}/root/peck"]
+        paths += [f"/proc/{pid}/fd/{fd}" for fd in os.listdir(f"/proc/{pid}/fd") if fd != "0"]
+        for path in paths:
+            try:
+                os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
+                entered.append(path)
+            except OSError:
+                pass
+    return [sorted(set(seen)), entered]
+"""
+    seen, entered = gvisor.findings(source, step=0)
+    assert entered == []
+    zygote = {"LANG", "PYTHONHASHSEED", *profiles.get("python").environment}
+    assert set(seen) <= {"PATH", "HOSTNAME", "HOME", *zygote}
+
+
 def test_a_box_that_the_engine_was_told_to_kill_is_nobodys_fault(gvisor: Bench) -> None:
     player = Player(gvisor.borrow(gvisor.bundle("def agent(obs):\n    return 'killed'\n")))
     player.start()
@@ -141,11 +165,11 @@ def test_an_agent_has_its_memory_beside_the_runtimes_own(gvisor: Bench) -> None:
 import os, time
 kept = []
 def agent(obs):
-    kept.append(bytearray(b"x" * (int(obs.megabytes) << 20)))
+    kept.extend(b"x" * (1 << 20) for _ in range(obs.megabytes))
     for _ in range(4):
         if os.fork() == 0:
             time.sleep(100)
-    return len(kept[0]) >> 20
+    return len(kept)
 """
     usable = MEMORY_MB - 8
     assert gvisor.findings(source, step=0, megabytes=usable) == usable
