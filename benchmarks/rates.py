@@ -59,7 +59,7 @@ def measure(node: Node, bundles: Sequence[Path], seconds: float, group: Path | N
         play(node, bundles)
     time.sleep(0.3)
     before = None if group is None else usage.spent(group, node)
-    walls, steps = [], list[float]()
+    walls, steps = list[float](), list[float]()
     began = time.perf_counter()
     while time.perf_counter() - began < seconds and len(walls) < MOST_MATCHES:
         match = play(node, bundles)

@@ -35,7 +35,7 @@ def main() -> None:
     options = parser.parse_args()
     for launcher in options.launcher or LAUNCHERS:
         with usage.own_group() as group, tempfile.TemporaryDirectory(prefix="peck-bench-") as made:
-            lines = [HEAD]
+            lines: list[tuple[str, ...]] = [HEAD]
             print(f"\n{launcher}: {machine()}", flush=True)
             with running(launcher, "python", state=options.state_dir) as node:
                 if isinstance(node, str):

@@ -1,4 +1,4 @@
-"""From the request for a seat to its agent's word that it is ready, and from its end to the proof."""
+"""From the request for a seat until its agent is ready, and from its end until the proof."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def unseen(node: Node, folder: Path, count: int, rest_seconds: float) -> Target:
     """Submissions that no box has seen, on generic warm boxes; the pool is left to refill."""
     times = []
     for number in range(count):
-        bundle = _archive(folder / f"unseen{number}.tar", source_for(node.profile))
+        bundle = _archive(folder / f"unseen{number}.tar.gz", source_for(node.profile))
         time.sleep(rest_seconds)
         borrowing, start, _ = once(node, bundle)
         times.append(1e3 * (borrowing + start))
@@ -127,7 +127,7 @@ def once(node: Node, bundle: Path) -> tuple[float, float, float]:
     """Seconds until lent, from there to ready, and of the end after one move."""
     began = time.perf_counter()
     with borrowed(node.socket, [node.request(bundle)], BORROW_SECONDS) as (loan,):
-        assert isinstance(loan, Loan)
+        assert isinstance(loan, Loan), loan
         lent = time.perf_counter()
         table = Table([loan], OWN)
         table.start()
@@ -147,7 +147,7 @@ _SEEN = observation()
 def _archive(path: Path, source: str) -> Path:
     """A bundle of bytes that do not compress, different each time."""
     files = {"main.py": source.encode(), "weights.bin": os.urandom(UNSEEN_MIB << 20)}
-    with tarfile.open(path, "w") as archive:
+    with tarfile.open(path, "w:gz", compresslevel=1) as archive:
         for name, content in files.items():
             member = tarfile.TarInfo(name)
             member.size, member.mode = len(content), 0o644
