@@ -125,7 +125,7 @@ class Supervisor:
         root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         environment = {"PATH": os.defpath, "PYTHONHASHSEED": "0", "LANG": "C.UTF-8"}
         environment.update(self._setup["environment"])
-        command = ["python3", "-P", "-S", "-s", "-B", "-c", _ZYGOTE, root, str(_ZYGOTE_FD)]
+        command = [sys.executable, "-P", "-S", "-s", "-B", "-c", _ZYGOTE, root, str(_ZYGOTE_FD)]
         null = os.open("/dev/null", os.O_RDONLY)
         with theirs:
             os.posix_spawn(

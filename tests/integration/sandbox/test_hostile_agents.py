@@ -106,7 +106,7 @@ def agent(obs):
 """
     count, uid = bench.findings(source, step=0)
     assert 10 <= count < 44
-    assert processes_of_box(uid) == []
+    assert processes_of(uid) == []
     still_works(bench)
 
 
@@ -123,7 +123,7 @@ def agent(obs):
                 pass
     return os.getuid()
 """
-    assert processes_of_box(bench.findings(source, step=0)) == []
+    assert processes_of(bench.findings(source, step=0)) == []
 
 
 def test_a_thread_bomb_is_stopped_by_its_limit(bench: Bench) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from tests.integration.sandbox.nodes import Bench, Player, processes_of_box
+from tests.integration.sandbox.nodes import Bench, Player, processes_of
 
 LEAVER = """
 import ctypes, os, socket, time
@@ -66,7 +66,7 @@ def test_no_mark_is_found_in_the_next_match_of_a_submission(bench: Bench) -> Non
     assert len(set(uids)) == 3
     assert uids == sorted(uids), "a warm box gives rising uids, so it was used again"
     assert len({uid // 1000 for uid in uids}) == 1
-    assert processes_of_box(uids[0]) == []
+    assert processes_of(uids[0]) == []
 
 
 def test_two_seats_of_one_submission_never_meet(bench: Bench) -> None:
@@ -133,9 +133,9 @@ def test_a_worker_that_dies_gives_its_box_back(bench: Bench) -> None:
         player.loan.socket.close()
         player.loan._conversation._connection.close()  # what the kernel does for a killed worker
     deadline = time.monotonic() + 10
-    while processes_of_box(before) and time.monotonic() < deadline:
+    while processes_of(before) and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert processes_of_box(before) == []
+    assert processes_of(before) == []
     with bench.seat(bundle) as player:
         after, found = play(player)
     assert found == []
