@@ -23,6 +23,7 @@ from functools import partial
 from pathlib import Path
 
 from sandbox import cgroups, launcher, profiles
+from sandbox.doctor import degraded
 from sandbox.errors import HostFault
 from sandbox.launcher import Box, BoxSpec
 from sandbox.profiles import Profile, Say
@@ -39,6 +40,8 @@ _MASKED = ("kcore", "keys", "key-users", "timer_list", "sched_debug", "kallsyms"
 _PROGRAM = "import sys; sys.path.append('/peck'); from peckbox.supervisor import main; main()"
 _PYTHON = "/peck/python/bin/python3"
 _JOIN = 'while [ "$1" != -- ]; do echo $$ >"$1" || exit 71; shift; done; shift; exec "$@"'
+_FIRST = "echo 1000 >/proc/self/oom_score_adj; "
+"""Where no group bounds a box's memory, the kernel shall look for it there before anywhere else."""
 _STOP_SECONDS = 5.0
 
 
@@ -84,8 +87,18 @@ class BubblewrapLauncher:
             joins = [str(path) for path in group.process_files] if group else []
             with theirs:
                 command = [*self._command(spec), _PYTHON, "-I", "-S", "-B", "-c", _PROGRAM]
+                script = _JOIN if group is not None else _FIRST + _JOIN
                 process = subprocess.Popen(
-                    ["/bin/sh", "-c", _JOIN, "sh", *joins, "--", *command, f"fd:{theirs.fileno()}"],
+                    [
+                        "/bin/sh",
+                        "-c",
+                        script,
+                        "sh",
+                        *joins,
+                        "--",
+                        *command,
+                        f"fd:{theirs.fileno()}",
+                    ],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.PIPE,
@@ -135,19 +148,9 @@ class BubblewrapLauncher:
             self._match_groups.sweep()
 
     def lacks(self) -> tuple[str, ...]:
-        """What this user on this machine goes without."""
-        missing = []
-        if not self._root:
-            missing.append(
-                "not root: one uid per box, so every match starts a new box and its scratch is "
-                "not bounded in inodes"
-            )
-        if self._tree is None:
-            missing.append(
-                "no control groups: memory is bounded per process and not per agent, and cpu "
-                "is not bounded; run as root, or delegate a version 2 group"
-            )
-        return (*missing, *cgroups.lacks_of(self._powers))
+        """What this user on this machine goes without, by the one list of degraded rows."""
+        limits = self._tree is not None
+        return degraded.lacks(self.name, root=self._root, limits=limits, powers=self._powers)
 
     def _groups(self, spec: BoxSpec) -> tuple[cgroups.Group | None, cgroups.MatchGroup | None]:
         """The box's group and the match group, which lies in it where both are in one tree."""

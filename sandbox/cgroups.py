@@ -216,21 +216,6 @@ def powers_of(groups: MatchGroups | None) -> frozenset[str]:
         probe.remove()
 
 
-def lacks_of(powers: frozenset[str]) -> tuple[str, ...]:
-    """What the fair clock goes without when match groups have these powers, a sentence each."""
-    if "cpu_stat" not in powers:
-        return (
-            "no version 2 control groups: an agent's cpu time is not seen, it is not stopped "
-            "between its moves, and time-outs are judged by wall time and a canary",
-        )
-    if "cpu_pressure" not in powers:
-        return (
-            "no pressure information (boot with psi=1): waiting for a core is charged, and "
-            "time-outs are judged by cpu time and a canary",
-        )
-    return ()
-
-
 def _limits(
     version: int, memory: int, processes: int, cpus: float
 ) -> list[tuple[str, str, str, bool]]:

@@ -12,9 +12,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import os
 import shutil
 import socket
 import tarfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ import docker.errors
 from docker.types import LogConfig, Ulimit
 
 from sandbox import cgroups, launcher, profiles
+from sandbox.doctor import degraded
 from sandbox.errors import HostFault
 from sandbox.launcher import Box, BoxSpec
 from sandbox.profiles import Profile, Say
@@ -33,6 +36,7 @@ _CAPABILITIES = ["SETUID", "SETGID", "KILL", "CHOWN", "SETPCAP"]
 _PROGRAM = "import sys; sys.path.append('/peck'); from peckbox.supervisor import main; main()"
 _INSIDE = "/run/peck"
 _ENGINE_SECONDS = 60
+_ASK_SECONDS = 10
 _CONNECT_SECONDS = 30.0
 _BUILD_SECONDS = 900
 _SOCKET_NAME = "control"
@@ -132,18 +136,9 @@ class DockerLauncher:
 
     def lacks(self) -> tuple[str, ...]:
         """What the engine says it cannot limit, and what it runs without."""
-        missing = []
-        for field, what in (
-            ("MemoryLimit", "memory"),
-            ("SwapLimit", "swap"),
-            ("PidsLimit", "processes"),
-            ("CpuCfsQuota", "cpu"),
-        ):
-            if self._info.get(field) is False:
-                missing.append(f"the engine cannot limit {what} on this kernel")
-        if not any("seccomp" in option for option in self._info.get("SecurityOptions") or ()):
-            missing.append("the engine has no seccomp profile of its own; only ours is in force")
-        return (*missing, *cgroups.lacks_of(self._powers))
+        root = os.geteuid() == 0
+        told = degraded.lacks(self.name, root=root, limits=True, powers=self._powers)
+        return (*lacks_of(self._info), *told)
 
     def _group(self, spec: BoxSpec, container: str) -> cgroups.MatchGroup | None:
         """The box's match group: in the container's own group where the tree is one, which keeps
@@ -223,6 +218,33 @@ class DockerLauncher:
                 self._engine.api.remove_container(container, force=True, v=True)
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def describe() -> dict[str, Any]:
+    """The engine's own account of itself; HostFault when none answers."""
+    try:
+        engine = docker.from_env(timeout=_ASK_SECONDS)
+        with contextlib.closing(engine):
+            info: dict[str, Any] = engine.info()
+    except _TROUBLE as error:
+        raise HostFault(f"no Docker engine answers: {error}") from None
+    return info
+
+
+def lacks_of(info: Mapping[str, Any]) -> tuple[str, ...]:
+    """What an engine of this account cannot limit, and what it runs without, a sentence each."""
+    missing = []
+    for field, what in (
+        ("MemoryLimit", "memory"),
+        ("SwapLimit", "swap"),
+        ("PidsLimit", "processes"),
+        ("CpuCfsQuota", "cpu"),
+    ):
+        if info.get(field) is False:
+            missing.append(f"the engine cannot limit {what} on this kernel")
+    if not any("seccomp" in option for option in info.get("SecurityOptions") or ()):
+        missing.append("the engine has no seccomp profile of its own; only ours is in force")
+    return tuple(missing)
 
 
 def _listener(path: Path) -> socket.socket:

@@ -160,7 +160,7 @@ def choose(
             kind = _make(each, run_dir, state_dir, say)
             kind.sweep()
             digests = {n: kind.prepare(profiles.get(n), say) for n in names}
-            _probe(kind, names[0])
+            probe(kind, names[0])
         except HostFault as fault:
             reasons.append(f"{each}: {fault}")
             continue
@@ -193,7 +193,7 @@ def _make(name: str, run_dir: Path, state_dir: Path, say: Say) -> Launcher:
     raise HostFault(f"launcher {name!r} is not one of {', '.join(CHOICES)}")
 
 
-def _probe(kind: Launcher, profile: str) -> None:
+def probe(kind: Launcher, profile: str) -> None:
     """Start one box and remove it: what cannot work here is said now and not in a match."""
     from sandbox import control
 

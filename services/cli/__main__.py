@@ -22,8 +22,9 @@ app = typer.Typer(
 )
 for verbs in (submitting, playing, boards, scrimming, hosting, account):
     verbs.register(app)
-# `run` plays here, `up` and its like start services: they need more than a client installation has.
-for name in ("run", "up"):
+# `run` plays here, `doctor` looks at this machine, `up` and its like start services: they need more
+# than a client installation has.
+for name in ("run", "up", "doctor"):
     if importlib.util.find_spec(f"services.cli.{name}") is not None:
         importlib.import_module(f"services.cli.{name}").register(app)
 

@@ -25,6 +25,10 @@ def missing(launcher: str) -> str | None:
     if launcher == "bubblewrap":
         return None if shutil.which("bwrap") else "bubblewrap is not installed"
     if launcher == "docker":
+        # A client that is refused leaves its socket to the garbage collector, which warns of it.
+        socket = Path("/var/run/docker.sock")
+        if "DOCKER_HOST" not in os.environ and not os.access(socket, os.R_OK | os.W_OK):
+            return f"no Docker engine answers: {socket} is not there or not for this user"
         try:
             client = docker.from_env(timeout=10)
             client.ping()

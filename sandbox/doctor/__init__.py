@@ -1,0 +1,11 @@
+"""What this machine can give to boxes and what it cannot, told row by row and never guessed.
+
+``machine`` reads, ``probes`` tries (and removes what it made), ``checks`` judges without touching
+anything, ``degraded`` names what a lack costs, ``report`` puts them together for ``peck doctor``.
+"""
+
+from __future__ import annotations
+
+from sandbox.doctor.degraded import DEGRADED, Row
+
+__all__ = ["DEGRADED", "Row"]

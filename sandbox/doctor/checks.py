@@ -1,0 +1,340 @@
+"""Judgement, row by row: pure functions of what was read and what was tried."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from sandbox import launcher
+from sandbox.box import seccomp
+from sandbox.doctor.machine import Machine
+from sandbox.doctor.probes import Tried
+
+_SECCOMP_ACTIONS = {"kill_process", "errno", "allow"}
+_MAPPED_BASE, _MAPPED_SPAN = 20_000, 40_000
+"""Where the supervisor looks for uids in a user namespace that maps few."""
+
+
+class State(StrEnum):
+    """How a part of the machine stands."""
+
+    OK = "ok"
+    """As strong as the design wants it."""
+    DEGRADED = "degraded"
+    """Agents are isolated, and something holds less; the row tells what."""
+    MISSING = "missing"
+    """Not there."""
+    NOT_NEEDED = "not needed"
+    """Not there, and nothing is lost by it."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One row of the report."""
+
+    name: str
+    state: State
+    found: str
+    costs: str = ""
+    """Empty when nothing is lost."""
+    remedy: str = ""
+    """One line, empty with ``costs``."""
+
+
+def judge(machine: Machine, tried: Tried, python: str, architecture: str) -> tuple[Check, ...]:
+    """Every row in the order it is shown."""
+    return (
+        Check("python", State.OK, python),
+        _kernel(machine, architecture),
+        _user(machine, tried),
+        _engine(machine, tried),
+        _runtimes(tried),
+        _bubblewrap(machine, tried),
+        _namespaces(machine),
+        _limits(machine, tried),
+        _match_groups(machine, tried),
+        _pressure(machine, tried),
+        _schedstat(machine),
+        _uids(machine),
+        _seccomp(machine),
+        _swap(machine, tried),
+        _cores(machine),
+        _gpu(machine, tried),
+    )
+
+
+def works(tried: Tried) -> tuple[str, ...]:
+    """The launchers that isolate agents here, in the order ``auto`` tries them."""
+    found = ["docker"] if tried.engine is not None else []
+    if tried.bubblewrap and not tried.bubblewrap_trouble:
+        found.append("bubblewrap")
+    return tuple(found)
+
+
+def _kernel(machine: Machine, architecture: str) -> Check:
+    found = f"Linux {machine.kernel} on {architecture}"
+    try:
+        calls = len(seccomp.program(architecture))
+    except KeyError:
+        return Check(
+            "kernel",
+            State.MISSING,
+            found,
+            "the table of system calls has no column for this architecture, so no box starts",
+            "run nodes on x86_64 or aarch64",
+        )
+    return Check("kernel", State.OK, f"{found}; our filter for it has {calls} instructions")
+
+
+def _user(machine: Machine, tried: Tried) -> Check:
+    if machine.uid == 0:
+        return Check("user", State.OK, "root")
+    if "docker" in works(tried):
+        costs = "this node makes no match groups: no freezing, and the charge is wall and canary"
+    else:
+        costs = "boxes have one uid and take one match each; see the degraded rows below"
+    return Check(
+        "user", State.DEGRADED, f"uid {machine.uid}", costs, "run the node, and only it, as root"
+    )
+
+
+def _engine(machine: Machine, tried: Tried) -> Check:
+    if tried.engine is None:
+        if machine.uid == 0 and "bubblewrap" in works(tried):
+            return Check("docker engine", State.NOT_NEEDED, tried.engine_trouble)
+        return Check(
+            "docker engine",
+            State.MISSING,
+            tried.engine_trouble,
+            "boxes can only be had from bubblewrap",
+            "install an engine and let this user reach its socket, or set DOCKER_HOST",
+        )
+    info = tried.engine
+    options = [str(option) for option in info.get("SecurityOptions") or ()]
+    found = (
+        f"{info.get('ServerVersion')}, cgroup driver {info.get('CgroupDriver')}, "
+        f"cgroup version {info.get('CgroupVersion')}, {'; '.join(options) or 'no security options'}"
+    )
+    if any(option.startswith("name=rootless") for option in options):
+        return Check(
+            "docker engine",
+            State.DEGRADED,
+            found,
+            "a rootless engine holds its limits only with version 2 groups and systemd, and maps "
+            "few uids; not checked by us",
+            "see docs.docker.com/engine/security/rootless",
+        )
+    if tried.engine_cannot:
+        return Check(
+            "docker engine",
+            State.DEGRADED,
+            found,
+            "; ".join(tried.engine_cannot),
+            "switch the controller on (boot parameter swapaccount=1 for swap), or use bubblewrap",
+        )
+    return Check("docker engine", State.OK, found)
+
+
+def _runtimes(tried: Tried) -> Check:
+    if tried.engine is None:
+        return Check("docker runtimes", State.NOT_NEEDED, "no engine")
+    names = sorted(map(str, tried.engine.get("Runtimes") or ()))
+    found = f"{', '.join(names)}; default {tried.engine.get('DefaultRuntime')}"
+    found += "; gVisor is there" if "runsc" in names else "; no gVisor"
+    return Check("docker runtimes", State.OK, found)
+
+
+def _bubblewrap(machine: Machine, tried: Tried) -> Check:
+    engine = tried.engine is not None
+    if not tried.bubblewrap:
+        state = State.NOT_NEEDED if engine else State.MISSING
+        costs = "" if engine else "there is no engine either, so agents cannot be isolated"
+        remedy = "" if engine else launcher.INSTALL
+        return Check("bubblewrap", state, "not installed", costs, remedy)
+    if tried.bubblewrap_trouble:
+        uids = _uids(machine)
+        return Check(
+            "bubblewrap",
+            State.DEGRADED if engine else State.MISSING,
+            f"{tried.bubblewrap}: {tried.bubblewrap_trouble}",
+            "it is no second choice where the engine is away"
+            if engine
+            else "there is no engine either, so agents cannot be isolated",
+            uids.remedy if uids.state is State.MISSING else launcher.TRY,
+        )
+    how = "as root" if machine.uid == 0 else "as this user, one match each"
+    return Check("bubblewrap", State.OK, f"{tried.bubblewrap}; a real box started {how}")
+
+
+def _namespaces(machine: Machine) -> Check:
+    if not machine.user_namespaces:
+        return Check("user namespaces", State.OK, "ordinary users may make them")
+    if machine.uid == 0:
+        found = f"kept from ordinary users ({machine.user_namespaces}); root needs none"
+        return Check("user namespaces", State.NOT_NEEDED, found)
+    switch, _, value = machine.user_namespaces.partition(" = ")
+    allowed = {"user.max_user_namespaces": "15000"}.get(switch, "0" if value == "1" else "1")
+    return Check(
+        "user namespaces",
+        State.MISSING,
+        machine.user_namespaces,
+        "bubblewrap cannot start for this user unless it is set-uid root or has a profile of "
+        "its own",
+        f"as root: sysctl -w {switch}={allowed}, or run the node as root",
+    )
+
+
+def _limits(machine: Machine, tried: Tried) -> Check:
+    found = f"cgroups {machine.cgroup_version}; offered: {', '.join(machine.controllers) or 'none'}"
+    if tried.limited_groups:
+        found += "; a group with memory, processes and cpu limits was made"
+        return Check("control groups", State.OK, found)
+    if "docker" in works(tried) and not tried.engine_cannot:
+        found += "; none can be made by this user, the engine makes its own"
+        return Check("control groups", State.NOT_NEEDED, found)
+    return Check(
+        "control groups",
+        State.DEGRADED if "bubblewrap" in works(tried) else State.MISSING,
+        f"{found}; none can be made by this user",
+        "memory is bounded per process, processes per uid, and cpu not at all",
+        "run as root, or start the node with: systemd-run --user --scope -p Delegate=yes ...",
+    )
+
+
+def _match_groups(machine: Machine, tried: Tried) -> Check:
+    group = tried.match_group
+    if group.whole and group.kills:
+        place = f"tree at {machine.unified}; one was made: it freezes, kills and counts"
+        return Check("match groups", State.OK, place)
+    if group.whole:
+        return Check(
+            "match groups",
+            State.DEGRADED,
+            "a group was made and has no cgroup.kill",
+            "a box that does not end is killed process by process",
+            "use a kernel from 5.14 on",
+        )
+    return Check(
+        "match groups",
+        State.DEGRADED,
+        group.trouble or "a group was made that neither freezes nor counts",
+        "off-turn cpu is neither seen nor stopped, waiting is not forgiven: the charge is wall "
+        "and canary",
+        _tree_remedy(machine),
+    )
+
+
+def _tree_remedy(machine: Machine) -> str:
+    if machine.uid != 0:
+        return "run the node, and only it, as root"
+    if machine.unified is None:
+        return (
+            "mount -t cgroup2 none /sys/fs/cgroup/unified (a container: --cgroupns=host "
+            "-v /sys/fs/cgroup:/sys/fs/cgroup)"
+        )
+    return "make the tree writable (a container: --cgroupns=host -v /sys/fs/cgroup:/sys/fs/cgroup)"
+
+
+def _pressure(machine: Machine, tried: Tried) -> Check:
+    if tried.match_group.pressure:
+        return Check("pressure (psi)", State.OK, "cpu.pressure of a group can be read")
+    system = "on for the machine" if machine.system_pressure else "off or not built into the kernel"
+    found = f"{system}, and no group's cpu.pressure can be read"
+    remedy = "boot parameter psi=1"
+    if machine.system_pressure:
+        remedy = "make match groups possible (row above), and write 1 to their cgroup.pressure"
+    costs = "waiting for a core is not forgiven: a timeout counts by wall time and canary alone"
+    return Check("pressure (psi)", State.DEGRADED, found, costs, remedy)
+
+
+def _schedstat(machine: Machine) -> Check:
+    if machine.schedstat:
+        return Check("schedstat", State.OK, "a thread's wait on the run queue can be read")
+    return Check(
+        "schedstat",
+        State.DEGRADED,
+        "/proc/self/schedstat cannot be read",
+        "short waits are forgiven by pressure alone, whose resolution is coarser",
+        "use a kernel built with CONFIG_SCHED_INFO",
+    )
+
+
+def _uids(machine: Machine) -> Check:
+    first, last = launcher.UID_BASE, launcher.UID_BASE + launcher.SLOTS * 1000
+    spans = machine.uid_spans
+    if machine.uid != 0:
+        found = "an ordinary user has no other uids to give; an engine has its own"
+        return Check("uid ranges", State.NOT_NEEDED, found)
+    if any(low <= first and last <= high for low, high in spans):
+        return Check("uid ranges", State.OK, f"1000 uids for each box, from {first} on")
+    low, high = _MAPPED_BASE, _MAPPED_BASE + _MAPPED_SPAN
+    if any(start <= low and high <= end for start, end in spans):
+        return Check(
+            "uid ranges",
+            State.DEGRADED,
+            f"this user namespace maps few: 40 ranges from {low} on",
+            "two boxes can draw the same uids, and then share the kernel's limits per uid",
+            "map all uids, or run in the machine's own user namespace",
+        )
+    return Check(
+        "uid ranges",
+        State.MISSING,
+        "this user namespace maps fewer than 1000 uids in a row",
+        "boxes of bubblewrap as root do not start",
+        f"map at least {_MAPPED_SPAN} uids from {low} on, or run the node as an ordinary user",
+    )
+
+
+def _seccomp(machine: Machine) -> Check:
+    if machine.seccomp_actions >= _SECCOMP_ACTIONS:
+        return Check("seccomp", State.OK, "filters that kill and refuse")
+    return Check(
+        "seccomp",
+        State.MISSING,
+        "the kernel has no filters, or /proc/sys is hidden",
+        "no box starts: an agent never runs without our filter",
+        "use a kernel built with CONFIG_SECCOMP_FILTER",
+    )
+
+
+def _swap(machine: Machine, tried: Tried) -> Check:
+    if not machine.swap_kilobytes:
+        return Check("swap", State.OK, "none, so no agent's memory is ever on a disk")
+    found = f"{machine.swap_kilobytes >> 10} MiB"
+    if tried.limited_groups and "the engine cannot limit swap on this kernel" not in (
+        tried.engine_cannot
+    ):
+        return Check("swap", State.OK, f"{found}; boxes are given none of it")
+    return Check(
+        "swap",
+        State.DEGRADED,
+        found,
+        "boxes cannot be kept from it: over their memory agents become slow instead of ending",
+        "boot parameter swapaccount=1, or swapoff -a",
+    )
+
+
+def _cores(machine: Machine) -> Check:
+    if not machine.core_pattern.startswith("|"):
+        return Check("core files", State.OK, f"core_pattern is {machine.core_pattern or 'empty'}")
+    found = "crashes are piped to a program of the host's; a core limit of 1 keeps boxes' from it"
+    return Check("core files", State.OK, found)
+
+
+def _gpu(machine: Machine, tried: Tried) -> Check:
+    runtimes = tried.engine.get("Runtimes") or () if tried.engine is not None else ()
+    files = [path for path in machine.cdi_files if path.endswith(".json")]
+    ways = [*files, *(["the engine's runtime nvidia"] if "nvidia" in runtimes else [])]
+    if not machine.gpus:
+        return Check("gpu", State.NOT_NEEDED, "no NVIDIA device node; GPU profiles are not served")
+    found = ", ".join(f"/dev/{name}" for name in machine.gpus)
+    if ways:
+        return Check("gpu", State.OK, f"{found}; described by {', '.join(ways)}")
+    what = "a CDI file in YAML, which is not read" if machine.cdi_files else "no CDI file"
+    return Check(
+        "gpu",
+        State.DEGRADED,
+        f"{found}; {what}, and no nvidia runtime",
+        "boxes cannot be given the driver's files, so GPU profiles are not served",
+        "as root: nvidia-ctk cdi generate --format=json --output=/etc/cdi/nvidia.json",
+    )

@@ -1,0 +1,155 @@
+"""The rows of the attack table that hold less, by the lack that weakens them.
+
+This is the one list: launchers say it at start, ``peck doctor`` prints it, SECURITY.md shows it,
+and a test as an ordinary user compares it with what a node says of itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+ONE_UID = "bubblewrap without root"
+NO_GROUPS = "no control groups"
+NO_TREE = "no version 2 tree"
+NO_PSI = "no psi"
+NO_ROOT = "no root"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One attack that is held by less than the full wall."""
+
+    attack: str
+    """The row's name in the attack table of SECURITY.md."""
+    costs: str
+    """What such an agent can do here that it cannot elsewhere, and what still bounds it."""
+    remedy: str
+    """One line that ends it."""
+
+    @property
+    def sentence(self) -> str:
+        """What a node says of itself."""
+        return f"{self.attack}: {self.costs}"
+
+
+_AS_ROOT = "run the node, and only it, as root"
+_DELEGATE = "run the node as root, or delegate a version 2 group with memory, pids and cpu to it"
+_TREE = (
+    "mount the version 2 tree (mount -t cgroup2 none /sys/fs/cgroup/unified), and show it to the "
+    "node: in a container by --cgroupns=host -v /sys/fs/cgroup:/sys/fs/cgroup"
+)
+_PSI = "start the kernel with the boot parameter psi=1"
+
+_SHARED_UID = (
+    Row(
+        "marks",
+        "nobody can prove a box clean whose one uid is everybody's, so each match starts a box of "
+        "its own and the start is paid every time",
+        _AS_ROOT,
+    ),
+    Row(
+        "kills",
+        "the agent shares the uid of its box's own programs and can end its box, which is its own "
+        "loss: the seat forfeits and no other match is touched",
+        _AS_ROOT,
+    ),
+    Row(
+        "inodes",
+        "scratch is bounded in bytes and not in inodes; it goes with the box after the match",
+        _AS_ROOT,
+    ),
+)
+_NO_LIMITS = (
+    Row(
+        "memory",
+        "private memory is bounded per process and not per agent, shared memory and nameless "
+        "files hardly at all: one agent can press the whole host, until the kernel ends its box",
+        _DELEGATE,
+    ),
+    Row(
+        "forks",
+        "processes are bounded per uid and not per box; kernels before 5.14 count all boxes of "
+        "this user together, so that one box can leave another none",
+        _DELEGATE,
+    ),
+    Row(
+        "cpu",
+        "cpu is not bounded: threads take every core from matches beside, and are charged as wall "
+        "time only where no match group counts them",
+        _DELEGATE,
+    ),
+)
+_NO_PRESSURE = Row(
+    "fairness",
+    "waiting for a core is not forgiven: the charge is wall time, and where a canary of the node "
+    "was late too a timeout makes the match void, at most twice",
+    _TREE,
+)
+_NO_WAITING = Row(
+    _NO_PRESSURE.attack,
+    "waiting for a core is charged, and whether a timeout stands is judged by cpu time and a "
+    "canary of the node",
+    _PSI,
+)
+_NO_MATCH_GROUP = (
+    Row(
+        "pondering",
+        "a match's processes cannot be frozen, so off-turn cpu goes unseen and unstopped",
+        _TREE,
+    ),
+    _NO_PRESSURE,
+)
+_NOT_OURS = tuple(Row(row.attack, row.costs, _AS_ROOT) for row in _NO_MATCH_GROUP)
+
+DEGRADED: Mapping[str, tuple[Row, ...]] = {
+    ONE_UID: (*_SHARED_UID, *_NO_LIMITS, *_NOT_OURS),
+    NO_GROUPS: _NO_LIMITS,
+    NO_TREE: _NO_MATCH_GROUP,
+    NO_PSI: (_NO_WAITING,),
+    NO_ROOT: _NOT_OURS,
+}
+"""Rows by lack. ``bubblewrap without root`` is the whole of what an ordinary user goes without who
+has been given no group of the version 2 tree; ``no root`` is a node that may use an engine and
+nothing else."""
+
+
+def apply(
+    launcher: str, *, root: bool, limits: bool, match_groups: bool, pressure: bool
+) -> tuple[tuple[str, Row], ...]:
+    """(lack, row) for each row that is degraded with this launcher, once each.
+
+    ``limits``: groups with memory, processes and cpu can be made. ``match_groups``: so can version
+    2 groups that freeze, kill and count. ``pressure``: these have a readable cpu.pressure.
+    """
+    names: list[tuple[str, tuple[Row, ...]]] = []
+    if launcher == "bubblewrap":
+        if not root:
+            names.append((ONE_UID, _SHARED_UID))
+        if not limits:
+            names.append((NO_GROUPS if root else ONE_UID, _NO_LIMITS))
+    if not match_groups:
+        if root:
+            names.append((NO_TREE, _NO_MATCH_GROUP))
+        else:
+            names.append((ONE_UID if launcher == "bubblewrap" else NO_ROOT, _NOT_OURS))
+    elif not pressure:
+        names.append((NO_PSI, DEGRADED[NO_PSI]))
+    return tuple((name, row) for name, rows in names for row in rows)
+
+
+def lacks(launcher: str, *, root: bool, limits: bool, powers: Collection[str]) -> tuple[str, ...]:
+    """What a node says of itself, by the descriptors that its match groups have."""
+    rows = apply(
+        launcher,
+        root=root,
+        limits=limits,
+        match_groups={"cpu_stat", "freeze"} <= set(powers),
+        pressure="cpu_pressure" in powers,
+    )
+    return tuple(row.sentence for _, row in rows)
+
+
+def sentences(name: str) -> tuple[str, ...]:
+    """What a node says of itself that goes without this."""
+    return tuple(row.sentence for row in DEGRADED[name])

@@ -1,0 +1,153 @@
+"""What can be known of this machine by reading: /proc, /sys, /dev and /etc below a given root.
+
+Nothing is tried and nothing is made, so a test feeds a tree of files. A file that is not there or
+may not be read is a fact like any other, never an error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+CONTROLLERS = ("memory", "pids", "cpu")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One reading; paths are as the machine sees them, not as they were read from."""
+
+    uid: int
+    kernel: str
+    cgroup_version: str
+    """``2``, ``hybrid`` (version 1 controllers beside a version 2 tree), ``1`` or ``none``."""
+    unified: Path | None
+    """Where the version 2 tree is mounted."""
+    own_group: str
+    """Our group in it, from its root."""
+    controllers: tuple[str, ...]
+    """Those of memory, pids and cpu that our mounts offer, in either version."""
+    system_pressure: bool
+    """/proc/pressure/cpu can be read: psi is on."""
+    schedstat: bool
+    uid_spans: tuple[tuple[int, int], ...]
+    """(first, past the last) uid of this user namespace, by its map."""
+    seccomp_actions: frozenset[str]
+    user_namespaces: str
+    """Empty when ordinary users may make them, else what forbids it."""
+    swap_kilobytes: int
+    core_pattern: str
+    memory_kilobytes: int
+    gpus: tuple[str, ...]
+    """Names of the NVIDIA device nodes of whole GPUs."""
+    cdi_files: tuple[str, ...]
+    """Files that describe NVIDIA devices for containers."""
+
+
+def read(root: Path, uid: int) -> Machine:
+    """The machine whose files lie below ``root``, as this user sees it."""
+    proc = root / "proc"
+    mounts = _cgroup_mounts(_text(proc / "self/mountinfo"))
+    unified = mounts.get("unified")
+    first = {name for name in mounts if name != "unified"}
+    own = _own_group(_text(proc / "self/cgroup"))
+    offered = first
+    if unified is not None:
+        mount = root / unified.relative_to("/")
+        offered = first | set(_text(mount / own.lstrip("/") / "cgroup.controllers").split())
+        offered |= set(_text(mount / "cgroup.controllers").split())
+    return Machine(
+        uid=uid,
+        kernel=_text(proc / "sys/kernel/osrelease").strip() or "unknown",
+        cgroup_version=_version(unified is not None, bool(first & set(CONTROLLERS))),
+        unified=unified,
+        own_group=own,
+        controllers=tuple(name for name in CONTROLLERS if name in offered),
+        system_pressure=_text(proc / "pressure/cpu").startswith("some "),
+        schedstat=re.fullmatch(r"\d+ \d+ \d+\s*", _text(proc / "self/schedstat")) is not None,
+        uid_spans=_spans(_text(proc / "self/uid_map")),
+        seccomp_actions=frozenset(_text(proc / "sys/kernel/seccomp/actions_avail").split()),
+        user_namespaces=_forbidden(proc / "sys"),
+        swap_kilobytes=sum(
+            int(line.split()[2]) for line in _text(proc / "swaps").splitlines()[1:] if line.strip()
+        ),
+        core_pattern=_text(proc / "sys/kernel/core_pattern").strip(),
+        memory_kilobytes=_memory(_text(proc / "meminfo")),
+        gpus=_names(root / "dev", r"nvidia\d+"),
+        cdi_files=_cdi_files(root),
+    )
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+def _names(folder: Path, pattern: str) -> tuple[str, ...]:
+    try:
+        return tuple(sorted(p.name for p in folder.iterdir() if re.fullmatch(pattern, p.name)))
+    except OSError:
+        return ()
+
+
+def _cgroup_mounts(mountinfo: str) -> Mapping[str, Path]:
+    found: dict[str, Path] = {}
+    for line in mountinfo.splitlines():
+        left, _, right = line.partition(" - ")
+        kind, _, options = (*right.split(" ", 2), "", "")[:3]
+        if kind == "cgroup2":
+            found.setdefault("unified", Path(left.split()[4]))
+        elif kind == "cgroup":
+            for option in options.split(","):
+                found.setdefault(option, Path(left.split()[4]))
+    return found
+
+
+def _own_group(lines: str) -> str:
+    for line in lines.splitlines():
+        if line.startswith("0::"):
+            return line[3:]
+    return "/"
+
+
+def _version(second: bool, first: bool) -> str:
+    if second:
+        return "hybrid" if first else "2"
+    return "1" if first else "none"
+
+
+def _spans(uid_map: str) -> tuple[tuple[int, int], ...]:
+    spans = []
+    for line in uid_map.splitlines():
+        inside, _, count = map(int, line.split())
+        spans.append((inside, inside + count))
+    return tuple(spans)
+
+
+def _forbidden(sys: Path) -> str:
+    """Which switch keeps ordinary users from user namespaces; empty when none does."""
+    for name, closed in (
+        ("user/max_user_namespaces", "0"),
+        ("kernel/unprivileged_userns_clone", "0"),
+        ("kernel/apparmor_restrict_unprivileged_userns", "1"),
+    ):
+        if _text(sys / name).strip() == closed:
+            return f"{name.replace('/', '.')} = {closed}"
+    return ""
+
+
+def _memory(meminfo: str) -> int:
+    found = re.search(r"^MemTotal:\s+(\d+) kB", meminfo, re.MULTILINE)
+    return int(found[1]) if found else 0
+
+
+def _cdi_files(root: Path) -> tuple[str, ...]:
+    found = []
+    for folder in ("etc/cdi", "var/run/cdi"):
+        for name in _names(root / folder, r".*\.(json|ya?ml)"):
+            if "nvidia" in _text(root / folder / name):
+                found.append(f"/{folder}/{name}")
+    return tuple(found)

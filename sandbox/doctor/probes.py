@@ -1,0 +1,216 @@
+"""What can only be known by trying: each probe makes a thing, looks, and removes it again.
+
+Nothing is asked of the network, no image is built and no setting stays changed. A probe that fails
+gives the reason as a sentence.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sandbox import cgroups, launcher, profiles
+from sandbox.bubblewrap import BubblewrapLauncher
+from sandbox.doctor.machine import Machine
+from sandbox.errors import HostFault
+
+_FROZEN_SECONDS = 2.0
+_PROFILE = "python"
+"""The one that has nothing to be installed."""
+
+
+@dataclass(frozen=True)
+class MatchGroup:
+    """What a version 2 group that was made and removed again could do."""
+
+    trouble: str = ""
+    """Why none could be made, or empty."""
+    freezes: bool = False
+    kills: bool = False
+    counts: bool = False
+    pressure: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """It can hold a match: freeze and count (the node kills without it too)."""
+        return self.freezes and self.counts
+
+
+@dataclass(frozen=True)
+class Tried:
+    """The outcome of every probe."""
+
+    engine: Mapping[str, Any] | None
+    """The engine's own account of itself."""
+    engine_trouble: str
+    engine_cannot: tuple[str, ...]
+    bubblewrap: str
+    """Its version line, or empty when it is not installed."""
+    bubblewrap_trouble: str
+    """Why no box started, or empty."""
+    limited_groups: bool
+    """A group with memory, processes and cpu limits could be made."""
+    match_group: MatchGroup
+
+
+def all_of(machine: Machine) -> Tried:
+    """Every probe, one after another."""
+    engine, engine_trouble, cannot = _engine()
+    with _switches_kept(machine):
+        limited = _limited_groups()
+        version, trouble = _bubblewrap()
+    group = _match_group(machine)
+    return Tried(engine, engine_trouble, cannot, version, trouble, limited, group)
+
+
+def _engine() -> tuple[Mapping[str, Any] | None, str, tuple[str, ...]]:
+    # Imported here: Docker's library is only needed where there may be an engine.
+    from sandbox import containers
+
+    try:
+        info = containers.describe()
+    except HostFault as fault:
+        return None, str(fault), ()
+    return info, "", containers.lacks_of(info)
+
+
+def _limited_groups() -> bool:
+    tree = cgroups.find(_own_name())
+    if tree is not None:
+        tree.sweep()
+    return tree is not None
+
+
+def _bubblewrap() -> tuple[str, str]:
+    """Version, and why no real box of ours started (the launcher's own probe)."""
+    program = shutil.which("bwrap")
+    if program is None:
+        return "", "bubblewrap is not installed"
+    asked = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    version = asked.stdout.strip() or "bubblewrap"
+    with tempfile.TemporaryDirectory(prefix=f"{_own_name()}-") as folder:
+        path = Path(folder)
+        try:
+            kind = BubblewrapLauncher(path, path)
+            try:
+                kind.prepare(profiles.get(_PROFILE), lambda _: None)
+                launcher.probe(kind, _PROFILE)
+            finally:
+                kind.sweep()
+        except HostFault as fault:
+            return version, str(fault)
+        except OSError as error:
+            return version, f"no box started: {error}"
+    return version, ""
+
+
+def _own_name() -> str:
+    """Whatever a probe makes bears a name that nobody else's has."""
+    return f"peck-doctor-{os.getpid()}"
+
+
+def _match_group(machine: Machine) -> MatchGroup:
+    """A group in our own place of the tree, else at its root, with a process in it."""
+    if machine.unified is None:
+        return MatchGroup("no version 2 tree is mounted")
+    trouble = ""
+    for base in dict.fromkeys((machine.unified / machine.own_group.lstrip("/"), machine.unified)):
+        folder = base / f"{_own_name()}-match"
+        try:
+            folder.mkdir()
+        except OSError as error:
+            trouble = trouble or f"no group can be made in {base}: {error.strerror}"
+            continue
+        try:
+            return _examined(folder)
+        except OSError as error:
+            trouble = trouble or f"no process can be put into a group of {base}: {error.strerror}"
+        finally:
+            _remove(folder)
+    return MatchGroup(trouble)
+
+
+def _examined(folder: Path) -> MatchGroup:
+    """Freeze, thaw and kill a process that waits in the group. OSError when it cannot go in."""
+    process = subprocess.Popen(["sleep", "60"], stdin=subprocess.DEVNULL)
+    try:
+        (folder / "cgroup.procs").write_text(str(process.pid))
+        freezes = _writes(folder / "cgroup.freeze", "1") and _frozen(folder)
+        _writes(folder / "cgroup.freeze", "0")
+        kills = _writes(folder / "cgroup.kill", "1")
+        if kills:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_FROZEN_SECONDS)
+            kills = process.poll() is not None
+        counts = "usage_usec" in _reads(folder / "cpu.stat")
+        pressure = _reads(folder / "cpu.pressure").startswith("some ")
+        return MatchGroup("", freezes, kills, counts, pressure)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _frozen(folder: Path) -> bool:
+    deadline = time.monotonic() + _FROZEN_SECONDS
+    while time.monotonic() < deadline:
+        if "frozen 1" in _reads(folder / "cgroup.events"):
+            return True
+        time.sleep(0.001)
+    return False
+
+
+def _writes(path: Path, value: str) -> bool:
+    try:
+        # Not for reading: cgroup.kill cannot be read, and root may lack the right to do it anyway.
+        descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        os.write(descriptor, value.encode())
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _reads(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+def _remove(folder: Path) -> None:
+    deadline = time.monotonic() + _FROZEN_SECONDS
+    while folder.exists() and time.monotonic() < deadline:
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+            return
+        time.sleep(0.001)
+
+
+@contextlib.contextmanager
+def _switches_kept(machine: Machine) -> Iterator[None]:
+    """Controllers that a probe switches on for children are switched off again."""
+    if machine.unified is None:
+        yield
+        return
+    bases = (machine.unified / machine.own_group.lstrip("/"), machine.unified)
+    files = [base / "cgroup.subtree_control" for base in dict.fromkeys(bases)]
+    before = {file: set(_reads(file).split()) for file in files}
+    try:
+        yield
+    finally:
+        for file in files:
+            added = set(_reads(file).split()) - before[file]
+            if added and os.access(file, os.W_OK):
+                _writes(file, " ".join(f"-{name}" for name in sorted(added)))

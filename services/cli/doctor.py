@@ -1,0 +1,81 @@
+"""``peck doctor``: what this machine can give to boxes, what it lacks, and what each lack costs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from sandbox.doctor.checks import Check, State
+from sandbox.doctor.report import Report, examine
+from services.cli.display import out, print_json
+
+COLOURS = {
+    State.OK: "green",
+    State.DEGRADED: "yellow",
+    State.MISSING: "red",
+    State.NOT_NEEDED: "dim",
+}
+
+
+def doctor(
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object instead of a table.")
+    ] = False,
+) -> None:
+    """Examine this machine: can agents be isolated here, and what is weaker than it could be.
+
+    Needs no running service, changes nothing, and asks nothing of the network. Exits with 1 where
+    agents cannot be isolated.
+    """
+    report = examine()
+    if as_json:
+        print_json(report.as_json())
+    else:
+        _show(report)
+    if report.launcher is None:
+        raise typer.Exit(1)
+
+
+def _show(report: Report) -> None:
+    shown = Table(box=None, show_header=False, pad_edge=False)
+    shown.add_column(no_wrap=True)
+    shown.add_column(no_wrap=True)
+    shown.add_column(overflow="fold")
+    for check in report.checks:
+        shown.add_row(
+            Text(check.state, COLOURS[check.state]), Text(check.name, "bold"), _told(check)
+        )
+    out.print(shown)
+    out.print()
+    out.print(Text(report.verdict, "bold" if report.launcher else "bold red"))
+    for name, rows in report.degraded.items():
+        out.print()
+        if not rows:
+            out.print(f"With {name} no row of the attack table is degraded.")
+            continue
+        out.print(f"Degraded with {name}:")
+        listed = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 2))
+        listed.add_column(overflow="fold", max_width=30)
+        listed.add_column(overflow="fold")
+        for because, row in rows:
+            told = Text(f"{row.costs}\n")
+            told.append(f"{because}; {row.remedy}", "dim")
+            listed.add_row(Text(row.attack, "bold"), told)
+        out.print(listed)
+
+
+def _told(check: Check) -> Text:
+    told = Text(check.found)
+    if check.costs:
+        told.append(f"\ncosts: {check.costs}")
+    if check.remedy:
+        told.append(f"\nremedy: {check.remedy}", "cyan")
+    return told
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command ``doctor``."""
+    app.command("doctor")(doctor)

@@ -1,0 +1,324 @@
+"""What the doctor reads from trees of files, and what it concludes from them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sandbox.doctor import DEGRADED, degraded, machine, report
+from sandbox.doctor.checks import Check, State
+from sandbox.doctor.machine import Machine
+from sandbox.doctor.probes import MatchGroup, Tried
+
+PURE = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
+FIRST = "".join(
+    f"{number} 31 0:{number} / /sys/fs/cgroup/{name} rw - cgroup cgroup rw,{name}\n"
+    for number, name in enumerate(("memory", "pids", "cpu"), 32)
+)
+BESIDE = "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
+ALL_UIDS = "         0          0 4294967295\n"
+WHOLE = MatchGroup("", freezes=True, kills=True, counts=True, pressure=True)
+INFO: Mapping[str, Any] = {
+    "ServerVersion": "27.1",
+    "CgroupDriver": "systemd",
+    "CgroupVersion": "2",
+    "SecurityOptions": ["name=seccomp,profile=builtin"],
+    "Runtimes": {"runc": {}, "runsc": {}},
+    "DefaultRuntime": "runc",
+}
+SOUND = Tried(INFO, "", (), "bubblewrap 0.8.0", "", limited_groups=True, match_group=WHOLE)
+NO_ENGINE = Tried(None, "no engine answers", (), "bubblewrap 0.8.0", "", True, WHOLE)
+DENIED = MatchGroup("no group can be made: Permission denied")
+ORDINARY = Tried(None, "permission denied", (), "bubblewrap 0.8.0", "", False, DENIED)
+
+
+def tree(root: Path, files: Mapping[str, str]) -> Path:
+    """A machine's files below ``root``: a sound one's, overwritten by ``files``."""
+    sound = {
+        "proc/self/mountinfo": FIRST + BESIDE,
+        "proc/self/cgroup": "8:pids:/\n4:memory:/\n1:cpu:/\n0::/\n",
+        "proc/self/uid_map": ALL_UIDS,
+        "proc/self/schedstat": "10 20 3\n",
+        "proc/sys/kernel/osrelease": "6.1.0-test\n",
+        "proc/sys/kernel/core_pattern": "core\n",
+        "proc/sys/kernel/seccomp/actions_avail": "kill_process kill_thread errno allow\n",
+        "proc/sys/user/max_user_namespaces": "15000\n",
+        "proc/swaps": "Filename Type Size Used Priority\n",
+        "proc/pressure/cpu": "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n",
+        "proc/meminfo": "MemTotal:       24684084 kB\nMemFree: 1 kB\n",
+    }
+    for name, text in {**sound, **files}.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
+
+
+def read(root: Path, uid: int = 0, /, **files: str) -> Machine:
+    """Files by their path with ``__`` for each slash."""
+    return machine.read(tree(root, {k.replace("__", "/"): v for k, v in files.items()}), uid)
+
+
+def concluded(read: Machine, tried: Tried = SOUND, architecture: str = "x86_64") -> report.Report:
+    return report.conclude(read, tried, "CPython 3.11.7", architecture)
+
+
+def row(found: report.Report, name: str) -> Check:
+    (check,) = [check for check in found.checks if check.name == name]
+    return check
+
+
+def losses(found: report.Report, launcher: str) -> set[str]:
+    return {because for because, _ in found.degraded[launcher]}
+
+
+def test_hybrid_groups_are_told_from_pure_ones_and_from_the_first_version(tmp_path: Path) -> None:
+    hybrid = read(tmp_path / "hybrid")
+    pure = read(
+        tmp_path / "pure",
+        proc__self__mountinfo=PURE,
+        proc__self__cgroup="0::/user.slice/peck\n",
+        **{"sys__fs__cgroup__cgroup.controllers": "cpuset cpu io memory pids\n"},
+    )
+    first = read(tmp_path / "first", proc__self__mountinfo=FIRST)
+    bare = read(tmp_path / "bare", proc__self__mountinfo="", proc__self__cgroup="")
+    versions = [each.cgroup_version for each in (hybrid, pure, first, bare)]
+    assert versions == ["hybrid", "2", "1", "none"]
+    assert pure.unified == Path("/sys/fs/cgroup")
+    assert pure.own_group == "/user.slice/peck"
+    assert hybrid.controllers == pure.controllers == first.controllers == ("memory", "pids", "cpu")
+    assert bare.controllers == ()
+
+
+def test_controllers_that_are_not_offered_to_us_are_not_counted(tmp_path: Path) -> None:
+    found = read(
+        tmp_path,
+        proc__self__mountinfo=PURE,
+        **{"sys__fs__cgroup__cgroup.controllers": "memory pids\n"},
+    )
+    assert found.controllers == ("memory", "pids")
+
+
+def test_a_machine_without_any_of_its_files_is_read_too(tmp_path: Path) -> None:
+    found = machine.read(tmp_path, 1000)
+    assert found.cgroup_version == "none"
+    assert not found.system_pressure
+    assert not found.schedstat
+    assert found.seccomp_actions == frozenset()
+    shown = concluded(found, ORDINARY)
+    assert shown.launcher is None
+    assert "never runs without our filter" in shown.verdict
+
+
+def test_what_keeps_ordinary_users_from_namespaces_is_named(tmp_path: Path) -> None:
+    for number, (name, value, switch) in enumerate(
+        (
+            ("proc__sys__user__max_user_namespaces", "0\n", "user.max_user_namespaces = 0"),
+            (
+                "proc__sys__kernel__unprivileged_userns_clone",
+                "0\n",
+                "kernel.unprivileged_userns_clone = 0",
+            ),
+            (
+                "proc__sys__kernel__apparmor_restrict_unprivileged_userns",
+                "1\n",
+                "kernel.apparmor_restrict_unprivileged_userns = 1",
+            ),
+        )
+    ):
+        found = read(tmp_path / str(number), 1000, **{name: value})
+        assert found.user_namespaces == switch
+        check = row(concluded(found, ORDINARY), "user namespaces")
+        assert check.state is State.MISSING
+        assert switch.split(" ")[0] in check.remedy
+        as_root = read(tmp_path / f"root{number}", 0, **{name: value})
+        assert row(concluded(as_root), "user namespaces").state is State.NOT_NEEDED
+
+
+def test_a_gpu_is_found_by_its_node_and_by_the_file_that_describes_it(tmp_path: Path) -> None:
+    files = {
+        "dev__nvidia0": "",
+        "dev__nvidiactl": "",
+        "var__run__cdi__nvidia.json": '{"cdiVersion": "0.5.0", "kind": "nvidia.com/gpu"}',
+        "etc__cdi__other.yaml": "kind: example.com/device\n",
+    }
+    found = read(tmp_path / "described", **files)
+    assert found.gpus == ("nvidia0",)
+    assert found.cdi_files == ("/var/run/cdi/nvidia.json",)
+    check = row(concluded(found), "gpu")
+    assert check.state is State.OK
+    assert "/var/run/cdi/nvidia.json" in check.found
+    bare = row(concluded(read(tmp_path / "bare", dev__nvidia0="")), "gpu")
+    assert bare.state is State.DEGRADED
+    assert "nvidia-ctk" in bare.remedy
+    assert row(concluded(read(tmp_path / "none")), "gpu").state is State.NOT_NEEDED
+    written = {"dev__nvidia0": "", "etc__cdi__nvidia.yaml": "kind: nvidia.com/gpu\n"}
+    unread = row(concluded(read(tmp_path / "yaml", **written)), "gpu")
+    assert unread.state is State.DEGRADED
+    assert "YAML" in unread.found
+
+
+def test_a_sound_machine_lacks_nothing(tmp_path: Path) -> None:
+    found = concluded(read(tmp_path))
+    assert found.launcher == "docker"
+    assert found.degraded == {"docker": (), "bubblewrap": ()}
+    assert "every row" in found.verdict
+    assert {check.state for check in found.checks} <= {State.OK, State.NOT_NEEDED}
+    assert "gVisor is there" in row(found, "docker runtimes").found
+
+
+def test_every_lack_tells_what_it_costs_and_how_it_ends(tmp_path: Path) -> None:
+    machines = (
+        concluded(machine.read(tmp_path / "nothing", 1000), ORDINARY),
+        concluded(machine.read(tmp_path / "nothing", 0), NO_ENGINE, "riscv64"),
+        concluded(
+            read(
+                tmp_path / "much", 0, dev__nvidia0="", proc__swaps="F T S U P\n/dev/a p 2048 0 -2"
+            ),
+            Tried(
+                INFO, "", ("the engine cannot limit swap on this kernel",), "", "", False, DENIED
+            ),
+        ),
+    )
+    seen = set()
+    for found in machines:
+        for check in found.checks:
+            if check.state in (State.DEGRADED, State.MISSING):
+                seen.add(check.name)
+                assert check.costs, check
+                assert check.remedy, check
+                assert "\n" not in check.remedy
+            else:
+                assert not check.costs, check
+    assert seen >= {"user", "docker engine", "kernel", "seccomp", "match groups", "swap", "gpu"}
+
+
+def test_without_psi_only_the_charge_suffers(tmp_path: Path) -> None:
+    without = MatchGroup("", freezes=True, kills=True, counts=True, pressure=False)
+    tried = Tried(INFO, "", (), "bubblewrap 0.8.0", "", True, without)
+    found = concluded(read(tmp_path, proc__pressure__cpu=""), tried)
+    assert "psi=1" in row(found, "pressure (psi)").remedy
+    assert losses(found, "docker") == losses(found, "bubblewrap") == {"no psi"}
+    assert [attack.attack for _, attack in found.degraded["docker"]] == ["fairness"]
+
+
+def test_without_a_version_2_tree_nothing_is_frozen(tmp_path: Path) -> None:
+    tried = Tried(INFO, "", (), "", "", True, MatchGroup("no version 2 tree is mounted"))
+    found = concluded(read(tmp_path, proc__self__mountinfo=FIRST), tried)
+    assert losses(found, "docker") == {"no version 2 tree"}
+    assert "mount -t cgroup2" in row(found, "match groups").remedy
+
+
+def test_an_ordinary_user_with_bubblewrap_lacks_exactly_the_named_rows(tmp_path: Path) -> None:
+    found = concluded(read(tmp_path, 1000), ORDINARY)
+    assert found.launcher == "bubblewrap"
+    rows = tuple(attack for _, attack in found.degraded["bubblewrap"])
+    assert rows == DEGRADED["bubblewrap without root"]
+    assert losses(found, "bubblewrap") == {"bubblewrap without root"}
+
+
+def test_a_delegated_group_gives_an_ordinary_user_limits_and_freezing_back(tmp_path: Path) -> None:
+    tried = Tried(None, "permission denied", (), "bubblewrap 0.8.0", "", True, WHOLE)
+    found = concluded(read(tmp_path, 1000), tried)
+    attacks = {attack.attack for _, attack in found.degraded["bubblewrap"]}
+    assert attacks == {
+        "marks",
+        "kills",
+        "inodes",
+    }
+
+
+def test_an_ordinary_user_with_an_engine_lacks_the_match_groups_alone(tmp_path: Path) -> None:
+    tried = Tried(INFO, "", (), "", "", False, DENIED)
+    found = concluded(read(tmp_path, 1000), tried)
+    assert found.launcher == "docker"
+    assert losses(found, "docker") == {"no root"}
+    assert row(found, "control groups").state is State.NOT_NEEDED
+
+
+def test_an_engine_that_cannot_limit_something_degrades_its_boxes(tmp_path: Path) -> None:
+    cannot = ("the engine cannot limit memory on this kernel",)
+    found = concluded(read(tmp_path), Tried(INFO, "", cannot, "", "", True, WHOLE))
+    assert row(found, "docker engine").state is State.DEGRADED
+    assert losses(found, "docker") == {"the engine"}
+
+
+def test_where_nothing_isolates_the_verdict_is_the_line_to_type(tmp_path: Path) -> None:
+    tried = Tried(None, "no engine", (), "", "bubblewrap is not installed", True, WHOLE)
+    found = concluded(read(tmp_path), tried)
+    assert found.launcher is None
+    assert "apt-get install -y bubblewrap" in found.verdict
+    refused = Tried(None, "no engine", (), "bubblewrap 0.8.0", "no permissions", True, WHOLE)
+    assert "To see what this machine refuses" in concluded(read(tmp_path), refused).verdict
+
+
+def test_a_machine_whose_calls_we_do_not_know_runs_no_agents(tmp_path: Path) -> None:
+    found = concluded(read(tmp_path), architecture="riscv64")
+    assert found.launcher is None
+    assert row(found, "kernel").state is State.MISSING
+    assert concluded(read(tmp_path), architecture="aarch64").launcher == "docker"
+
+
+def test_few_mapped_uids_are_told(tmp_path: Path) -> None:
+    some = read(tmp_path / "some", proc__self__uid_map="0 100000 65536\n")
+    assert row(concluded(some), "uid ranges").state is State.DEGRADED
+    one = read(tmp_path / "one", proc__self__uid_map="0 1000 1\n")
+    assert row(concluded(one), "uid ranges").state is State.MISSING
+    refused = Tried(None, "no engine", (), "bubblewrap 0.8.0", "no 1000 uids", False, DENIED)
+    assert "or run the node as an ordinary user" in concluded(one, refused).verdict
+
+
+def test_the_json_is_plain_and_keeps_its_names(tmp_path: Path) -> None:
+    value = json.loads(json.dumps(concluded(read(tmp_path, 1000), ORDINARY).as_json()))
+    assert set(value) == {"isolated", "launcher", "verdict", "checks", "degraded"}
+    assert value["isolated"] is True
+    assert {frozenset(check) for check in value["checks"]} == {
+        frozenset({"name", "state", "found", "costs", "remedy"})
+    }
+    assert {check["state"] for check in value["checks"]} <= {
+        "ok",
+        "degraded",
+        "missing",
+        "not needed",
+    }
+    assert set(value["degraded"]["bubblewrap"][0]) == {"because", "attack", "costs", "remedy"}
+
+
+def test_the_whole_list_of_an_ordinary_user_is_made_of_the_smaller_ones() -> None:
+    whole = set(degraded.sentences("bubblewrap without root"))
+    for part in ("no control groups", "no version 2 tree", "no root"):
+        assert set(degraded.sentences(part)) <= whole
+    assert len(whole) == len(DEGRADED["bubblewrap without root"])
+
+
+def test_a_node_says_by_its_descriptors_what_it_lacks() -> None:
+    everything = {"cpu_stat", "cpu_pressure", "freeze", "kill"}
+
+    def said(launcher: str, root: bool, limits: bool, powers: set[str]) -> tuple[str, ...]:
+        return degraded.lacks(launcher, root=root, limits=limits, powers=powers)
+
+    assert said("bubblewrap", True, True, everything) == ()
+    assert said("docker", True, False, everything) == ()
+    assert said("docker", True, True, everything - {"cpu_pressure"}) == degraded.sentences("no psi")
+    assert said("docker", True, True, set()) == degraded.sentences("no version 2 tree")
+    assert said("docker", False, True, set()) == degraded.sentences("no root")
+    assert said("bubblewrap", False, False, set()) == degraded.sentences("bubblewrap without root")
+
+
+def test_the_page_on_security_names_every_lack_and_row_and_tests_that_are_there() -> None:
+    root = Path(__file__).parents[3]
+    page = (root / "SECURITY.md").read_text()
+    table = {
+        name.strip()
+        for line in page.splitlines()
+        if line.startswith("| ")
+        for name in line.split("|")[1].split(",")
+    }
+    for lack, rows in DEGRADED.items():
+        assert lack in page
+        assert {row.attack for row in rows} <= table
+    here = {path.stem for path in (root / "tests").rglob("test_*.py")}
+    assert set(re.findall(r"`(test_\w+)`", page)) <= here
