@@ -3,8 +3,8 @@
     python -m benchmarks.sandbox [--launcher NAME ...] [--seconds 5] [--profile]
 
 One table for each launcher that this machine has. A figure of several samples shows their median
-and 99th percentile; "median" under *met?* says that the median is as wanted and the 99th percentile
-is not. The same JSON work in process, and a fresh box for every seat, are measured beside it.
+and 99th percentile, and the best tenth of them, which neighbours on the machine disturbed least;
+"median" under *met?* says that the median is as wanted and the 99th percentile is not. The same JSON work in process, and a fresh box for every seat, are measured beside it.
 ``--profile`` adds where the time of a move, of a start and of a match goes.
 """
 

@@ -34,15 +34,17 @@ class Target:
     better: Literal["less", "more"] = "less"
 
     def cells(self) -> tuple[str, ...]:
-        """what, measured, target, floor, met?"""
+        """what, measured, the best tenth (without neighbours), target, met?, floor"""
         if isinstance(self.measured, str):
-            return (self.what, self.measured, self._aim(), self.floor, "-")
+            return (self.what, self.measured, "-", self._aim(), "-", self.floor)
         middle = statistics.median(self.measured)
         late = quantile(self.measured, 0.99)
         count = len(self.measured)
         shown = _number(middle) if count == 1 else f"{_number(middle)} / {_number(late)}"
         shown = f"{shown} {self.unit}" + (f" (n={count})" if count > 1 else "")
-        return (self.what, shown, self._aim(), self.floor, self._met(middle, late))
+        share = 0.1 if self.better == "less" else 0.9
+        best = "-" if count == 1 else _number(quantile(self.measured, share))
+        return (self.what, shown, best, self._aim(), self._met(middle, late), self.floor)
 
     def _aim(self) -> str:
         if self.median is None:
@@ -62,7 +64,7 @@ class Target:
         return "yes" if holds else "NO"
 
 
-HEAD = ("what", "measured", "target", "floor", "met?")
+HEAD = ("what", "measured", "best tenth", "target", "met?", "floor")
 
 
 def aligned(lines: Sequence[Sequence[str]]) -> str:
