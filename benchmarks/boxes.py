@@ -32,8 +32,8 @@ MEMORY_MB = 256
 BORROW_SECONDS = 120.0
 READY_SECONDS = 240.0
 CHECKOUT = Path(__file__).resolve().parents[1]
-STATE = CHECKOUT / ".state" / "benchmarks"
-"""Where bubblewrap boxes have their profiles' libraries, unless told."""
+STATE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pecking-order"
+"""Where bubblewrap boxes have their profiles' libraries, unless told: `peck run` has them there."""
 GEESE = GAMES["hungry_geese"]
 # Geese that all go east on a board of many rows never meet, and no hunger ends them.
 CONFIGURATION = GEESE.configure({"episodeSteps": STEPS + 1, "hunger_rate": 1000, "rows": 30})
