@@ -22,8 +22,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from sandbox import cgroups, launcher, profiles
+from sandbox import cgroups, gpu, launcher, profiles
 from sandbox.doctor import degraded
+from sandbox.ear import FROM_OUTSIDE
 from sandbox.errors import HostFault
 from sandbox.launcher import Box, BoxSpec
 from sandbox.profiles import Profile, Say
@@ -39,6 +40,7 @@ _PARENTS = (
 _MASKED = ("kcore", "keys", "key-users", "timer_list", "sched_debug", "kallsyms", "kmsg", "scsi")
 _PROGRAM = "import sys; sys.path.append('/peck'); from peckbox.supervisor import main; main()"
 _PYTHON = "/peck/python/bin/python3"
+_PYTHON_LIBRARIES = "/peck/python/lib"
 _JOIN = 'while [ "$1" != -- ]; do echo $$ >"$1" || exit 71; shift; done; shift; exec "$@"'
 _FIRST = "echo 1000 >/proc/self/oom_score_adj; "
 """Where no group bounds a box's memory, the kernel shall look for it there before anywhere else."""
@@ -75,8 +77,20 @@ class BubblewrapLauncher:
 
     def prepare(self, profile: Profile, say: Say) -> str:
         """The profile's libraries in the state directory; the digest names them and our program."""
+        if profile.gpu and not self.gpus():
+            raise gpu.none_here(profile.name)
         self._libraries[profile.name] = profiles.libraries(profile, self._state_dir, say)
         return f"bubblewrap:{profiles.content_digest(profile, sys.version.encode())}"
+
+    def has(self, profile: Profile) -> bool:
+        """Whether its libraries are installed, and there is a GPU where one is needed."""
+        if profile.gpu and not self.gpus():
+            return False
+        return profile.lock is None or profiles.installed(profile, self._state_dir) is not None
+
+    def gpus(self) -> tuple[gpu.Gpu, ...]:
+        """Those that CDI files of this machine describe."""
+        return gpu.find()
 
     def start(self, spec: BoxSpec) -> Box:
         """A box in its own control group, its supervisor at the other end of a socket pair."""
@@ -136,8 +150,26 @@ class BubblewrapLauncher:
         handle: _Handle = box.handle
         return handle.group.oom_kills() if handle.group is not None else 0
 
-    def healthy(self) -> bool:
-        """bubblewrap is a program, not a service: where it was, it is."""
+    def lost_by_host(self, box: Box) -> str | None:
+        """Only a supervisor killed by a signal that no agent of its box could have caused.
+
+        As root agents have another uid and cannot signal it, which leaves memory: only where the
+        control group shows that the kernel killed nothing there is the signal somebody else's.
+        """
+        handle: _Handle = box.handle
+        if not self._root or handle.group is None or not launcher.hung_up(box):
+            return None
+        try:
+            code = handle.process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            return None
+        code = 128 - code if code < 0 else code
+        if code not in FROM_OUTSIDE or handle.group.oom_kills():
+            return None
+        return f"the box's supervisor was ended by signal {code - 128} from outside the box"
+
+    def usable(self, box: Box) -> bool:
+        """Always: bubblewrap is a program, not a service."""
         return True
 
     def sweep(self) -> None:
@@ -150,13 +182,14 @@ class BubblewrapLauncher:
     def lacks(self) -> tuple[str, ...]:
         """What this user on this machine goes without, by the one list of degraded rows."""
         limits = self._tree is not None
-        return degraded.lacks(self.name, root=self._root, limits=limits, powers=self._powers)
+        told = degraded.lacks(self.name, root=self._root, limits=limits, powers=self._powers)
+        return (*told, *gpu.lacks())
 
     def _groups(self, spec: BoxSpec) -> tuple[cgroups.Group | None, cgroups.MatchGroup | None]:
         """The box's group and the match group, which lies in it where both are in one tree."""
         group = None
         if self._tree is not None:
-            memory_mb = spec.memory_mb + launcher.OVERHEAD_MB
+            memory_mb = spec.memory_mb + launcher.overhead_mb(spec.profile)
             group = self._tree.create(spec.name, memory_mb, launcher.MOST_PROCESSES, launcher.CPUS)
         try:
             if group is not None and group.version == 2:
@@ -179,11 +212,14 @@ class BubblewrapLauncher:
             "uids" if self._root else "single",
             limits=limits,
             library_paths=libraries,
+            loader_folders=_loader_folders(),
             mounts=_mounts(spec) if self._root else [],
         )
 
     def _command(self, spec: BoxSpec) -> list[str]:
         command = [self._program, "--die-with-parent", "--new-session", "--clearenv"]
+        for folder in _loader_folders():
+            command += ["--setenv", "LD_LIBRARY_PATH", folder]
         command += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
         command += ["--unshare-cgroup-try", "--hostname", "box", "--cap-drop", "ALL"]
         if self._root:
@@ -233,6 +269,8 @@ class BubblewrapLauncher:
         libraries = self._libraries.get(spec.profile.name)
         if libraries is not None:
             files += ["--ro-bind", str(libraries), profiles.MOUNTED]
+        if spec.gpu is not None:
+            files += spec.gpu.bubblewrap_options()
         return files
 
     def _sized(self, size_mb: int, path: str) -> list[str]:
@@ -277,5 +315,14 @@ def _interpreter() -> list[tuple[str, str]]:
         with contextlib.suppress(OSError):
             for name in sorted(os.listdir(folder)):
                 if re.fullmatch(r"libpython3[\w.]*\.so[\w.]*", name):
-                    parts.append((f"{folder}/{name}", f"/peck/python/lib/{name}"))
+                    parts.append((f"{folder}/{name}", f"{_PYTHON_LIBRARIES}/{name}"))
     return parts
+
+
+def _loader_folders() -> list[str]:
+    """Where the interpreter's own shared library is bound, if it is in no folder of the system's.
+
+    Without it the loader would take the system's of the same name, of another version, or none.
+    """
+    own = any(target.startswith(f"{_PYTHON_LIBRARIES}/libpython") for _, target in _interpreter())
+    return [_PYTHON_LIBRARIES] if own else []

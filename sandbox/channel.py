@@ -18,6 +18,7 @@ from enum import Enum
 from time import monotonic
 from typing import Final
 
+from sandbox.meter import OwnQueue
 from sandbox.tally import Cost, Tally
 
 TO_CHILD_CAP: Final = 128 << 10
@@ -110,7 +111,7 @@ class Question:
         else:
             now = monotonic()
             self.answer = packet
-            self.cost = self._tally.close(now - self.started_at, now)
+            self.cost = self._tally.close(self.started_at, now)
 
     def look(self, now: float) -> None:
         """Once ``look_at`` has passed: go on waiting, or settle the question as late.
@@ -118,10 +119,9 @@ class Question:
         An agent that stood waiting for a core has not had its time yet and gets the rest of it,
         again and again, up to ``most_wall_seconds``.
         """
-        wall = now - self.started_at
-        more = self._tally.more_seconds(wall, self.limit_seconds)
+        more = self._tally.more_seconds(self.started_at, now, self.limit_seconds)
         if more > 0:
-            self._look_after_seconds = wall + more
+            self._look_after_seconds = now - self.started_at + more
         else:
             self._settle(Trouble.LATE)
 
@@ -133,16 +133,17 @@ class Question:
     def _settle(self, trouble: Trouble, detail: str = "") -> None:
         now = monotonic()
         self.trouble, self.detail = trouble, detail
-        self.cost = self._tally.close(now - self.started_at, now)
+        self.cost = self._tally.close(self.started_at, now)
 
 
-def ask(questions: Sequence[Question], stop_at: float) -> None:
-    """Put all questions at once and return when each is settled.
+def ask(questions: Sequence[Question], own: OwnQueue, stop_at: float) -> None:
+    """Put all questions at once and return when each is settled; ``own`` is of this thread.
 
     Raises StopReached when ``time.monotonic`` passes ``stop_at`` first.
     """
     waiting: dict[int, Question] = {}
     poll = select.poll()
+    own.asks()
     for question in questions:
         question.begin()
         if question.trouble is None:
@@ -152,6 +153,7 @@ def ask(questions: Sequence[Question], stop_at: float) -> None:
     look_at = min((question.look_at for question in waiting.values()), default=0.0)
     while waiting:
         until = min(stop_at, look_at)
+        own.blocks()
         ready = poll.poll(max(0, math.ceil((until - monotonic()) * 1000)))
         for descriptor, _ in ready:
             question = waiting[descriptor]

@@ -66,13 +66,15 @@ class Clock:
 
         Seats load and are asked in groups of ``lanes``, and those that were quick so far in one
         more, so the allowances of the groups add up; each seat spends its bank in a group of its
-        own at worst. Half a minute is added for our own work. What is forgiven comes on top: it is
-        bounded for each seat by what ``referee.play`` is told.
+        own at worst. Half a minute is added for our own work, and 5 s for each seat for the second
+        looks before it is called late. What is forgiven comes on top: it is bounded for each seat
+        by what ``referee.play`` is told.
         """
         chunks = math.ceil(seats / max(1, lanes))
         groups = min(seats, chunks + 1)
         load = self.load_seconds * chunks if self.load == "own" else min(self.load_seconds, 30.0)
-        return groups * steps * self.act_seconds + seats * self.bank_seconds + load + 30.0
+        ours = 30.0 + 5.0 * seats
+        return groups * steps * self.act_seconds + seats * self.bank_seconds + load + ours
 
 
 _DEFAULTS: Final = Clock()

@@ -1,4 +1,4 @@
-"""Boxes by a Docker engine. The only module that imports ``docker``.
+"""Boxes by a Docker engine. Beside ``engine`` the only module that imports ``docker``.
 
 Each container is one box: no network, read-only root, no capability but the supervisor's five, no
 new privileges, bounded processes, memory (no swap), cpu and scratch, no shared memory, no log of
@@ -11,37 +11,44 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
 import os
 import shutil
 import socket
-import tarfile
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import docker
 import docker.errors
-from docker.types import LogConfig, Ulimit
+from docker.types import DeviceRequest, LogConfig, Ulimit
 
-from sandbox import cgroups, launcher, profiles
+from sandbox import cgroups, engine, gpu, launcher, profiles
 from sandbox.doctor import degraded
-from sandbox.errors import HostFault
+from sandbox.ear import EVENTS, Ear
+from sandbox.errors import EngineAway, HostFault
 from sandbox.launcher import Box, BoxSpec
 from sandbox.profiles import Profile, Say
 
-DOCKERFILE = Path(__file__).parent.parent / "deploy" / "images" / "box.Dockerfile"
 RUN_LABEL = "pecking-order.run"
 _CAPABILITIES = ["SETUID", "SETGID", "KILL", "CHOWN", "SETPCAP"]
 _PROGRAM = "import sys; sys.path.append('/peck'); from peckbox.supervisor import main; main()"
 _INSIDE = "/run/peck"
 _ENGINE_SECONDS = 60
 _ASK_SECONDS = 10
+_ANSWER_SECONDS = 2
+_LOST_SECONDS = 5.0
 _CONNECT_SECONDS = 30.0
-_BUILD_SECONDS = 900
 _SOCKET_NAME = "control"
 _LONGEST_SOCKET_PATH = 100
 _TROUBLE = (docker.errors.DockerException, OSError)
+
+
+@dataclass(frozen=True)
+class _Handle:
+    container: str
+    epoch: int
 
 
 class DockerLauncher:
@@ -54,6 +61,10 @@ class DockerLauncher:
         self._boxes = run_dir / "boxes"
         self._key = hashlib.sha256(str(run_dir).encode()).hexdigest()[:12]
         self._images: dict[str, str] = {}
+        self._lock = threading.Lock()
+        self._ours: set[str] = set()
+        """Names of the containers that are started or being started."""
+        self._ear = Ear(self._listen, self._remove_strays, _TROUBLE)
         self._match_groups = cgroups.find_match_groups(f"peck-{self._key}")
         self._powers = cgroups.powers_of(self._match_groups)
         try:
@@ -64,23 +75,35 @@ class DockerLauncher:
 
     def prepare(self, profile: Profile, say: Say) -> str:
         """The profile's image, built when it is missing; returns the image's id."""
-        dockerfile = DOCKERFILE.read_bytes()
-        tag = f"peck-box-{profile.name}:{profiles.content_digest(profile, dockerfile)[:16]}"
-        try:
-            image = self._engine.images.get(tag)
-        except docker.errors.ImageNotFound:
-            say(f"building image {tag} (once)")
-            image = self._build(profile, tag, dockerfile)
-        except _TROUBLE as error:
-            raise HostFault(f"image {tag} cannot be looked up: {error}") from None
-        self._images[profile.name] = str(image.id)
-        return str(image.id)
+        if profile.gpu and not self.gpus():
+            raise gpu.none_here(profile.name)
+        image = engine.find(self._engine, profile)
+        if image is None and profile.on_command:
+            raise profiles.not_built(profile)
+        if image is None:
+            image = engine.build(self._engine, profile, say)
+        self._images[profile.name] = image
+        return image
+
+    def has(self, profile: Profile) -> bool:
+        """Whether its image is built, and the engine has a GPU where one is needed."""
+        if profile.gpu and not self.gpus():
+            return False
+        return engine.find(self._engine, profile) is not None
+
+    def gpus(self) -> tuple[gpu.Gpu, ...]:
+        """Those the engine can give to a container."""
+        return gpu.of_engine(self._info)
 
     def start(self, spec: BoxSpec) -> Box:
         """A container whose supervisor has called back on its socket."""
+        self._ear.begin()
+        epoch = self._ear.epoch()
         folder = self._boxes / spec.name
         container: str | None = None
         control: socket.socket | None = None
+        with self._lock:
+            self._ours.add(_name(spec))
         try:
             self._boxes.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._boxes.chmod(0o700)  # keeps the rest of the host away from the sockets below
@@ -88,6 +111,7 @@ class DockerLauncher:
             folder.chmod(0o711)
             with _listener(folder / _SOCKET_NAME) as listener:
                 container = self._create(spec, folder)
+                self._ear.follow(container)
                 self._engine.api.start(container)
                 control = self._accept(listener, container)
             (folder / _SOCKET_NAME).unlink()
@@ -95,30 +119,51 @@ class DockerLauncher:
         except (*_TROUBLE, HostFault) as error:
             if control is not None:
                 control.close()
-            self._remove(container, folder)
-            raise HostFault(f"the engine gave no box: {error}") from None
+            self._remove(spec, container)
+            kind = HostFault if self._ear.is_of(epoch) else EngineAway
+            raise kind(f"the engine gave no box: {error}") from None
         setup = launcher.setup_of(
             spec, "uids", library_paths=[profiles.MOUNTED] if spec.profile.lock else []
         )
-        return Box(spec, control, setup, container, group=group)
+        return Box(spec, control, setup, _Handle(container, epoch), group=group)
 
     def stop(self, box: Box) -> None:
         """Remove the container, whatever it does, and its folder."""
+        handle: _Handle = box.handle
         box.control.close()
-        self._remove(box.handle, self._boxes / box.spec.name)
+        self._remove(box.spec, handle.container)
         if box.group is not None:
             box.group.remove()
 
     def oom_kills(self, box: Box) -> int:
-        """The supervisor counts inside its container; the engine is not asked in a match."""
-        return 0
+        """1 once the engine has told of any; it is not asked, and tells a moment late.
 
-    def healthy(self) -> bool:
-        """Whether the engine answers."""
-        try:
-            return bool(self._engine.ping())
-        except _TROUBLE:
-            return False
+        The supervisor counts inside its container, which is enough while it lives.
+        """
+        handle: _Handle = box.handle
+        return int(self._ear.out_of_memory(handle.container))
+
+    def lost_by_host(self, box: Box) -> str | None:
+        """The engine went away since the box was started, or somebody killed the supervisor.
+
+        Agents cannot signal it: its uid is another. A kill for memory they can bring about, so
+        where one was told of the loss is theirs.
+        """
+        handle: _Handle = box.handle
+        if launcher.hung_up(box):
+            heard = self._ear.settled(handle.container, handle.epoch, _LOST_SECONDS)
+            if not heard and not self._answers(handle.container):
+                return "the engine does not answer"
+        if not self._ear.is_of(handle.epoch):
+            return "the engine was restarted"
+        if self._ear.killed_from_outside(handle.container):
+            return "the box's supervisor was ended by a signal from outside the box"
+        return None
+
+    def usable(self, box: Box) -> bool:
+        """Whether the engine that started it has been there ever since."""
+        handle: _Handle = box.handle
+        return self._ear.is_of(handle.epoch)
 
     def sweep(self) -> None:
         """Remove containers and folders of this run directory."""
@@ -129,10 +174,14 @@ class DockerLauncher:
         except _TROUBLE as error:
             raise HostFault(f"the engine cannot list containers: {error}") from None
         for entry in found:
-            self._remove(entry["Id"], None)
+            self._force_off(entry["Id"])
         shutil.rmtree(self._boxes, ignore_errors=True)
         if self._match_groups is not None:
             self._match_groups.sweep()
+
+    def close(self) -> None:
+        """Let go of the engine; boxes stay."""
+        self._engine.close()
 
     def lacks(self) -> tuple[str, ...]:
         """What the engine says it cannot limit, and what it runs without."""
@@ -148,22 +197,8 @@ class DockerLauncher:
             return None if folder is None else cgroups.MatchGroup(folder / "match")
         return None if self._match_groups is None else self._match_groups.create(spec.name)
 
-    def _build(self, profile: Profile, tag: str, dockerfile: bytes) -> Any:
-        context = _context(profile, dockerfile)
-        try:
-            image, _ = self._engine.images.build(
-                fileobj=context, custom_context=True, tag=tag, rm=True, timeout=_BUILD_SECONDS
-            )
-        except docker.errors.BuildError as error:
-            lines = [str(entry.get("stream", "")).strip() for entry in error.build_log]
-            tail = " ".join([line for line in lines if line][-3:])
-            raise HostFault(f"image {tag} cannot be built: {error.msg} {tail}") from None
-        except _TROUBLE as error:
-            raise HostFault(f"image {tag} cannot be built: {error}") from None
-        return image
-
     def _create(self, spec: BoxSpec, folder: Path) -> str:
-        memory = f"{spec.memory_mb + launcher.OVERHEAD_MB}m"
+        memory = f"{spec.memory_mb + launcher.overhead_mb(spec.profile)}m"
         scratch = f"rw,nosuid,nodev,noexec,mode=1777,size={launcher.SCRATCH_MB}m"
         bundle = f"rw,nosuid,nodev,exec,mode=755,size={launcher.unpacked_mb(spec.memory_mb)}m"
         inodes = f"nr_inodes={launcher.SCRATCH_INODES}"
@@ -184,6 +219,7 @@ class DockerLauncher:
             log_config=LogConfig(type="none"),
             ulimits=[Ulimit(name="core", soft=launcher.CORE_BYTES, hard=launcher.CORE_BYTES)],
             binds={str(folder): {"bind": _INSIDE, "mode": "ro"}},
+            device_requests=self._devices(spec),
         )
         created = self._engine.api.create_container(
             self._images[spec.profile.name],
@@ -191,7 +227,7 @@ class DockerLauncher:
                 *("python3", "-I", "-S", "-B", "-c", _PROGRAM),
                 f"path:{_INSIDE}/{_SOCKET_NAME}",
             ],
-            name=f"peck-{spec.name}",
+            name=_name(spec),
             hostname="box",
             user="0:0",
             working_dir="/",
@@ -200,6 +236,9 @@ class DockerLauncher:
             network_disabled=True,
         )
         return str(created["Id"])
+
+    def _devices(self, spec: BoxSpec) -> list[DeviceRequest] | None:
+        return [DeviceRequest(**spec.gpu.docker_request(self._info))] if spec.gpu else None
 
     def _accept(self, listener: socket.socket, container: str) -> socket.socket:
         listener.settimeout(_CONNECT_SECONDS)
@@ -212,12 +251,51 @@ class DockerLauncher:
             ) from None
         return control
 
-    def _remove(self, container: str | None, folder: Path | None) -> None:
-        if container is not None:
-            with contextlib.suppress(docker.errors.NotFound, docker.errors.APIError):
-                self._engine.api.remove_container(container, force=True, v=True)
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+    def _remove(self, spec: BoxSpec, container: str | None) -> None:
+        """While the engine is away only the folder goes, the container when it is heard again."""
+        with contextlib.suppress(*_TROUBLE, EngineAway):
+            if container is not None:
+                self._ear.forget(container)
+                self._ear.epoch()
+                self._force_off(container)
+        with self._lock:
+            self._ours.discard(_name(spec))
+        shutil.rmtree(self._boxes / spec.name, ignore_errors=True)
+
+    def _force_off(self, container: str) -> None:
+        with contextlib.suppress(docker.errors.NotFound, docker.errors.APIError):
+            self._engine.api.remove_container(container, force=True, v=True)
+
+    def _listen(self) -> Iterable[Mapping[str, Any]]:
+        label = f"{RUN_LABEL}={self._key}"
+        filters = {"type": "container", "event": list(EVENTS), "label": label}
+        events: Iterable[Mapping[str, Any]] = self._engine.api.events(decode=True, filters=filters)
+        return events
+
+    def _remove_strays(self) -> None:
+        """Containers of ours that nobody holds: they could not be removed while it was away."""
+        label = f"{RUN_LABEL}={self._key}"
+        for entry in self._engine.api.containers(all=True, filters={"label": label}):
+            names = {name.lstrip("/") for name in entry.get("Names") or ()}
+            with self._lock:
+                is_ours = bool(names & self._ours)
+            if not is_ours:
+                self._force_off(entry["Id"])
+
+    def _answers(self, container: str) -> bool:
+        """Whether the engine can still tell of a container; asked in a match's worst case only."""
+        try:
+            with contextlib.closing(docker.from_env(timeout=_ANSWER_SECONDS)) as engine:
+                engine.api.inspect_container(container)
+        except docker.errors.NotFound:
+            return True
+        except _TROUBLE:
+            return False
+        return True
+
+
+def _name(spec: BoxSpec) -> str:
+    return f"peck-{spec.name}"
 
 
 def describe() -> dict[str, Any]:
@@ -255,17 +333,3 @@ def _listener(path: Path) -> socket.socket:
     path.chmod(0o666)
     listener.listen(1)
     return listener
-
-
-def _context(profile: Profile, dockerfile: bytes) -> io.BytesIO:
-    """The build's context as a tar: Dockerfile, lock, and the box's program, nothing else."""
-    files = {"Dockerfile": dockerfile, "lock": profile.lock.read_bytes() if profile.lock else b""}
-    files |= {f"box/{name}": content for name, content in profiles.program().items()}
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        for name, content in files.items():
-            member = tarfile.TarInfo(name)
-            member.size, member.mode = len(content), 0o644
-            archive.addfile(member, io.BytesIO(content))
-    buffer.seek(0)
-    return buffer

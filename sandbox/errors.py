@@ -5,6 +5,7 @@
     SandboxError
     ├── BundleRefused   the uploaded archive broke a rule (an agent's fault)
     └── HostFault       engine, box or daemon trouble (nobody's fault; the match runs again)
+        └── EngineAway  no box can be started until the engine answers again: wait, do not fail
 """
 
 from __future__ import annotations
@@ -25,3 +26,7 @@ class BundleRefused(SandboxError):
 
 class HostFault(SandboxError):
     """The engine, a box or the node daemon failed; no agent is to blame."""
+
+
+class EngineAway(HostFault):
+    """The container engine does not answer now; it may soon."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
 import socket
 import time
@@ -13,6 +14,7 @@ from typing import Any, Protocol
 from sandbox import profiles
 from sandbox.cgroups import MatchGroup
 from sandbox.errors import HostFault
+from sandbox.gpu import Gpu
 from sandbox.profiles import Profile, Say
 
 CHOICES = ("auto", "docker", "bubblewrap", "process")
@@ -45,6 +47,8 @@ LIMITS: Mapping[str, int] = {
     "NICE": 0,
     "RTPRIO": 0,
 }
+GPU_LIMITS: Mapping[str, int] = {"NOFILE": 1024}
+"""A CUDA context opens many files of its own."""
 UNPACK_LIMITS: Mapping[str, int] = {
     "NPROC": 4,
     "NOFILE": 32,
@@ -64,6 +68,8 @@ class BoxSpec:
     slot: int
     reads_ahead: bool = False
     """Whether it is the first of its profile here and brings the libraries into memory."""
+    gpu: Gpu | None = None
+    """Its own for its life, where the profile needs one."""
 
     @property
     def uid_base(self) -> int:
@@ -100,8 +106,17 @@ class Launcher(Protocol):
     def prepare(self, profile: Profile, say: Say) -> str:
         """Make ready what boxes of this profile need; returns the digest matches record."""
 
+    def has(self, profile: Profile) -> bool:
+        """Whether boxes of a profile that is only built on command could be started here."""
+
+    def gpus(self) -> tuple[Gpu, ...]:
+        """What boxes of GPU profiles can be given, one each."""
+
     def start(self, spec: BoxSpec) -> Box:
-        """A running box whose supervisor has connected; HostFault when it cannot be had."""
+        """A running box whose supervisor has connected; HostFault when it cannot be had.
+
+        EngineAway at once while the engine is away.
+        """
 
     def stop(self, box: Box) -> None:
         """The box and everything in it is gone when this returns. Safe to repeat."""
@@ -109,8 +124,14 @@ class Launcher(Protocol):
     def oom_kills(self, box: Box) -> int:
         """How often the kernel has killed for memory in this box, 0 where it cannot be seen."""
 
-    def healthy(self) -> bool:
-        """Whether boxes could be started now; tells an engine's death from an agent's."""
+    def lost_by_host(self, box: Box) -> str | None:
+        """Why the loss of this box is the host's doing; None when its agent may have done it.
+
+        Asked for a box that failed, before it is stopped. May wait some seconds for the answer.
+        """
+
+    def usable(self, box: Box) -> bool:
+        """Whether the box can be lent; False once the engine it was started by has gone."""
 
     def sweep(self) -> None:
         """Remove what a dead predecessor of this node has left behind."""
@@ -125,29 +146,62 @@ def unpacked_mb(memory_mb: int) -> int:
     return memory_mb // 2
 
 
-def setup_of(spec: BoxSpec, mode: str, **more: Any) -> dict[str, Any]:
-    """The supervisor's instructions that are the same for every launcher."""
+def overhead_mb(profile: Profile) -> int:
+    """Memory that a box of this profile has beside the agent's."""
+    return OVERHEAD_MB + profile.zygote_mb
+
+
+def setup_of(
+    spec: BoxSpec, mode: str, *, loader_folders: Sequence[str] = (), **more: Any
+) -> dict[str, Any]:
+    """The supervisor's instructions that are the same for every launcher.
+
+    ``loader_folders`` are searched for shared libraries, besides those of the box's GPU.
+    """
+    folders = [*loader_folders, *(spec.gpu.library_folders() if spec.gpu is not None else ())]
+    searched = {"LD_LIBRARY_PATH": ":".join(folders)} if folders else {}
     return {
         "op": "setup",
         "mode": mode,
         "imports": list(spec.profile.imports),
-        "environment": dict(spec.profile.environment),
+        "environment": {**spec.profile.environment, **searched},
         "uid_base": spec.uid_base,
         "reads_ahead": spec.reads_ahead,
         "agent_dir": AGENT,
         "scratch": [SCRATCH],
         "library_paths": [],
-        "limits": dict(LIMITS),
+        "limits": {**LIMITS, **(GPU_LIMITS if spec.profile.gpu else {})},
         "unpack_limits": {**UNPACK_LIMITS, "FSIZE": unpacked_mb(spec.memory_mb) << 20},
         "unpacked_bytes": unpacked_mb(spec.memory_mb) << 20,
         **more,
     }
 
 
+def remove_leftovers(name: str, run_dir: Path, state_dir: Path, say: Say) -> None:
+    """Remove whatever a dead node of this run directory has left; what is not here is passed over.
+
+    The caller holds the run directory's lock.
+    """
+    for each in ("docker", "bubblewrap") if name == "auto" else (name,):
+        try:
+            _make(each, run_dir, state_dir, say).sweep()
+        except HostFault as fault:
+            if name != "auto":
+                say(f"not everything could be removed: {fault}")
+
+
 def choose(
-    name: str, names: Sequence[str], run_dir: Path, state_dir: Path, say: Say
+    name: str,
+    names: Sequence[str],
+    run_dir: Path,
+    state_dir: Path,
+    say: Say,
+    *,
+    if_built: Sequence[str] = (),
 ) -> tuple[Launcher, dict[str, str]]:
     """The launcher of this name, and the digest of each profile in ``names`` made ready for it.
+
+    Those of ``if_built`` are made ready too where somebody has built them for this launcher.
 
     ``auto`` takes Docker where an engine answers and has or can build the images, else bubblewrap,
     else HostFault says in one line what to type. The process launcher, which isolates nothing, is
@@ -159,7 +213,8 @@ def choose(
         try:
             kind = _make(each, run_dir, state_dir, say)
             kind.sweep()
-            digests = {n: kind.prepare(profiles.get(n), say) for n in names}
+            built = [n for n in if_built if kind.has(profiles.get(n))]
+            digests = {n: kind.prepare(profiles.get(n), say) for n in (*names, *built)}
             probe(kind, names[0])
         except HostFault as fault:
             reasons.append(f"{each}: {fault}")
@@ -193,11 +248,22 @@ def _make(name: str, run_dir: Path, state_dir: Path, say: Say) -> Launcher:
     raise HostFault(f"launcher {name!r} is not one of {', '.join(CHOICES)}")
 
 
+def hung_up(box: Box) -> bool:
+    """Whether the box's supervisor has closed its connection, as it does only by ending."""
+    try:
+        return box.control.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+
+
 def probe(kind: Launcher, profile: str) -> None:
     """Start one box and remove it: what cannot work here is said now and not in a match."""
     from sandbox import control
 
-    box = kind.start(BoxSpec("probe", profiles.get(profile), PROBE_MB, 0))
+    name = f"probe-{secrets.token_hex(4)}"  # another node of this engine may start just now
+    box = kind.start(BoxSpec(name, profiles.get(profile), PROBE_MB, 0))
     try:
         control.set_up(box, time.monotonic() + PROBE_SECONDS)
     finally:

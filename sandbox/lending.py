@@ -220,6 +220,7 @@ class Lender:
                     "op": "lent",
                     "image_digest": self._image_digests[box.spec.profile.name],
                     "cpus": CPUS,
+                    "by_wall": box.spec.profile.gpu,
                     "fds": list(named),
                 }
             )
@@ -267,11 +268,13 @@ class Lender:
 
     def _lost(self, place: Place, fault: HostFault) -> dict[str, Any]:
         """The report of a seat whose box does not answer any more."""
+        hosts = self._launcher.lost_by_host(place.box)
         out_of_memory = self._out_of_memory(place)
         self._pool.throw_away(place)
-        if not self._launcher.healthy():
-            return {"op": "fault", "reason": f"the launcher does not answer: {fault}"}
-        # The agent can have done this to its box, so it is never the host's fault.
+        if hosts is not None:
+            _say(f"box {place.box.spec.name} was lost: {hosts}")
+            return {"op": "fault", "reason": f"{hosts} ({fault})"}
+        # Otherwise the agent can have done this to its box, so it is not the host's fault.
         _say(f"box {place.box.spec.name} was lost in a match: {fault}")
         return _report(Ended(None, None, out_of_memory, [], False), out_of_memory, clean=False)
 

@@ -92,6 +92,8 @@ class NodeHello:
     profiles: tuple[str, ...]
     image_digests: Mapping[str, str]
     lacks: tuple[str, ...]
+    gpus: int = 0
+    """GPUs, or slices, that it gives to boxes, one each."""
 
 
 class Loan:
@@ -277,6 +279,7 @@ def hello(node_socket: Path, timeout_seconds: float = 5.0) -> NodeHello:
         profiles=tuple(answer["profiles"]),
         image_digests=dict(answer["image_digests"]),
         lacks=tuple(answer["lacks"]),
+        gpus=int(answer.get("gpus", 0)),
     )
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Mapping
+from time import monotonic
 from typing import Final
 
 _USAGE: Final = len(b"usage_usec ")
@@ -115,7 +116,8 @@ class Meter:
         self.is_frozen = False
 
     def kill(self) -> None:
-        """End every process of the group; a frozen one too."""
+        """End every process of the group, a frozen one too. The box's zygote is among them, so
+        this ends the box as well: for a worker that cannot wait for the node."""
         self._write(self._kill, b"1")
 
     def close(self) -> None:
@@ -136,34 +138,57 @@ class Meter:
         return True
 
 
+_AWAKE_SECONDS: Final = 0.00005
+
+
 class OwnQueue:
     """How long the thread that made this stood in the run queue itself: time by which it saw an
-    answer too late. Always 0 where the kernel does not tell."""
+    answer too late. Always 0 where the kernel does not tell.
 
-    __slots__ = ("_descriptor", "_seconds", "seconds_at_mark")
+    Only the last wait counts: what the thread waited earlier passed while the agent was at work,
+    or waited too, and would be forgiven twice.
+    """
+
+    __slots__ = ("_asked_at", "_asked_seconds", "_blocked_at", "_blocked_seconds", "_descriptor")
 
     def __init__(self) -> None:
-        self._seconds = self.seconds_at_mark = 0.0
+        self._asked_at = self._asked_seconds = self._blocked_at = self._blocked_seconds = 0.0
         try:
             self._descriptor = os.open(_OWN_SCHEDSTAT, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             self._descriptor = -1
 
-    def seconds(self) -> float:
-        """The running total; to be read by the same thread."""
-        if self._descriptor >= 0:
-            try:
-                self._seconds = int(os.pread(self._descriptor, 64, 0).split()[1]) * 1e-9
-            except (OSError, ValueError, IndexError):
-                self.close()
-        return self._seconds
+    def asks(self) -> None:
+        """Before the questions that are asked together."""
+        self._asked_at = monotonic()
+        self._asked_seconds = self._total()
 
-    def mark(self) -> None:
-        """Remember the total in ``seconds_at_mark``: once for all seats that are asked together."""
-        self.seconds_at_mark = self.seconds()
+    def blocks(self) -> None:
+        """Before each time the thread goes to sleep until something comes."""
+        self._blocked_seconds = self._total()
+        self._blocked_at = monotonic()
+
+    def waited_seconds(self, started_at: float, until: float) -> float:
+        """By how much of its own waiting the thread saw too late what it sees at ``until``, of a
+        question that began at ``started_at``."""
+        total, after = self._total(), monotonic() - until
+        waited = max(0.0, total - self._blocked_seconds - after)
+        if until - self._blocked_at - waited < _AWAKE_SECONDS:
+            # It never slept: the answer was there before, perhaps while it waited to come this far.
+            outside = started_at - self._asked_at + after
+            waited = max(waited, total - self._asked_seconds - outside)
+        return waited
 
     def close(self) -> None:
         """Safe to repeat."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
+
+    def _total(self) -> float:
+        if self._descriptor >= 0:
+            try:
+                return int(os.pread(self._descriptor, 64, 0).split()[1]) * 1e-9
+            except (OSError, ValueError, IndexError):
+                self.close()
+        return 0.0

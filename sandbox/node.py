@@ -5,16 +5,14 @@
 One connection is one match's loans (``lending``). It takes profile names and bundles' descriptors,
 never a container's options; it knows no database, no broker and no network. On SIGTERM, and when
 the process named by ``--parent`` dies, every box is removed; a killed daemon's boxes end by
-themselves because their control connections close. What then stays (empty control groups, empty
-folders) goes when the next node starts in the same run directory.
+themselves because their control connections close, and its guard (``guard``, the process that was
+started) removes the control groups and folders that then stay.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import ctypes
-import fcntl
 import os
 import secrets
 import signal
@@ -26,14 +24,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from sandbox import launcher, profiles
+from sandbox import guard, launcher, leftovers, profiles
 from sandbox.box import wire
 from sandbox.errors import HostFault
+from sandbox.gpu import Devices
 from sandbox.lending import MOST_SEATS, Lender
 from sandbox.pool import Pool
 
 READ_SECONDS = 10.0
-_PR_SET_PDEATHSIG = 1
 
 
 class Node:
@@ -125,30 +123,12 @@ def _listen(path: Path) -> socket.socket:
     return listener
 
 
-def _lock(run_dir: Path) -> int:
-    """Keeps this run directory ours while we live; HostFault when another node has it."""
-    lock = os.open(run_dir / "node.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        raise HostFault(f"run-dir: another node runs in {run_dir}") from None
-    return lock
-
-
 def _quarter() -> int:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4
 
 
 def _give_up(*_: object) -> None:
     raise SystemExit(0)
-
-
-def _die_with(parent: int) -> None:
-    """SIGTERM comes to us when our parent dies; at once when it has died already."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    if os.getppid() != parent:
-        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _arguments(arguments: list[str] | None) -> argparse.Namespace:
@@ -171,13 +151,16 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
 def main(arguments: list[str] | None = None) -> int:
     """Serve until SIGTERM or SIGINT; 2 with one line when the node cannot start."""
     options = _arguments(arguments)
-    stop = threading.Event()
+    run_dir: Path = options.run_dir.resolve()
+    left = ["--run-dir", str(run_dir), "--socket", str(options.socket.resolve())]
+    left += ["--state-dir", str((options.state_dir or run_dir).resolve())]
+    left += ["--launcher", options.launcher]
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _give_up)  # while images are built; later the orderly way
-    if options.parent is not None:
-        _die_with(options.parent)
     try:
-        return _run(options, stop)
+        return guard.guarded(
+            lambda: _run(options, threading.Event()), run_dir, left, options.parent
+        )
     except HostFault as fault:
         _say(str(fault))
         return 2
@@ -186,18 +169,23 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(options: argparse.Namespace, stop: threading.Event) -> int:
     name = f"node-{secrets.token_hex(4)}"
     run_dir: Path = options.run_dir.resolve()
-    run_dir.mkdir(parents=True, exist_ok=True)
     state_dir = (options.state_dir or run_dir).resolve()
-    names = options.profile or sorted(profiles.PROFILES, reverse=True)
-    lock = _lock(run_dir)
-    kind, digests = launcher.choose(options.launcher, names, run_dir, state_dir, _say)
+    names = options.profile or profiles.BY_ITSELF
+    if_built = () if options.profile else profiles.ON_COMMAND
+    lock = leftovers.wait_to_hold(run_dir)  # a predecessor may be closing down
+    kind, digests = launcher.choose(
+        options.launcher, names, run_dir, state_dir, _say, if_built=if_built
+    )
     for sentence in kind.lacks():
         _say(f"lacks: {sentence}")
     listener = _listen(options.socket.resolve())
+    devices = Devices(kind.gpus())
     pool = Pool(
         kind,
         name,
-        warm=dict.fromkeys(names, options.warm),
+        # A box that waits would keep its GPU from all others.
+        warm={n: 0 if profiles.get(n).gpu else options.warm for n in digests},
+        devices=devices,
         memory_mb=options.memory_mb,
         keep=options.keep,
         keep_bytes=_quarter() if options.keep_mb is None else options.keep_mb << 20,
@@ -210,6 +198,7 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
         "profiles": sorted(digests),
         "image_digests": digests,
         "lacks": list(kind.lacks()),
+        "gpus": len(devices),
     }
     allowed = frozenset({0, os.getuid(), *options.allow_uid})
     node = Node(Lender(name, kind, pool, digests), hello, allowed)
@@ -217,7 +206,7 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
     acceptor.start()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    _say(f"ready: {name} lends {', '.join(names)} by {kind.name} at {options.socket}")
+    _say(f"ready: {name} lends {', '.join(digests)} by {kind.name} at {options.socket}")
     stop.wait()
     listener.shutdown(socket.SHUT_RDWR)
     listener.close()

@@ -6,12 +6,14 @@ and says so at start.
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import socket
 import subprocess
 import sys
 from pathlib import Path
 
+from sandbox.gpu import Gpu
 from sandbox.launcher import Box, BoxSpec, setup_of
 from sandbox.profiles import BOX_PROGRAM, Profile, Say, content_digest
 
@@ -30,6 +32,15 @@ class PlainLauncher:
     def prepare(self, profile: Profile, say: Say) -> str:
         """Nothing to be made: the agent sees this interpreter's own libraries."""
         return f"process:{content_digest(profile)}"
+
+    def has(self, profile: Profile) -> bool:
+        """Whether this interpreter has what the profile's zygote imports."""
+        last = profile.imports[-1].partition(".")[0]
+        return not profile.gpu and importlib.util.find_spec(last) is not None
+
+    def gpus(self) -> tuple[Gpu, ...]:
+        """None: there is no box to give one to."""
+        return ()
 
     def start(self, spec: BoxSpec) -> Box:
         """A supervisor as our child, its files in a folder of its own."""
@@ -64,8 +75,12 @@ class PlainLauncher:
         """Not seen without a cgroup."""
         return 0
 
-    def healthy(self) -> bool:
-        """A process can always be started."""
+    def lost_by_host(self, box: Box) -> str | None:
+        """An agent can do anything here, so it is never the host."""
+        return None
+
+    def usable(self, box: Box) -> bool:
+        """Always: no engine stands behind it."""
         return True
 
     def sweep(self) -> None:

@@ -16,13 +16,17 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from sandbox import control, profiles
-from sandbox.errors import HostFault
+from sandbox.errors import EngineAway, HostFault
+from sandbox.gpu import Devices, Gpu
 from sandbox.launcher import SLOTS, Box, BoxSpec, Launcher
 
 START_SECONDS = 60.0
 MOST_MATCHES = 200
 MOST_AGE_SECONDS = 3600.0
 CLOSE_SECONDS = 15.0
+TEND_SECONDS = 0.5
+SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.25, 10.0
+"""Between two tries to start a box while none can be started."""
 
 Key = tuple[str, int]
 """Profile and memory in MB: boxes of one key can stand in for each other until they are bound."""
@@ -50,6 +54,18 @@ class Place:
         return self.matches + 1 >= MOST_MATCHES or age_seconds > MOST_AGE_SECONDS
 
 
+@dataclass
+class _Pause:
+    """How long to leave a key alone whose boxes do not start; longer each time."""
+
+    seconds: float = SHORTEST_PAUSE_SECONDS
+    over_at: float = 0.0
+
+    def grow(self) -> None:
+        self.over_at = time.monotonic() + self.seconds
+        self.seconds = min(2 * self.seconds, LONGEST_PAUSE_SECONDS)
+
+
 class Pool:
     """Lends boxes. ``warm`` says how many generic boxes of a profile wait ready."""
 
@@ -59,6 +75,7 @@ class Pool:
         node: str,
         *,
         warm: Mapping[str, int],
+        devices: Devices,
         memory_mb: int,
         keep: int,
         keep_bytes: int,
@@ -68,6 +85,7 @@ class Pool:
         self._launcher = launcher
         self._node = node
         self._warm = warm
+        self._devices = devices
         self._keep, self._keep_bytes = keep, keep_bytes
         self._most = most
         self._say = say
@@ -78,15 +96,22 @@ class Pool:
         self._slots: set[int] = set()
         self._read: set[str] = set()
         self._closed = False
+        self._pauses: dict[Key, _Pause] = {}
+        self._memory_mb = memory_mb
         self._threads = ThreadPoolExecutor(6, thread_name_prefix="boxes")
         with self._changed:
             for name in warm:
                 self._refill((name, memory_mb))
+        threading.Thread(target=self._tend, name="tend", daemon=True).start()
 
     def take_bound(self, key: Key, digest: str) -> Place | None:
         """A waiting box that is bound to this digest, if there is one."""
         with self._changed:
-            bound = [p for p in self._idle if p.key == key and p.digest == digest]
+            bound = [
+                p
+                for p in self._idle
+                if p.key == key and p.digest == digest and self._launcher.usable(p.box)
+            ]
             place = max(bound, key=lambda p: p.used_at, default=None)
             if place is not None:
                 self._idle.remove(place)
@@ -108,15 +133,16 @@ class Pool:
                     return place
                 if asked is not None and asked.done():
                     error = asked.exception()
-                    if error is not None:
+                    # While the engine is away a match loses nothing by waiting for it.
+                    if error is not None and not isinstance(error, EngineAway):
                         raise HostFault(f"no box could be started: {error}")
                     asked = None
-                if asked is None:
+                now = time.monotonic()
+                if asked is None and self._may_start(key):
                     asked = self._start(key)
-                left = deadline - time.monotonic()
-                if left <= 0:
+                if now >= deadline:
                     raise HostFault("no box was free in time")
-                self._changed.wait(left)
+                self._changed.wait(deadline - now if asked else min(deadline - now, TEND_SECONDS))
 
     def give_back(self, place: Place) -> None:
         """A box proven clean goes back to wait for its submission's next match."""
@@ -124,7 +150,7 @@ class Pool:
             self._busy.discard(place)
             place.matches += 1
             place.used_at = time.monotonic()
-            if place.is_leaving or self._closed:
+            if place.is_leaving or self._closed or not self._launcher.usable(place.box):
                 self._discard(place)
             else:
                 self._idle.append(place)
@@ -158,6 +184,18 @@ class Pool:
                 self._discard(place)
         self._threads.shutdown(wait=True)
 
+    def _tend(self) -> None:
+        """Now and then: boxes of an engine that is gone go too, and missing ones are started."""
+        while not self._closed:
+            time.sleep(TEND_SECONDS)
+            with self._changed:
+                for place in [p for p in self._idle if not self._launcher.usable(p.box)]:
+                    self._idle.remove(place)
+                    self._discard(place)
+                for key in [(name, self._memory_mb) for name in self._warm]:
+                    if not self._closed and self._may_start(key):
+                        self._refill(key)
+
     def _too_many(self) -> list[Place]:
         """Bound boxes beyond what is kept, the longest unused first.
 
@@ -174,8 +212,16 @@ class Pool:
         return going
 
     def _find(self, key: Key, digest: str) -> Place | None:
-        fitting = [p for p in self._idle if p.key == key and p.digest in (digest, None)]
+        fitting = [
+            p
+            for p in self._idle
+            if p.key == key and p.digest in (digest, None) and self._launcher.usable(p.box)
+        ]
         return max(fitting, key=lambda p: (p.digest is not None, p.used_at), default=None)
+
+    def _may_start(self, key: Key) -> bool:
+        pause = self._pauses.get(key)
+        return pause is None or time.monotonic() >= pause.over_at
 
     def _refill(self, key: Key) -> None:
         waiting = sum(1 for p in self._idle if p.key == key and p.digest is None)
@@ -196,12 +242,18 @@ class Pool:
             old = min(others, key=lambda p: p.used_at)
             self._idle.remove(old)
             self._discard(old)
+        gpu = None
+        if profiles.get(key[0]).gpu:
+            gpu = self._devices.take()
+            if gpu is None:
+                self._free_a_device()
+                return None
         slot = random.choice(range(SLOTS))  # noqa: S311  only to differ from other nodes here
         while slot in self._slots:
             slot = (slot + 1) % SLOTS
         self._slots.add(slot)
         self._starting[key] += 1
-        future = self._threads.submit(self._started, key, slot)
+        future = self._threads.submit(self._started, key, slot, gpu)
         future.add_done_callback(self._wake)
         return future
 
@@ -209,29 +261,43 @@ class Pool:
         with self._changed:
             self._changed.notify_all()
 
-    def _started(self, key: Key, slot: int) -> None:
+    def _free_a_device(self) -> None:
+        """Let the longest unused box of a GPU profile go; its device is free when it has gone."""
+        holders = [p for p in self._idle if p.box.spec.gpu is not None]
+        if holders:
+            old = min(holders, key=lambda p: p.used_at)
+            self._idle.remove(old)
+            self._discard(old)
+
+    def _started(self, key: Key, slot: int, gpu: Gpu | None) -> None:
         profile, memory_mb = key
         name = f"{self._node}-{slot:06d}-{time.monotonic_ns() & 0xFFFFFF:06x}"
         box: Box | None = None
         first = profile not in self._read
         self._read.add(profile)
         try:
-            spec = BoxSpec(name, profiles.get(profile), memory_mb, slot, reads_ahead=first)
+            spec = BoxSpec(name, profiles.get(profile), memory_mb, slot, first, gpu)
             box = self._launcher.start(spec)
             control.set_up(box, time.monotonic() + START_SECONDS)
         except BaseException as error:
             self._say(f"box {name} could not be started: {error}")
             if box is not None:
                 self._stop(Place(box, key))  # never raises: the count below would stay wrong
+            elif gpu is not None:
+                self._devices.give_back(gpu)
             with self._changed:
                 self._starting[key] -= 1
                 self._slots.discard(slot)
+                self._pauses.setdefault(key, _Pause()).grow()
                 if first:
                     self._read.discard(profile)
+            if box is not None and not self._launcher.usable(box):
+                raise EngineAway(str(error)) from None
             raise
         place = Place(box, key)
         with self._changed:
             self._starting[key] -= 1
+            self._pauses.pop(key, None)
             if not self._closed:
                 self._idle.append(place)
                 return
@@ -249,4 +315,8 @@ class Pool:
             self._launcher.stop(place.box)
         except Exception as error:
             self._say(f"box {place.box.spec.name} could not be removed: {error!r}")
-        self._slots.discard(place.box.spec.slot)
+        with self._changed:
+            self._slots.discard(place.box.spec.slot)
+            if place.box.spec.gpu is not None:
+                self._devices.give_back(place.box.spec.gpu)
+            self._changed.notify_all()

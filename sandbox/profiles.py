@@ -1,13 +1,16 @@
 """What a profile is: the libraries an agent finds in its box, pinned by a lock file with hashes.
 
 A profile's libraries lie in one folder that is mounted, or copied into the image, as
-``/peck/libraries``; the interpreter's own site-packages are never shown to an agent.
+``/peck/libraries``; the interpreter's own site-packages are never shown to an agent. Large profiles
+are had only by a command of their own (``python -m sandbox.images build --profile NAME``); where
+nobody typed it, the node does not serve them.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -28,26 +31,82 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 Say = Callable[[str], None]
 
 
+PYTHON_VERSION = "3.11"
+"""Of the locks and of the images; bubblewrap plays with the interpreter that runs the node."""
+TORCH_INDEX = "PECK_TORCH_INDEX"
+"""Variable with the address of an index, beside the usual one, that has the wheels of torch."""
+
+
 @dataclass(frozen=True)
 class Profile:
-    """A name, what the zygote imports ahead, and the pinned libraries behind it."""
+    """A name, what it is for, what the zygote imports ahead, and the pinned libraries behind it."""
 
     name: str
+    purpose: str
     imports: tuple[str, ...]
     lock: Path | None
+    on_command: bool = False
+    """Never built by itself: only ``sandbox.images build`` does."""
+    gpu: bool = False
+    """A box of it has one whole GPU, or slice of one, for its life."""
+    zygote_mb: int = 0
+    """Memory that its imports take beside what the agent is given."""
 
     @property
     def environment(self) -> Mapping[str, str]:
         """What the zygote starts with; the child's environment is empty."""
         return dict.fromkeys(_THREADS, "1")
 
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """Version by name of each library, as locked."""
+        if self.lock is None:
+            return {}
+        pins = re.findall(r"^([a-z0-9][a-z0-9.-]*)==(\S+)", self.lock.read_text(), re.MULTILINE)
+        return dict(pins)
+
+    @property
+    def hashes(self) -> frozenset[str]:
+        """Hex SHA-256 of every file that the lock allows."""
+        if self.lock is None:
+            return frozenset()
+        return frozenset(re.findall(r"--hash=sha256:([0-9a-f]{64})", self.lock.read_text()))
+
 
 _ALWAYS = ("random", "json", "math", "collections", "heapq", "kaggle_environments")
+# Nothing of CUDA may be touched before the fork, not even asked whether it is there: a context does
+# not survive it. Neither may an operation with several threads: its pool does not survive either.
+_TORCH = (*_ALWAYS, "numpy.random", "torch")
 
 PROFILES: Mapping[str, Profile] = {
-    "python": Profile("python", _ALWAYS, None),
-    "numpy": Profile("numpy", (*_ALWAYS, "numpy.random"), _LOCKS / "numpy.lock"),
+    profile.name: profile
+    for profile in (
+        Profile("python", "the standard library alone", _ALWAYS, None),
+        Profile(
+            "numpy", "arrays and linear algebra", (*_ALWAYS, "numpy.random"), _LOCKS / "numpy.lock"
+        ),
+        Profile(
+            "torch",
+            "neural networks on the processor",
+            _TORCH,
+            _LOCKS / "torch.lock",
+            on_command=True,
+            zygote_mb=192,
+        ),
+        Profile(
+            "torch-gpu",
+            "neural networks on a GPU of the seat's own",
+            _TORCH,
+            _LOCKS / "torch-gpu.lock",
+            on_command=True,
+            gpu=True,
+            zygote_mb=512,
+        ),
+    )
 }
+BY_ITSELF = tuple(name for name, profile in PROFILES.items() if not profile.on_command)
+"""What every node builds when it starts; the larger one is last."""
+ON_COMMAND = tuple(name for name, profile in PROFILES.items() if profile.on_command)
 
 
 def get(name: str) -> Profile:
@@ -75,32 +134,85 @@ def content_digest(profile: Profile, *more: bytes) -> str:
     return digest.hexdigest()
 
 
-def libraries(profile: Profile, state_dir: Path, say: Say) -> Path | None:
-    """The folder with the profile's libraries for this interpreter, installed when missing.
+def not_built(profile: Profile) -> HostFault:
+    """The fault of asking for a profile that nobody has built here."""
+    return HostFault(
+        f"profile {profile.name} is not built here; to build it, type:"
+        f" python -m sandbox.images build --profile {profile.name}"
+    )
 
-    Readable by everybody; made in a temporary folder and renamed, so it is there whole or not at
-    all. HostFault with the last lines of pip when that fails.
+
+def cache_dir() -> Path:
+    """Where libraries built by command lie for all nodes of this user."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pecking-order"
+
+
+def installed(profile: Profile, state_dir: Path) -> Path | None:
+    """The folder with the profile's libraries for this interpreter, where there is one."""
+    if profile.lock is None:
+        return None
+    homes = [state_dir, cache_dir()] if profile.on_command else [state_dir]
+    found = [_folder(profile, home) for home in homes]
+    return next((folder for folder in found if folder.is_dir()), None)
+
+
+def libraries(profile: Profile, state_dir: Path, say: Say) -> Path | None:
+    """The folder with the profile's libraries for this interpreter; None when it has none.
+
+    Installed when missing, unless that is for a command of its own. HostFault where it cannot be.
     """
     if profile.lock is None:
         return None
-    tag = f"{sysconfig.get_python_version()}-{sysconfig.get_platform()}"
-    name = hashlib.sha256(profile.lock.read_bytes() + tag.encode()).hexdigest()[:16]
-    folder = state_dir / "profiles" / f"{profile.name}-{name}"
-    if folder.is_dir():
-        return folder
+    folder = installed(profile, state_dir)
+    if folder is None and profile.on_command:
+        raise not_built(profile)
+    return folder or install(profile, state_dir, say)
+
+
+def install(
+    profile: Profile,
+    state_dir: Path,
+    say: Say,
+    *,
+    index_url: str | None = None,
+    find_links: Path | None = None,
+    is_loud: bool = False,
+) -> Path:
+    """Install the profile's libraries with pip, whole or not at all; readable by everybody.
+
+    ``index_url`` is asked beside pip's own index, ``find_links`` is a folder of wheels; the lock's
+    hashes decide what is taken from either. ``is_loud`` shows pip's progress on stderr. HostFault
+    with the last lines of pip when that fails.
+    """
+    folder = _folder(profile, state_dir)
     say(f"installing the libraries of profile {profile.name} (once)")
     folder.parent.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
     try:
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--compile"]
+        command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-compile"]
+        command += ["--progress-bar", "off"] if is_loud else ["--quiet"]
         command += ["--require-hashes", "--only-binary", ":all:", "--no-warn-script-location"]
         command += ["--disable-pip-version-check", "--root-user-action", "ignore"]
+        command += ["--extra-index-url", index_url] if index_url else []
+        command += ["--find-links", str(find_links)] if find_links else []
         command += ["--target", str(made), "-r", str(profile.lock)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, umask=0o022)
+        done = subprocess.run(
+            command,
+            stdout=sys.stderr if is_loud else subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            umask=0o022,
+        )
         if done.returncode != 0:
             lines = " ".join(done.stderr.strip().splitlines()[-3:])
             raise HostFault(f"the libraries of profile {profile.name} cannot be had: {lines}")
         shutil.rmtree(made / "bin", ignore_errors=True)
+        # With the names that tracebacks in a box are to show, and checked against nothing there:
+        # what is mounted cannot change. Samples and templates that are no valid source stay as is.
+        command = [sys.executable, "-m", "compileall", "-q", "-q", "-s", str(made), "-p", MOUNTED]
+        command += ["--invalidation-mode", "unchecked-hash", str(made)]
+        subprocess.run(command, capture_output=True, check=False, umask=0o022)
         made.chmod(0o755)
         try:
             os.rename(made, folder)
@@ -110,3 +222,11 @@ def libraries(profile: Profile, state_dir: Path, say: Say) -> Path | None:
     finally:
         shutil.rmtree(made, ignore_errors=True)
     return folder
+
+
+def _folder(profile: Profile, home: Path) -> Path:
+    """Named by the lock and by the interpreter that can load what lies in it."""
+    assert profile.lock is not None
+    tag = f"{sysconfig.get_python_version()}-{sysconfig.get_platform()}"
+    digest = hashlib.sha256(profile.lock.read_bytes() + tag.encode()).hexdigest()[:16]
+    return home / "profiles" / f"{profile.name}-{digest}"

@@ -136,9 +136,8 @@ class _Match:
         # Where the agent's file is executed now, its imports are on a clock and need a core each.
         size = self._lanes if self._clock.load == "own" else len(able)
         for group in _chunks(able, size):
-            self._own.mark()
             questions = [seat.starting(told, seat_seed(self._seed, seat.index)) for seat in group]
-            ask(questions, self._stop_at)
+            ask(questions, self._own, self._stop_at)
             for seat, question in zip(group, questions, strict=True):
                 seat.started(question)
 
@@ -180,13 +179,12 @@ class _Match:
     def _ask(self, group: Sequence[Seat]) -> Iterator[tuple[int, Json | Verdict]]:
         with _rules("observe"):
             seen = [self._game.observe(self._state, seat.index) for seat in group]
-        self._own.mark()
         questions = {}
         for seat, observation in zip(group, seen, strict=True):
             question = seat.asking(self.steps, observation)
             if question is not None:
                 questions[seat.index] = question
-        ask(tuple(questions.values()), self._stop_at)
+        ask(tuple(questions.values()), self._own, self._stop_at)
         for seat in group:
             if seat.index in questions:
                 parse = self._parser(seat.index)

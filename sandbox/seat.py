@@ -180,13 +180,8 @@ class Seat:
             self._ending = loan.end()
 
     def giving_back(self) -> Sequence[Loan]:
-        """The loan, if it has not ended yet, with nothing in it that would run again."""
-        if self._loan is None or self._ending is not None:
-            return ()
-        if self._meter.is_frozen:
-            self._meter.kill()
-            self._meter.thaw()
-        return (self._loan,)
+        """The loan, if it has not ended yet; a frozen child is thawed by the node to be killed."""
+        return () if self._loan is None or self._ending is not None else (self._loan,)
 
     def log_blob(self, how: Verdict) -> bytes:
         """The seat's private log, once it has ended."""

@@ -33,6 +33,10 @@ TICK_SECONDS: Final = 0.01
 QUICK_SECONDS: Final = 0.001
 """Moves shorter than this need no forgiveness, and the reads for it would cost more than they."""
 LEAST_MORE_SECONDS: Final = 0.001
+DOUBT_STEP_SECONDS: Final = 0.02
+"""How long a seat that seems late is looked at once more; pressure is booked in steps of 4 ms."""
+MOST_DOUBT_SECONDS: Final = 5.0
+"""In one question; it is charged, and part of our own work in ``Clock.longest_seconds``."""
 _CORES: Final = os.cpu_count() or 1
 
 
@@ -74,12 +78,14 @@ class Tally:
     __slots__ = (
         "_closed_at",
         "_cpu",
+        "_doubt_looked_at",
+        "_doubt_pressure",
+        "_doubted_at",
         "_is_watching",
         "_meter",
         "_others",
         "_others_cpu",
         "_own",
-        "_own_wait",
         "_paid_cpu",
         "_pressure",
         "_queue",
@@ -100,7 +106,7 @@ class Tally:
         self._was_quick = False
         self._is_watching = False
         self._closed_at = self._cpu = self._pressure = self._queue = 0.0
-        self._others_cpu = self._own_wait = 0.0
+        self._others_cpu = self._doubted_at = self._doubt_looked_at = self._doubt_pressure = 0.0
         self._paid_cpu: float | None = None
 
     def open(self, now: float) -> float:
@@ -120,8 +126,8 @@ class Tally:
                     if unpaid > 0:
                         off_turn = unpaid / meter.cpus
                         self.ponders = True
-        self._own_wait = self._own.seconds_at_mark
         self._is_watching = False
+        self._doubted_at = 0.0
         if not self._was_quick:
             self._watch()
         return off_turn
@@ -132,11 +138,12 @@ class Tally:
         now is watched from there on, and what it waited before that is not forgiven."""
         return QUICK_SECONDS if not self._is_watching and self._meter.can_forgive else math.inf
 
-    def cost_so_far(self, wall: float) -> Cost:
-        """The cost of the move if it ended now, ``wall`` seconds after it began."""
+    def cost_so_far(self, started_at: float, now: float) -> Cost:
+        """The cost of the move if it ended now; moments on the clock of ``time.monotonic``."""
+        wall = now - started_at
         meter = self._meter
         cpu = max(0.0, meter.cpu_seconds() - self._cpu) if meter.has_cpu else None
-        own_wait = self._own.seconds() - self._own_wait
+        own_wait = self._own.waited_seconds(started_at, now)
         if cpu is None or not meter.can_forgive:
             seen = 0.0 if cpu is None or meter.by_wall else cpu
             cost = cost_of(wall, seen, 0.0, 0.0, own_wait, meter.cpus)
@@ -152,23 +159,44 @@ class Tally:
             self._watch()
         return cost_of(wall, cpu, waited, others_cpu, own_wait, meter.cpus, self.patience_seconds)
 
-    def more_seconds(self, wall: float, limit_seconds: float) -> float:
+    def more_seconds(self, started_at: float, now: float, limit_seconds: float) -> float:
         """How long a question that has no answer yet is worth waiting for, before another look;
         0 when it is late."""
-        charged = self.cost_so_far(wall).charged_seconds
-        rest = min(limit_seconds - charged, most_wall_seconds(limit_seconds) - wall)
-        return max(rest, LEAST_MORE_SECONDS) if rest > 0 else 0.0
+        charged = self.cost_so_far(started_at, now).charged_seconds
+        most = started_at + most_wall_seconds(limit_seconds) - now
+        rest = min(limit_seconds - charged, most)
+        if rest > 0:
+            self._doubted_at = 0.0
+            return max(rest, LEAST_MORE_SECONDS)
+        return DOUBT_STEP_SECONDS if most > 0 and self._may_be_waiting(now) else 0.0
 
-    def close(self, wall: float, now: float) -> Cost:
+    def _may_be_waiting(self, now: float) -> bool:
+        """Whether the seat may stand in the run queue right now.
+
+        That wait is not in the main thread's count before it ends, and what pressure counts over
+        several cores is an average. But pressure grows while a wait lasts. An answer that comes
+        after such a doubt is judged by its charge like any other.
+        """
+        if not self._meter.can_forgive:
+            return False
+        pressure, before = self._meter.pressure_seconds(), self._doubt_pressure
+        since, self._doubt_pressure, self._doubt_looked_at = self._doubt_looked_at, pressure, now
+        if not self._doubted_at:
+            self._doubted_at = now
+            return True
+        grows = pressure - before > (now - since) / 2
+        return grows and now - self._doubted_at < MOST_DOUBT_SECONDS
+
+    def close(self, started_at: float, now: float) -> Cost:
         """The cost of the move that ended at ``now``; a seat that ponders is frozen."""
-        meter = self._meter
+        meter, wall = self._meter, now - started_at
         self._was_quick = wall < QUICK_SECONDS
         if self._was_quick:
             cpu = max(0.0, meter.cpu_seconds() - self._cpu) if meter.has_cpu else None
             seen = 0.0 if cpu is None or meter.by_wall else cpu / meter.cpus
             cost = Cost(wall, cpu, 0.0, max(wall, seen))
         else:
-            cost = self.cost_so_far(wall)
+            cost = self.cost_so_far(started_at, now)
             self.patience_seconds -= cost.waited_seconds
         if self.ponders:
             meter.freeze()

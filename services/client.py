@@ -241,6 +241,10 @@ class Client:
     def entry_log(self, key: str) -> Json:
         return self.get(f"/v1/entries/{key}/log")
 
+    def profiles(self) -> list[Json]:
+        found: list[Json] = self.get("/v1/profiles")["items"]
+        return found
+
     # -- matches and scrims -------------------------------------------------------------------
 
     def matches(self, *, most: int | None = None, **which: Any) -> Iterator[Json]:

@@ -23,7 +23,7 @@ from typing import IO, Final
 from ladder.settings import Settings
 from ladder.store import db
 from sandbox.errors import HostFault
-from sandbox.loans import hello
+from sandbox.loans import NodeHello, hello
 from services import embedded, setup
 from services.children import Child, spawn, tail
 from services.premises import HOST, UpError, free_port, see_to_launcher, turned
@@ -100,11 +100,13 @@ class House:
                 "you are root, so the workers are too; for strangers' agents start this as an "
                 "ordinary user or with `docker compose up`, where they are not"
             )
-        self._start_node()
+        node = self._start_node()
+        gpu = node.gpus and "play.gpu" not in self.settings.queues
+        queues = self.settings.queues + (",play.gpu" if gpu else "")
         self._start_api()
         for name, command in (
             ("scheduler", ["services.scheduler"]),
-            ("worker", ["workers.main", "--slots", str(self._slots())]),
+            ("worker", ["workers.main", "--queues", queues, "--slots", str(self._slots())]),
             ("rater", ["workers.main", "--queues", "rate", "--slots", "1"]),
         ):
             self._python(name, command, grace_seconds=5.0)  # then the match runs again
@@ -210,7 +212,7 @@ class House:
         self.parts.append(part)
         return first
 
-    def _start_node(self) -> None:
+    def _start_node(self) -> NodeHello:
         self.say("preparing boxes for the agents (the first time this takes a while)")
         node = self._python(
             "node",
@@ -235,6 +237,7 @@ class House:
         self.say(f"boxes are made by {answer.launcher}")
         for lack in answer.lacks:
             self.say(f"note: {lack}")
+        return answer
 
     def _start_api(self) -> None:
         self.say("starting the site")

@@ -122,9 +122,10 @@ def _take_station(settings: Settings, queues: list[str], slots: int) -> Renewal:
                     queues=tuple(queues),
                     slots=slots,
                     profiles=node.profiles,
-                    gpu=0,
+                    gpu=node.gpus,
                     speed_class=settings.speed_class,
                     lacks=node.lacks,
+                    image_digests=node.image_digests,
                 ),
             )
         known = True

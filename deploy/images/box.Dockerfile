@@ -1,25 +1,26 @@
-# One box: the interpreter, a profile's pinned libraries, and the supervisor's program. Built by the
-# node daemon (sandbox/containers.py), which gives it a context of exactly: lock, box/**/*.py.
-FROM python:3.11-slim AS libraries
-COPY lock /lock
-RUN mkdir -p /peck/libraries \
- && if [ -s /lock ]; then \
-      pip install --quiet --no-cache-dir --no-deps --require-hashes --only-binary :all: \
-        --no-warn-script-location --root-user-action ignore --target /peck/libraries -r /lock \
-      && rm -rf /peck/libraries/bin \
-      && python3 -m compileall -q /peck/libraries; \
-    fi
+# One box: an interpreter, a profile's pinned libraries, and the supervisor's program, and nothing
+# else: no shell, no compiler, no package manager. Built by sandbox/engine.py, which gives it a
+# context of exactly: lock, wheels/, box/, assemble.py. Where no base can be had, engine.py calls
+# assemble.py on this machine's own interpreter instead.
+ARG PYTHON_IMAGE=python:3.11-slim
+FROM ${PYTHON_IMAGE} AS build
+# By which this stage is found and removed when the image is made.
+ARG STAGE
+LABEL pecking-order.stage=${STAGE}
+# Of this stage alone: an index's address shows in no history of the image that is kept.
+ARG PIP_INDEX_URL
+ARG PIP_EXTRA_INDEX_URL
+ARG PIP_NO_INDEX
+COPY . /context
+RUN if [ -s /context/lock ]; then \
+      python3 -m pip install --quiet --no-cache-dir --no-deps --no-compile --require-hashes \
+        --only-binary :all: --no-warn-script-location --disable-pip-version-check \
+        --root-user-action ignore --find-links /context/wheels --target /libraries \
+        -r /context/lock; \
+    fi \
+ && python3 /context/assemble.py --out /out --libraries /libraries --box /context/box
 
-FROM python:3.11-slim
-# The root is read-only at run time, so everything is compiled here; nothing that installs, builds
-# or raises rights stays.
-RUN mkdir -p /kaggle_simulations/agent /run/peck \
- && stdlib=$(python3 -c 'import sysconfig; print(sysconfig.get_path("stdlib"))') \
- && rm -rf "$stdlib/ensurepip" "$stdlib/site-packages" /usr/local/lib/python3*/dist-packages \
-      /usr/lib/python3/dist-packages /usr/local/bin/pip* /usr/bin/pip* /usr/bin/apt* /usr/bin/dpkg* \
- && (python3 -m compileall -q -x '/(test|tests|idlelib|lib2to3|turtledemo)/' "$stdlib" || true) \
- && find / -xdev -type f -perm /6000 -exec chmod a-s {} +
-COPY --from=libraries /peck/libraries /peck/libraries
-COPY box /peck/peckbox
-RUN python3 -m compileall -q /peck/peckbox && chmod -R a+rX,go-w /peck
-CMD ["/bin/false"]
+FROM scratch
+COPY --from=build /out /
+ENV PATH=/peck/python/bin
+CMD ["python3", "-V"]

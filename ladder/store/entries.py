@@ -24,7 +24,7 @@ from ladder.model import (
     Viewer,
 )
 from ladder.pairing import Candidate
-from ladder.store import agents, leagues, matches, visible
+from ladder.store import agents, leagues, matches, serving, visible
 from ladder.store.db import Connection, whole
 
 VALIDATIONS: Final = 3  # times a validation that came to nothing is made again, the first included
@@ -56,6 +56,8 @@ class QueuePlace:
     """Validations to be started before this one; 0: it is next or under way."""
     eta_seconds: float | None
     """Until its validation should be over; None while no live worker serves the queue."""
+    reason: str | None = None
+    """What it waits for that no node has: "no node serves profile torch now; ..."."""
 
 
 class DailyLimitReached(LimitReached):
@@ -197,13 +199,21 @@ def place_in_queue(conn: Connection, entry_id: EntryId) -> QueuePlace | None:
         "    select v.finished_at, v.claimed_at from entries e"
         "      join matches v on v.id = e.validation_match_id and v.state = 'finished'"
         "     where e.season_id = %s order by e.id desc limit %s) d),"
-        " m.lease_seconds, extract(epoch from now() - m.claimed_at)"
+        " m.lease_seconds, extract(epoch from now() - m.claimed_at),"
+        " m.state, m.queue, m.profiles, m.gpu, m.speed_class"
         " from matches m where m.id = %s",
         (entry.season_id, ETA_SAMPLE, entry.validation_match_id),
     ).fetchone()
     if row is None:
         return None
-    ahead, slots, usual, lease_seconds, running = row
+    ahead, slots, usual, lease_seconds, running, state, queue, needed, gpus, speed_class = row
+    if state == "queued":
+        workers = matches.live_workers(conn)
+        reason = serving.missing(
+            workers, queue=queue, needed=needed, gpus=gpus, speed_class=speed_class
+        )
+        if reason is not None:
+            return QueuePlace(ahead, None, reason)
     if slots == 0:
         return QueuePlace(ahead, None)
     each = float(usual if usual is not None else lease_seconds)

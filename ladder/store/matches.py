@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Final, Literal
 
@@ -19,7 +19,7 @@ from psycopg import errors
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from ladder import ids
+from ladder import ids, profiles
 from ladder.ids import MatchId, ScrimId, SeasonId
 from ladder.model import (
     Conflict,
@@ -62,6 +62,8 @@ class WorkerHello:
     gpu: int = 0
     speed_class: str = "any"
     lacks: tuple[str, ...] = ()
+    image_digests: Mapping[str, str] = field(default_factory=dict)
+    """Of what its node plays with, by profile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,7 @@ class Worker:
     gpu: int
     speed_class: str
     lacks: list[str]
+    image_digests: dict[str, str]
     started_at: datetime
     seen_at: datetime
 
@@ -108,11 +111,13 @@ def create(
     queue: str | None = None,
     scrim_id: ScrimId | None = None,
     rejudges: MatchId | None = None,
-    gpu: int = 0,
+    gpu: int | None = None,
     lanes: int = 1,
     turn: int = 0,
 ) -> MatchId:
     """A queued match of this lineup; the seed is 128 bits of the system's generator by default.
+
+    It needs a GPU for each seat of a GPU profile, and is then queued where nodes have them.
 
     A rated match counts as in flight for its entries. A rejudge names the finished rated match it
     is to replace, takes its seed, and is refused while another one is under way or has replaced it.
@@ -126,6 +131,8 @@ def create(
     seed = secrets.token_bytes(16) if seed is None else seed
     if len(seed) != 16:
         raise LadderError(f"seed: {len(seed)} bytes, it must be 16")
+    if gpu is None:
+        gpu = profiles.gpus_of(seat.profile for seat in lineup)
     match_id = MatchId(ids.new("mat"))
     if kind is MatchKind.RATED:
         _count_in_flight(conn, lineup, is_rejudge=rejudges is not None)
@@ -140,7 +147,7 @@ def create(
             kind.value,
             scrim_id,
             rejudges,
-            queue or _queue(kind, gpu),
+            queue or queue_of(kind.value, gpu),
             turn,
             sorted({seat.profile for seat in lineup}),
             gpu,
@@ -160,6 +167,14 @@ def create(
             ],
         )
     return match_id
+
+
+def queue_of(kind: str, gpu: int) -> str:
+    """Where matches of this kind wait. All that needs a GPU waits in one place, whatever it is for:
+    workers of nodes without one must not be rung for it."""
+    if gpu:
+        return "play.gpu"
+    return {"rated": "play.cpu", "validation": "validate", "scrim": "scrim"}[kind]
 
 
 def ring_due(
@@ -322,8 +337,9 @@ def live_workers(conn: Connection) -> list[Worker]:
     """Workers heard of within LIVE_SECONDS."""
     with conn.cursor(row_factory=class_row(Worker)) as cur:
         return cur.execute(
-            "select id, host, node, queues, slots, profiles, gpu, speed_class, lacks, started_at,"
-            " seen_at from workers where seen_at > now() - make_interval(secs => %s) order by id",
+            "select id, host, node, queues, slots, profiles, gpu, speed_class, lacks,"
+            " image_digests, started_at, seen_at from workers"
+            " where seen_at > now() - make_interval(secs => %s) order by id",
             (LIVE_SECONDS,),
         ).fetchall()
 
@@ -362,12 +378,6 @@ def _protocol() -> Iterator[None]:
         if error.sqlstate != PROTOCOL and not isinstance(error, errors.CheckViolation):
             raise
         raise ProtocolError(error.diag.message_primary) from None
-
-
-def _queue(kind: MatchKind, gpu: int) -> str:
-    if kind is MatchKind.RATED:
-        return "play.gpu" if gpu else "play.cpu"
-    return "validate" if kind is MatchKind.VALIDATION else "scrim"
 
 
 def _count_in_flight(conn: Connection, lineup: Sequence[LineupSeat], *, is_rejudge: bool) -> None:

@@ -6,12 +6,13 @@ scheduler's log tell the same, and nothing has to be cleared.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from ladder.ids import LeagueId, SeasonId
 from ladder.model import Season
-from ladder.store import leagues, matches
+from ladder.store import leagues, matches, serving
 from ladder.store.db import Connection
 
 
@@ -66,7 +67,7 @@ def _reason(conn: Connection, season: Season) -> str:
     ).fetchone()
     assert active is not None
     playing, pending = active
-    workers = [w for w in matches.live_workers(conn) if "play.cpu" in w.queues]
+    workers = [w for w in matches.live_workers(conn) if {"play.cpu", "play.gpu"} & set(w.queues)]
     if not workers:
         return (
             "no worker that serves play.cpu has been heard of for 15 s:"
@@ -76,6 +77,9 @@ def _reason(conn: Connection, season: Season) -> str:
         behind = season.accepted_no - season.rated_no
         return f"{behind} accepted results wait to be rated: is the rater running?"
     queued, running, unrung = _under_way(conn, season)
+    unserved = _unserved(conn, season, workers) if running == 0 else None
+    if unserved is not None:
+        return unserved
     if queued + running == 0 and playing < season.seats:
         waiting = f", {pending} wait for their validation" if pending else ""
         return f"{playing} active entries{waiting}; a match needs {season.seats}"
@@ -86,6 +90,33 @@ def _reason(conn: Connection, season: Season) -> str:
     if running == 0:
         return f"{queued} matches wait and no worker takes them: see the workers' log"
     return f"{running} matches are being played and none has finished: slow or failing attempts"
+
+
+def _unserved(conn: Connection, season: Season, workers: Sequence[matches.Worker]) -> str | None:
+    """What keeps every queued match, or with none queued every entry, from being played."""
+    waiting = conn.execute(
+        "select distinct queue, profiles, gpu, speed_class from matches"
+        " where season_id = %s and kind = 'rated' and state = 'queued'",
+        (season.id,),
+    ).fetchall()
+    reasons = [
+        serving.missing(workers, queue=queue, needed=needed, gpus=gpus, speed_class=speed_class)
+        for queue, needed, gpus, speed_class in waiting
+    ]
+    if reasons:
+        return f"its matches cannot be played: {reasons[0]}" if all(reasons) else None
+    rows = conn.execute(
+        "select profile, count(*) from entries where season_id = %s and state = 'active'"
+        " and pairing_weight > 0 group by profile order by profile",
+        (season.id,),
+    ).fetchall()
+    served = {profile for worker in workers for profile in worker.profiles}
+    idle = [(profile, count) for profile, count in rows if profile not in served]
+    playing = sum(count for profile, count in rows if profile in served)
+    if not idle or playing >= season.seats:
+        return None
+    told = " and ".join(f"profile {profile} ({count} entries)" for profile, count in idle)
+    return f"{playing} active entries can be played; no node serves {told} now"
 
 
 def _under_way(conn: Connection, season: Season) -> tuple[int, int, int]:

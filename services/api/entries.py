@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.ids import EntryId
 from ladder.model import Entry, EntryState, Viewer
+from ladder.profiles import Name as Profile
 from ladder.store import entries, ratings
 from services.api import sight
 from services.api.auth import Anyone, Known, Writer
@@ -22,7 +23,6 @@ from services.api.seasons import LimitsOut
 from services.api.state import Db, House
 
 router = APIRouter(prefix="/v1", tags=["entries"])
-Profile = Literal["numpy", "python"]
 
 
 class QueueOut(BaseModel):
@@ -54,7 +54,9 @@ class EntryOut(BaseModel):
     created_at: datetime
     activated_at: datetime | None
     reason: str | None = Field(
-        default=None, description="why it was rejected; its owner's eyes only"
+        default=None,
+        description="why it was rejected, or what a pending one waits for that no node has now;"
+        " its owner's eyes only",
     )
     validation_match_id: str | None = Field(default=None, description="its owner's eyes only")
     queue: QueueOut | None = Field(
@@ -92,7 +94,8 @@ def shown(conn: Db, who: Viewer, entry: Entry) -> EntryOut:
         out.reason, out.validation_match_id = entry.reason, entry.validation_match_id
         if entry.state is EntryState.PENDING:
             place = entries.place_in_queue(conn, entry.id)
-            out.queue = QueueOut.model_validate(place) if place is not None else None
+            if place is not None:
+                out.queue, out.reason = QueueOut.model_validate(place), place.reason
     return out
 
 

@@ -1,4 +1,7 @@
-"""A seat's log: what the agent printed and why it failed. Its owner's eyes only."""
+"""A seat's log: what the agent printed, what each move took, why it failed. Its owner's alone.
+
+The public episode has charged time and bank; wall, cpu and what was waited stand in the log.
+"""
 
 from __future__ import annotations
 

@@ -11,10 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
 from ladder.ids import SubmissionId
+from ladder.profiles import Name as Profile
 from ladder.store import agents, daily, entries
 from services.api import sight, uploads
 from services.api.auth import Credentials, Known, require, viewer
-from services.api.entries import EntryOut, Profile
+from services.api.entries import EntryOut
 from services.api.entries import shown as shown_entry
 from services.api.fields import LINE, AgentKey, Filter, SubmissionKey
 from services.api.idempotency import IdempotencyKey, Repeatable
@@ -106,7 +107,8 @@ async def upload_submission(
     """The raw bytes as body. Repeating an upload gives the same submission and costs nothing.
 
     With `season` it also enters that season: validation starts, and the answer tells how many
-    uploads the team has left today and when they come back.
+    uploads the team has left today and when they come back. `profile` is one of
+    `GET /v1/profiles`; where no node serves it now, the entry's `reason` says so and it waits.
     """
     house = state(request)
 

@@ -26,7 +26,7 @@ from sandbox import local
 from sandbox.clock import Clock, ClockError
 from sandbox.errors import HostFault, SandboxError
 from sandbox.loans import hello
-from sandbox.profiles import PROFILES
+from sandbox.profiles import PROFILES, cache_dir
 from services import children
 from services.cli.places import state_dir
 
@@ -229,7 +229,7 @@ def _libraries() -> Path:
     up = state_dir() / "run" / "node"
     if up.is_dir():
         return up.resolve()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pecking-order"
+    return cache_dir()
 
 
 def _wait_for(child: children.Child, socket: Path, log: Path) -> None:

@@ -27,6 +27,9 @@ def submit(
     ] = None,
     team: Annotated[str | None, typer.Option(help="Slug; needed if you have several.")] = None,
     message: Annotated[str, typer.Option("-m", "--message", help="A note to yourself.")] = "",
+    profile: Annotated[
+        str, typer.Option(help="Libraries in the box; see `peck profiles`.")
+    ] = "numpy",
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the validation.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -35,7 +38,9 @@ def submit(
         season = season_key(ladder, league)
         chosen = choose_agent(ladder, agent, team, bundle)
         name, content = pack(bundle)
-        made = ladder.upload(chosen["id"], content, filename=name, season=season, message=message)
+        made = ladder.upload(
+            chosen["id"], content, filename=name, season=season, message=message, profile=profile
+        )
         if wait:
             made["entry"] = follow(ladder, made["entry"])
     if as_json:
@@ -67,7 +72,9 @@ def follow(ladder: Client, entry: Json) -> Json:
     with err.status("waiting for validation") as status:
         while entry["state"] == "pending":
             queue = entry.get("queue")
-            if queue is not None:
+            if entry["reason"]:
+                status.update(f"validation: {entry['reason']}")
+            elif queue is not None:
                 wait = seconds(queue["eta_seconds"])
                 status.update(f"validation: place {queue['position']} in the queue, about {wait}")
             time.sleep(POLL_SECONDS)
@@ -161,8 +168,32 @@ def entries(
     )
 
 
+def profiles(as_json: AsJson = False) -> None:
+    """List runtime profiles: libraries, versions, and whether a node serves them now."""
+    with connect(needs_token=False) as ladder:
+        rows = ladder.profiles()
+    if as_json:
+        print_json(rows)
+        return
+    table(
+        ["profile", "for", "python", "gpu", "served now", "libraries"],
+        [
+            (
+                row["name"],
+                row["purpose"],
+                row["python"],
+                "yes" if row["gpu"] else "no",
+                "yes" if row["served"] else "no",
+                ", ".join(f"{name} {version}" for name, version in row["libraries"].items()),
+            )
+            for row in rows
+        ],
+    )
+
+
 def register(app: typer.Typer) -> None:
     app.command()(submit)
+    app.command()(profiles)
     app.command()(submissions)
     app.command("entries")(entries)
     app.command("status", hidden=True)(entries)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random, SystemRandom
 
 from ladder import pairing
 from ladder.ids import SeasonId
 from ladder.model import Conflict, MatchKind, Season
-from ladder.store import db, entries, idempotency, leagues, matches, ratings, watch
+from ladder.store import db, entries, idempotency, leagues, matches, ratings, serving, watch
 from ladder.telemetry import emit
 from services.scheduler.leader import Repair
 from workers.broker import BellError
@@ -69,7 +69,8 @@ def expire(conn: db.Connection) -> dict[str, int]:
 def pair(conn: db.Connection, rng: Random) -> dict[str, int]:
     """Keep enough rated matches under way for the live slots, over all seasons that play."""
     seasons = leagues.playing_seasons(conn)
-    slots = slots_by_queue(conn).get("play.cpu", 0)
+    workers = [w for w in matches.live_workers(conn) if {"play.cpu", "play.gpu"} & set(w.queues)]
+    slots = sum(worker.slots for worker in workers)
     if not seasons or slots == 0:
         return {}
     makers = leagues.makers(conn, [season.id for season in seasons])
@@ -87,7 +88,7 @@ def pair(conn: db.Connection, rng: Random) -> dict[str, int]:
             maker = makers[season.id]
             wanted = math.ceil(MATCHES_PER_SLOT * slots / (len(has) * has[maker]))
             missing = min(wanted, season.max_in_flight) - under_way[season.id]
-            made = _pair(conn, season, missing, load[maker], rng) if missing > 0 else 0
+            made = _pair(conn, season, missing, load[maker], workers, rng) if missing > 0 else 0
             load[maker] += made
             under_way[season.id] += made
             if under_way[season.id] >= wanted:
@@ -98,11 +99,22 @@ def pair(conn: db.Connection, rng: Random) -> dict[str, int]:
     return {"paired": sum(under_way.values()) - before}
 
 
-def _pair(conn: db.Connection, season: Season, missing: int, turn: int, rng: Random) -> int:
-    """Makes up to this many matches, the first at this turn of the queue; returns how many."""
+def _pair(
+    conn: db.Connection,
+    season: Season,
+    missing: int,
+    turn: int,
+    workers: Sequence[matches.Worker],
+    rng: Random,
+) -> int:
+    """Makes up to this many matches, the first at this turn of the queue; returns how many.
+
+    None that no live node could play: it would hold a place among those under way for nothing.
+    """
     league = leagues.get_league(conn, season.league_id)
+    served = {profile for worker in workers for profile in worker.profiles}
     proposal = pairing.propose(
-        entries.candidates(conn, season.id),
+        [one for one in entries.candidates(conn, season.id) if one.profile in served],
         seats=season.seats,
         lineups=missing,
         rng=rng,
@@ -111,6 +123,8 @@ def _pair(conn: db.Connection, season: Season, missing: int, turn: int, rng: Ran
     )
     made = 0
     for lineup in proposal.lineups:
+        if serving.missing_for(workers, lineup) is not None:
+            continue
         try:
             with conn.transaction():
                 matches.create(

@@ -55,6 +55,8 @@ def seconds(value: float | None) -> str:
     """A duration in seconds, in the unit that suits it."""
     if value is None:
         return "–"
+    if value < 0:  # a bank that is overdrawn
+        return f"−{seconds(-value)}"
     if 0 < value < 0.0001:
         return "<0.1 ms"
     if value < 0.0095:

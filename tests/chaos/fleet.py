@@ -16,6 +16,7 @@ from sandbox.errors import HostFault
 from sandbox.loans import hello
 from services import embedded
 from services.children import Child, spawn, tail
+from tests.daemon import daemon_of
 from workers.watch import DEAF_STATUS
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -74,9 +75,12 @@ class Fleet:
         return self.children[name]
 
     def kill(self, name: str) -> None:
-        """SIGKILL, and nothing said to anybody."""
+        """SIGKILL, and nothing said to anybody; of the node its daemon, behind the guard."""
         child = self.children[name]
-        child.process.kill()
+        if name == "node":
+            os.kill(daemon_of(child.process.pid), signal.SIGKILL)
+        else:
+            child.process.kill()
         child.process.wait()
 
     def strike(self, name: str) -> None:

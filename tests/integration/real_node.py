@@ -25,6 +25,7 @@ from sandbox.errors import HostFault
 from sandbox.lineup import borrowed
 from sandbox.loans import SeatRequest, hello
 from sandbox.record import Played
+from tests.daemon import daemon_of
 
 GEESE = GAMES["hungry_geese"]
 EAST = "def agent(observation, configuration):\n    return 'EAST'\n"
@@ -40,7 +41,8 @@ class RealNode:
     process: subprocess.Popen[bytes]
 
     def kill(self) -> None:
-        """SIGKILL, as a dying machine would."""
+        """SIGKILL, of the daemon as of its guard, as a dying machine would."""
+        os.kill(daemon_of(self.process.pid), signal.SIGKILL)
         self.process.kill()
         self.process.wait()
 

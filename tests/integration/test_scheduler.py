@@ -70,6 +70,43 @@ def test_matches_are_made_for_the_live_slots_and_no_more(contest: Contest) -> No
     assert repairs.pair(conn, Random(1)) == {"paired": 0}
 
 
+def test_an_entry_whose_profile_no_node_serves_holds_no_place_in_the_queue(
+    contest: Contest,
+) -> None:
+    conn = contest.conn
+    silence_workers(conn)
+    idle, *others = contest.entries
+    conn.execute("update entries set profile = 'torch' where id = %s", (idle,))
+    matches.register_worker(conn, hello("w1", slots=2))
+    assert repairs.pair(conn, Random(1)) == {"paired": 2 * repairs.MATCHES_PER_SLOT}
+    lineups = (
+        "select count(*) from seats t join matches m on m.id = t.match_id"
+        " where m.kind = 'rated' and t.profile = 'torch'"
+    )
+    assert one(conn, lineups) == 0
+    matches.register_worker(conn, hello("w2", slots=1, profiles=("numpy", "torch")))
+    assert repairs.pair(conn, Random(1)) == {"paired": repairs.MATCHES_PER_SLOT}
+    assert one(conn, lineups) != 0
+    assert others
+
+
+def test_more_gpu_seats_than_a_node_has_gpus_are_never_drawn_together(contest: Contest) -> None:
+    conn = contest.conn
+    silence_workers(conn)
+    conn.execute(
+        "update entries set profile = 'torch-gpu' where id = any (%s)", (contest.entries[:2],)
+    )
+    able = hello("w1", slots=4, gpu=1, profiles=("numpy", "torch-gpu"), queues=matches.QUEUES)
+    matches.register_worker(conn, able)
+    for seed in range(4):
+        repairs.pair(conn, Random(seed))
+    assert one(conn, "select max(gpu) from matches where kind = 'rated'") == 1
+    wrong = (
+        "select count(*) from matches where kind = 'rated' and (gpu > 0) <> (queue = 'play.gpu')"
+    )
+    assert one(conn, wrong) == 0
+
+
 def test_seasons_that_cannot_play_take_nothing_from_those_that_can(contest: Contest) -> None:
     conn = contest.conn
     silence_workers(conn)
@@ -215,6 +252,17 @@ def not_taken(contest: Contest) -> None:
     contest.conn.execute("update matches set rung_at = now() where state = 'queued'")
 
 
+def not_served(contest: Contest) -> None:
+    contest.rated(*contest.entries[:4])
+    contest.conn.execute("update matches set profiles = '{torch}' where state = 'queued'")
+
+
+def hardly_served(contest: Contest) -> None:
+    contest.conn.execute(
+        "update entries set profile = 'torch' where id = any (%s)", (contest.entries[:3],)
+    )
+
+
 def slow(contest: Contest) -> None:
     contest.claim(contest.rated(*contest.entries[:4]))
 
@@ -228,6 +276,8 @@ def slow(contest: Contest) -> None:
         (too_few, "0 active entries; a match needs 4"),
         (no_bell, "no bell gets through"),
         (not_taken, "1 matches wait and no worker takes them"),
+        (not_served, "its matches cannot be played: no node serves profile torch now"),
+        (hardly_served, "3 active entries can be played; no node serves profile torch (3 entries)"),
         (slow, "1 matches are being played and none has finished"),
     ],
 )

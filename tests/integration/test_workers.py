@@ -25,6 +25,7 @@ from ladder.settings import Settings
 from ladder.store import agents, db, entries, leagues, matches
 from ladder.store.blobs import Blobs, open_blobs
 from ladder.store.db import Connection
+from sandbox import loans
 from services import embedded
 from tests.chaos.fleet import wait_until
 from tests.integration import real_node
@@ -117,6 +118,10 @@ def test_a_healthy_agent_is_validated_and_its_replay_is_there_before_the_result(
     assert log is not None
     document = json.loads(gzip.decompress(b"".join(blobs.open(log))))
     assert document["format"] == "peck-log/1"
+    recorded = contest.conn.execute(
+        "select image_digest from attempts where match_id = %s", (match_id,)
+    ).fetchone()
+    assert recorded == (loans.hello(node.socket).image_digests["python"],)
     assert held(tmp_path) == []
     assert playing.play(station, match_id) == "not_ours"
 

@@ -168,6 +168,10 @@ def ask(
             "step": step,
             "charged_seconds": seconds,
             "wall_seconds": seconds * 1.02,
+            "cpu_seconds": seconds * 0.97,
+            "pressure_seconds": seconds * 0.02,
+            "off_turn_seconds": 0.0,
+            "bank_seconds": seat.bank,
             "stdout": said,
             "stderr": stderr,
         }

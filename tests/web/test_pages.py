@@ -55,6 +55,8 @@ def test_a_log_is_for_its_owner_and_does_not_exist_for_others(site: Site) -> Non
     assert "&lt;script&gt;alert(&#39;log&#39;)&lt;/script&gt;" in mine.text
     assert "<script>alert" not in mine.text
     assert "Traceback" in mine.text
+    for column in ("Charged", "Wall", "CPU", "Waited", "Bank"):
+        assert column in mine.text
     for token in (None, contest.stranger_token, contest.host_token):
         assert site.get(path, token).status_code == 404
     assert site.get(f"/logs/{contest.failed_match}/1", contest.owner_token).status_code == 404

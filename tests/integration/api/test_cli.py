@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from ladder.store import entries
+from tests.integration.api.test_profiles import serve
 from tests.integration.api.world import GOOD, World, finish
 
 CHECKOUT = Path(__file__).resolve().parents[3]
@@ -71,6 +72,25 @@ def test_a_folder_is_submitted_entered_and_listed(peck: Peck, world: World, tmp_
     assert "ZeroDivisionError" in waited.stdout
     assert "Traceback" not in waited.stderr
     assert "rejected" in peck("entries").stdout
+
+
+def test_a_profile_is_chosen_from_a_list_and_its_wait_is_told(
+    peck: Peck, world: World, tmp_path: Path
+) -> None:
+    serve(world, "numpy")
+    listed = {row["name"]: row for row in read(peck("profiles", "--json", PECK_TOKEN=""))}
+    assert listed["numpy"]["served"]
+    assert not listed["torch"]["served"]
+    assert "numpy 2.4.6" in peck("profiles").stdout
+    (tmp_path / "main.py").write_bytes(GOOD)
+    submit = ("submit", "main.py", "--agent", "Net", "--league", "public", "--profile")
+    waiting = peck(*submit, "torch")
+    assert waiting.returncode == 0
+    assert "no node serves profile torch now; it waits until one does" in waiting.stdout
+    refused = peck(*submit, "keras")
+    assert refused.returncode == 1
+    assert "profile" in refused.stderr
+    assert "'numpy', 'torch' or 'torch-gpu'" in refused.stderr
 
 
 def test_the_leaderboard_is_a_table_or_json(peck: Peck) -> None:

@@ -41,6 +41,7 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
         "",
     ),
     ("GET", "/v1/games", None, "200 200 200 200 200", ""),
+    ("GET", "/v1/profiles", None, "200 200 200 200 200", ""),
     ("GET", "/v1/leagues", None, "200 200 200 200 200", ""),
     (
         "POST",

@@ -68,7 +68,9 @@ def bench(request: pytest.FixtureRequest, short_folder: Callable[[], Path]) -> I
     launcher: str = request.param
     require(launcher)
     folder = short_folder()
-    node = start_node(folder, launcher, "--warm", "1", "--keep", "4")
+    # by name: a machine may have larger profiles built, which other tests do without
+    named = ("--profile", "numpy", "--profile", "python")
+    node = start_node(folder, launcher, "--warm", "1", "--keep", "4", *named)
     yield Bench(node, launcher, folder)
     assert node.stop() == 0, node.log.read_text()
 

@@ -21,6 +21,7 @@ import pytest
 from sandbox import loans
 from sandbox.channel import FROM_CHILD_CAP
 from sandbox.errors import HostFault
+from tests.daemon import daemon_of
 
 ROOT = Path(__file__).parents[3]
 STATE = ROOT / ".state" / "test-node"
@@ -45,8 +46,8 @@ class Node:
         return self.process.wait(30)
 
     def kill(self) -> None:
-        """SIGKILL."""
-        self.process.kill()
+        """SIGKILL of the daemon; its guard removes what it left and ends."""
+        os.kill(daemon_of(self.process.pid), signal.SIGKILL)
         self.process.wait(10)
 
 

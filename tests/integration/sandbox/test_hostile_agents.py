@@ -13,7 +13,7 @@ from tests.integration.sandbox.nodes import (
     Bench,
     FrameError,
     failing,
-    processes_of_box,
+    processes_of,
     still_works,
 )
 

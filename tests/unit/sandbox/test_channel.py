@@ -43,7 +43,7 @@ def asked(pair: Pair, own: OwnQueue) -> Callable[..., Question]:
         thread = threading.Thread(target=child, args=(pair[1],))
         thread.start()
         try:
-            ask([question], monotonic() + LONG)
+            ask([question], own, monotonic() + LONG)
         finally:
             pair[0].shutdown(socket.SHUT_RDWR)
             thread.join()
@@ -59,7 +59,6 @@ def _pair() -> Pair:
 
 
 def _question(ours: socket.socket, own: OwnQueue, body: bytes, limit: float) -> Question:
-    own.mark()
     tally = Tally(Meter({}, 1.0, False), (), own, 0.0)
     tally.open(monotonic())
     return Question(ours, body, limit, tally)
@@ -110,7 +109,7 @@ def test_a_child_that_reads_nothing_in_many_questions_breaks_the_protocol(
     for _ in range(1000):
         pair[1].send(b"{}")
         question = _question(pair[0], own, b"x" * TO_CHILD_CAP, LONG)
-        ask([question], monotonic() + LONG)
+        ask([question], own, monotonic() + LONG)
         if question.trouble is not None:
             break
     assert question.trouble is Trouble.BROKEN
@@ -151,7 +150,7 @@ def test_a_closed_connection_is_told_apart(pair: Pair, own: OwnQueue, end: str) 
     thread = threading.Thread(target=child, args=(pair[1],))
     if end != "before":
         thread.start()
-    ask([question], monotonic() + LONG)
+    ask([question], own, monotonic() + LONG)
     if end != "before":
         thread.join()
     assert question.trouble is Trouble.CLOSED
@@ -167,7 +166,7 @@ def test_a_late_child_does_not_hold_up_or_harm_the_others(own: OwnQueue) -> None
     threads = [threading.Thread(target=child, args=(theirs,)) for _, theirs in pairs[1:]]
     for thread in threads:
         thread.start()
-    ask(questions, monotonic() + LONG)
+    ask(questions, own, monotonic() + LONG)
     for thread in threads:
         thread.join()
     assert [q.trouble for q in questions] == [Trouble.LATE, None, None]
@@ -179,4 +178,4 @@ def test_a_late_child_does_not_hold_up_or_harm_the_others(own: OwnQueue) -> None
 
 def test_the_end_of_the_match_ends_the_asking(pair: Pair, own: OwnQueue) -> None:
     with pytest.raises(StopReached):
-        ask([_question(pair[0], own, b"{}", LONG)], monotonic() + 0.05)
+        ask([_question(pair[0], own, b"{}", LONG)], own, monotonic() + 0.05)

@@ -1,0 +1,151 @@
+"""Puts together the root of a box from an interpreter and a profile's libraries, and nothing else.
+
+``python3 assemble.py --out ROOT --libraries DIR --box DIR``
+
+Runs in the first stage of box.Dockerfile with the base's interpreter, or on a machine that can
+reach no registry with that machine's own (sandbox/engine.py). Nothing is removed from a system:
+only what is named below is copied, so that no shell, compiler, package manager or set-uid file can
+be left over. Everything is compiled, since the root is read-only when it is used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import compileall
+import os
+import py_compile
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterable
+from pathlib import Path
+
+HOME = "peck/python"
+"""Of the interpreter in the root, wherever it was taken from."""
+NOT_COPIED = (
+    *("test", "tests", "idlelib", "idle_test", "turtledemo", "lib2to3", "ensurepip", "tkinter"),
+    *("site-packages", "dist-packages", "__pycache__", "config-*", "_tkinter*", "*.a"),
+)
+EMPTY = (
+    *("proc", "sys", "dev", "etc", "tmp", "run/peck", "kaggle_simulations/agent", "peck/libraries"),
+)
+USUAL = (
+    *("libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libutil.so.1"),
+    *("libresolv.so.2", "libgcc_s.so.1", "libstdc++.so.6", "libgomp.so.1"),
+)
+"""What an agent's own native code may count on, where the system has it."""
+USERS = {
+    "passwd": "root:x:0:0:root:/:/\nnobody:x:65534:65534:nobody:/:/\n",
+    "group": "root:x:0:\nnogroup:x:65534:\n",
+}
+
+
+def main() -> None:
+    """Fill an empty folder."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--libraries", type=Path, help="none: a profile without libraries")
+    parser.add_argument("--box", type=Path, required=True, help="the supervisor's program")
+    options = parser.parse_args()
+    out: Path = options.out
+    for name in EMPTY:
+        (out / name).mkdir(parents=True, exist_ok=True)
+    for name, content in USERS.items():
+        (out / "etc" / name).write_text(content)
+    executable = Path(os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable))
+    stdlib = Path(sysconfig.get_path("stdlib"))
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    _copy_file(executable, out / HOME / "bin" / "python3")
+    target = out / HOME / "lib" / version
+    ignored = shutil.ignore_patterns(*NOT_COPIED)
+    shutil.copytree(stdlib, target, ignore=ignored, ignore_dangling_symlinks=True)
+    shutil.copytree(options.box, out / "peck/peckbox", ignore=shutil.ignore_patterns("__pycache__"))
+    if options.libraries is not None and options.libraries.is_dir():
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(
+            options.libraries, out / "peck/libraries", ignore=ignored, dirs_exist_ok=True
+        )
+        shutil.rmtree(out / "peck/libraries/bin", ignore_errors=True)
+    _copy_system_libraries(executable, out)
+    for folder in (out / HOME / "lib", out / "peck/libraries", out / "peck/peckbox"):
+        # Checked against nothing at run time: the root cannot change, and a look at each source's
+        # date is what makes imports slow on a cold disk.
+        compileall.compile_dir(
+            folder,
+            quiet=2,
+            force=True,
+            maxlevels=40,
+            stripdir=str(out),
+            prependdir="/",
+            invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+        )
+    _make_plain(out)
+
+
+def _copy_system_libraries(executable: Path, out: Path) -> None:
+    """The dynamic loader, and what the interpreter, its modules and the libraries are linked to."""
+    found = re.search(rb"/lib[\w/.-]*/ld-linux[\w.-]*\.so\.\d", executable.read_bytes())
+    if found is None:
+        raise SystemExit(f"{executable} is not linked with glibc; take another base")
+    loader = found[0].decode()
+    needed = _linked(loader, [executable])
+    home = Path(os.path.realpath(needed["libc.so.6"])).parent
+    modules = [path for folder in (out / HOME, out / "peck/libraries") for path in _shared(folder)]
+    usual = [home / name for name in USUAL if (home / name).exists()]
+    needed |= _linked(loader, [*modules, *usual]) | {path.name: str(path) for path in usual}
+    for name, source in needed.items():
+        if Path(source).is_relative_to(out):
+            continue  # of the libraries' own, which find it themselves
+        # All in one folder that the loader looks into by itself: no cache file is needed.
+        _copy_file(Path(source), out / _below_usr(home) / name)
+    for top in ("lib", "lib64"):
+        (out / "usr" / top).mkdir(parents=True, exist_ok=True)
+        (out / top).symlink_to(f"usr/{top}")
+    _copy_file(Path(os.path.realpath(loader)), out / f"usr{loader}")
+
+
+def _below_usr(folder: Path) -> str:
+    """Where this library folder lies in a root whose /lib is a link to /usr/lib."""
+    path = str(folder).lstrip("/")
+    return path if path.startswith("usr/") else f"usr/{path}"
+
+
+def _shared(folder: Path) -> Iterable[Path]:
+    return (path for path in folder.rglob("*.so*") if path.is_file() and not path.is_symlink())
+
+
+def _linked(loader: str, paths: Iterable[Path]) -> dict[str, str]:
+    """Path by name of every shared library that these load. Libraries nobody has are left out:
+    drivers come with the device."""
+    found: dict[str, str] = {}
+    for path in paths:
+        told = subprocess.run([loader, "--list", path], capture_output=True, text=True, check=False)
+        for name, where in re.findall(r"^\s*(\S+) => (/\S+)", told.stdout, re.MULTILINE):
+            found.setdefault(Path(name).name, where)
+    return found
+
+
+def _copy_file(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+    target.chmod(0o755)
+
+
+def _make_plain(out: Path) -> None:
+    """Everything is root's, readable by all, writable by its owner, and raises nobody's rights."""
+    for path in (out, *out.rglob("*")):
+        mode = path.lstat().st_mode
+        if stat.S_ISLNK(mode):
+            continue
+        if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+            raise SystemExit(f"{path} is neither a file nor a folder")
+        runs = stat.S_ISDIR(mode) or mode & stat.S_IXUSR
+        path.chmod(0o755 if runs else 0o644)
+    (out / "tmp").chmod(0o1777)
+
+
+if __name__ == "__main__":
+    main()

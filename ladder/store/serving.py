@@ -1,0 +1,48 @@
+"""What a match needs and no live node has, in words that are the same wherever they are told."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from ladder import profiles
+from ladder.model import LineupSeat
+from ladder.store.matches import Worker, queue_of
+
+WAITS = "it waits until one does"
+
+
+def missing(
+    workers: Sequence[Worker],
+    *,
+    queue: str,
+    needed: Collection[str],
+    gpus: int,
+    speed_class: str = "any",
+) -> str | None:
+    """Why none of these live workers can take a match of these profiles; None when one can.
+
+    The same conditions as ``lease_fits`` in the SQL, each with a sentence of its own.
+    """
+    able = [worker for worker in workers if queue in worker.queues]
+    for profile in sorted(needed):
+        if not any(profile in worker.profiles for worker in able):
+            return f"no node serves profile {profile} now; {WAITS}"
+    able = [worker for worker in able if set(needed) <= set(worker.profiles)]
+    if not able:
+        return f"no node serves profiles {' and '.join(sorted(needed))} together now; {WAITS}"
+    most = max(worker.gpu for worker in able)
+    if gpus > most:
+        has = f"the largest has {most}" if most else "none has any"
+        wanted = "a GPU" if gpus == 1 else f"{gpus} GPUs on one node"
+        return f"its match needs {wanted} and {has} now; it waits for such a node"
+    able = [worker for worker in able if worker.gpu >= gpus]
+    if speed_class != "any" and not any(worker.speed_class == speed_class for worker in able):
+        return f"no node of speed class {speed_class} serves this now; {WAITS}"
+    return None
+
+
+def missing_for(workers: Sequence[Worker], lineup: Sequence[LineupSeat]) -> str | None:
+    """The same for a rated match of this lineup, its season's speed class aside."""
+    by_seat = [seat.profile for seat in lineup]
+    gpus = profiles.gpus_of(by_seat)
+    return missing(workers, queue=queue_of("rated", gpus), needed=set(by_seat), gpus=gpus)

@@ -1,0 +1,99 @@
+"""The node's parent: sees to it that a daemon that is killed leaves nothing behind.
+
+The guard forks before the node has threads or an engine's library, so it shares nearly all its
+memory with it. It hands on the signals it gets. A daemon that ends in order has removed everything
+itself; when it ends otherwise the guard becomes ``python -m sandbox.leftovers``, which removes what
+is left and exits with the daemon's status. When the guard is killed the daemon gets SIGTERM.
+
+The guard holds the run directory, from before the daemon starts until what it left is removed, so
+that no second node gets in the way. Where both are killed at once the next start removes the rest.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from sandbox.errors import HostFault
+
+_PR_SET_PDEATHSIG = 1
+_PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_IN_ORDER = (0, 2)
+"""Statuses of a daemon that has stopped, or could not start, and has cleaned up itself."""
+
+
+def guarded(
+    work: Callable[[], int], run_dir: Path, leftovers: Sequence[str], parent: int | None = None
+) -> int:
+    """Run ``work`` in a child; returns its status, in the child and in the guard.
+
+    ``leftovers`` are the arguments of :mod:`sandbox.leftovers`. With ``parent`` the guard is asked
+    to stop when that process dies. HostFault when another guard has the run directory.
+    """
+    lock = hold(run_dir / "guard.lock", f"run-dir: another node runs in {run_dir}")
+    guard = os.getpid()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, *_PASSED_ON})
+    if parent is not None:
+        die_with(parent)
+    child = os.fork()
+    if child == 0:
+        os.close(lock)
+        os.setpgid(0, 0)  # Ctrl-C comes through the guard, once
+        die_with(guard)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return work()
+    status = _watch(child)
+    if status in _IN_ORDER:
+        return status
+    os.set_inheritable(lock, True)
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    program = [sys.executable, "-P", "-m", "sandbox.leftovers", "--status", str(status), *leftovers]
+    paths = [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    os.execve(program[0], program, environment)  # noqa: S606 - a list, no shell
+
+
+def die_with(parent: int) -> None:
+    """SIGTERM comes to us when our parent dies; at once when it has died already."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def hold(path: Path, refusal: str) -> int:
+    """A descriptor that locks this file while it is open; HostFault when somebody else has it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise HostFault(refusal) from None
+    return lock
+
+
+def _watch(child: int) -> int:
+    """Hand signals on until the child has ended; its status, 128 and the number for a signal."""
+    while True:
+        number = signal.sigwaitinfo({signal.SIGCHLD, *_PASSED_ON}).si_signo
+        if number != signal.SIGCHLD:
+            os.kill(child, number)
+            continue
+        # As a container's first process we inherit strangers too.
+        while (ended := _reaped()) is not None:
+            pid, code = ended
+            if pid == child:
+                return code if code >= 0 else 128 - code
+
+
+def _reaped() -> tuple[int, int] | None:
+    try:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return None
+    return (pid, os.waitstatus_to_exitcode(status)) if pid else None

@@ -1,0 +1,51 @@
+"""Runtime profiles: what an agent finds in its box, and who serves it now."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from ladder import profiles as known
+from ladder.store import matches
+from sandbox import profiles
+from services.api.paging import Page
+from services.api.state import Db
+
+router = APIRouter(prefix="/v1", tags=["profiles"])
+
+
+class ProfileOut(BaseModel):
+    """A profile: a submission names one, and every match of its entry is played with it."""
+
+    name: str = Field(examples=["numpy"])
+    purpose: str = Field(examples=["arrays and linear algebra"])
+    python: str = Field(
+        description="of the locks and the images; a node without a container engine plays with"
+        " the version it runs on itself",
+        examples=["3.11"],
+    )
+    libraries: dict[str, str] = Field(description="version by name", examples=[{"numpy": "2.4.6"}])
+    gpu: bool = Field(description="whether each seat has one whole GPU, or slice of one, to itself")
+    served: bool = Field(description="whether a live node serves it now; else its entries wait")
+    image_digests: list[str] = Field(description="of what the live nodes play it with")
+
+
+@router.get("/profiles", summary="List runtime profiles")
+def list_profiles(conn: Db) -> Page[ProfileOut]:
+    """All of them, whether a node serves them now or not."""
+    workers = matches.live_workers(conn)
+    return Page(items=[shown(profiles.PROFILES[name], workers) for name in known.NAMES])
+
+
+def shown(profile: profiles.Profile, workers: list[matches.Worker]) -> ProfileOut:
+    able = [one for one in workers if profile.name in one.profiles and (one.gpu or not profile.gpu)]
+    digests = {one.image_digests.get(profile.name) for one in able}
+    return ProfileOut(
+        name=profile.name,
+        purpose=profile.purpose,
+        python=profiles.PYTHON_VERSION,
+        libraries=dict(profile.versions),
+        gpu=profile.gpu,
+        served=bool(able),
+        image_digests=sorted(digest for digest in digests if digest),
+    )

@@ -1,0 +1,117 @@
+"""Runtime profiles as a competitor meets them: listed, named by an upload, waited for."""
+
+from __future__ import annotations
+
+import pytest
+
+from ladder import profiles
+from ladder.store import entries, matches
+from ladder.store.matches import WorkerHello
+from sandbox import profiles as sandboxed
+from services.client import ApiError
+from tests.integration.api.world import GOOD, World
+
+UNSERVED = "no node serves profile torch now; it waits until one does"
+
+
+def serve(
+    world: World, *names: str, gpu: int = 0, queues: tuple[str, ...] = matches.QUEUES
+) -> None:
+    """A live worker whose node has these profiles."""
+    digests = {name: f"sha256:{name}" for name in names}
+    hello = WorkerHello(
+        "worker-more", "there", "node-more", queues, 1, names, gpu=gpu, image_digests=digests
+    )
+    with world.connect() as conn:
+        matches.register_worker(conn, hello)
+
+
+def test_contest_and_sandbox_know_the_same_profiles() -> None:
+    assert set(profiles.NAMES) == set(sandboxed.PROFILES)
+    assert {name for name, one in sandboxed.PROFILES.items() if one.gpu} == profiles.ON_GPU
+
+
+def test_anybody_can_read_which_libraries_a_profile_has(world: World) -> None:
+    listed = {row["name"]: row for row in world.client("stranger").profiles()}
+    assert tuple(listed) == profiles.NAMES
+    assert listed["numpy"]["libraries"] == {"numpy": "2.4.6"}
+    assert listed["python"]["libraries"] == {}
+    assert listed["torch"]["libraries"]["torch"].startswith("2.13.0")
+    assert {name for name, row in listed.items() if row["gpu"]} == {"torch-gpu"}
+
+
+def test_a_profile_is_served_while_a_live_worker_has_it(world: World) -> None:
+    serve(world, "torch", "torch-gpu")
+    listed = {row["name"]: row for row in world.client("stranger").profiles()}
+    assert (listed["torch"]["served"], listed["python"]["served"]) == (True, False)
+    assert listed["torch"]["image_digests"] == ["sha256:torch"]
+    assert not listed["torch-gpu"]["served"], "the node has no GPU"
+    serve(world, "torch", "torch-gpu", gpu=2)
+    listed = {row["name"]: row for row in world.client("stranger").profiles()}
+    assert listed["torch-gpu"]["served"]
+
+
+def test_an_unknown_profile_is_refused_by_name_with_the_list(world: World) -> None:
+    member = world.client("member")
+    agent = world.agents["public.member"]
+    with pytest.raises(ApiError) as refused:
+        member.upload(agent, GOOD + b"#p", season="public", profile="tensorflow")
+    assert refused.value.status == 422
+    (place,) = refused.value.problem["errors"]
+    assert place["where"] == "query.profile"
+    for name in profiles.NAMES:
+        assert name in place["message"]
+
+
+def test_who_names_a_profile_that_nobody_serves_is_told_in_the_answer(world: World) -> None:
+    member = world.client("member")
+    made = member.upload(
+        world.agents["public.member"], GOOD + b"#torch", season="public", profile="torch"
+    )
+    entry = made["entry"]
+    assert (entry["state"], entry["profile"], entry["reason"]) == ("pending", "torch", UNSERVED)
+    page = f"/agents/{world.agents['public.member']}"
+    assert UNSERVED not in world.http.get(page).text, "its owner's eyes only"
+    form = world.http.get("/sign-in").text
+    proof = form.split('name="form_token" value="', 1)[1].split('"', 1)[0]
+    signed = {"token": world.tokens["member"], "form_token": proof, "next": "/me"}
+    assert world.http.post("/sign-in", data=signed).status_code == 303
+    shown = world.http.get(page).text
+    assert f"Waits for its validation match: {UNSERVED}." in shown
+    assert "profile torch" in shown
+    serve(world, "torch")
+    assert member.entry(entry["id"])["reason"] is None
+
+
+def test_a_lineup_of_gpu_seats_is_queued_to_nodes_with_as_many_gpus(world: World) -> None:
+    member = world.client("member")
+    serve(world, "torch-gpu", gpu=1)
+    made = member.upload(
+        world.agents["public.member"], GOOD + b"#gpu", season="public", profile="torch-gpu"
+    )
+    reason = made["entry"]["reason"]
+    assert reason.startswith("its match needs 2 GPUs on one node and the largest has 1")
+    with world.connect() as conn:
+        found = entries.get_entry(conn, made["entry"]["id"])
+        assert found.validation_match_id is not None
+        match = matches.get_match(conn, found.validation_match_id)
+        assert match.queue == "play.gpu"
+        assert matches.claim(conn, match.id, "worker-more") is None
+    serve(world, "torch-gpu", gpu=2)
+    assert member.entry(made["entry"]["id"])["reason"] is None
+    with world.connect() as conn:
+        assert matches.claim(conn, match.id, "worker-more") is not None
+
+
+def test_a_bell_that_the_wrong_node_hears_is_rung_again_at_once(world: World) -> None:
+    made = world.client("member").upload(
+        world.agents["public.member"], GOOD + b"#bell", season="public", profile="torch"
+    )
+    serve(world, "torch")
+    with world.connect() as conn:
+        match_id = entries.get_entry(conn, made["entry"]["id"]).validation_match_id
+        assert match_id is not None
+        assert matches.ring_due(conn, {"validate": 9}) == [("validate", match_id)]
+        assert matches.ring_due(conn, {"validate": 9}) == []
+        assert matches.claim(conn, match_id, "worker-of-the-tests") is None
+        assert matches.ring_due(conn, {"validate": 9}) == [("validate", match_id)]

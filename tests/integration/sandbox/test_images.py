@@ -1,0 +1,258 @@
+"""What lies in the images that boxes are made of, and how they come to be without a registry."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import docker
+import pytest
+
+from games import GAMES
+from sandbox import engine, profiles, referee
+from sandbox.clock import Clock
+from sandbox.errors import HostFault
+from sandbox.lineup import borrowed
+from sandbox.loans import SeatRequest
+from tests.integration.sandbox.conftest import require
+from tests.integration.sandbox.nodes import HONEST, Bench, start_node
+
+pytestmark = pytest.mark.docker
+LIBRARY_FOLDERS = ("peck/python/lib/", "peck/libraries/", "peck/peckbox/")
+UNWANTED = {
+    *("sh", "bash", "dash", "busybox", "su", "mount", "umount", "chroot", "nsenter", "unshare"),
+    *("gcc", "cc", "c++", "g++", "clang", "tcc", "ld", "as", "make", "perl", "gdb", "strace"),
+    *("apt", "apt-get", "dpkg", "apk", "dnf", "pip", "pip3", "conda", "curl", "wget", "nc", "ssh"),
+}
+NAMES = (*profiles.BY_ITSELF, *profiles.ON_COMMAND)
+
+
+@dataclass(frozen=True)
+class Scanned:
+    """The files of an image and what it says of itself."""
+
+    members: list[tarfile.TarInfo]
+    users: str
+    labels: dict[str, str]
+
+    def files(self) -> list[tarfile.TarInfo]:
+        return [member for member in self.members if member.isfile()]
+
+
+@contextlib.contextmanager
+def client() -> Iterator[Any]:
+    require("docker")
+    found = docker.from_env(timeout=120)
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+def scan(found: Any, image_id: str) -> Scanned:
+    """By ``docker export`` of a container that never starts."""
+    container = found.containers.create(image_id, command=["none"])
+    try:
+        with tempfile.TemporaryFile() as file:
+            for chunk in container.export():
+                file.write(chunk)
+            file.seek(0)
+            with tarfile.open(fileobj=file) as archive:
+                members = archive.getmembers()
+                passwd = archive.extractfile("etc/passwd")
+                assert passwd is not None
+                users = passwd.read().decode()
+    finally:
+        container.remove(force=True)
+    return Scanned(members, users, found.images.get(image_id).labels)
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def scanned(request: pytest.FixtureRequest) -> Scanned:
+    """Each profile's image; the large ones where somebody has built them."""
+    profile = profiles.get(request.param)
+    with client() as found:
+        image_id = engine.find(found, profile)
+        if image_id is None and profile.on_command:
+            pytest.skip("not built here")
+        return scan(found, image_id or engine.build(found, profile, print))
+
+
+def test_nothing_raises_rights(scanned: Scanned) -> None:
+    assert [m.name for m in scanned.members if m.mode & 0o6000] == []
+    assert [m.name for m in scanned.members if m.isdev()] == []
+
+
+def test_everything_is_roots_and_only_roots_to_change(scanned: Scanned) -> None:
+    # what the engine itself puts into every container (its own mount points) is not of the image
+    own = [m for m in scanned.files() if m.name.startswith(("peck/", "usr/"))]
+    assert {(m.uid, m.gid) for m in own} == {(0, 0)}
+    assert [m.name for m in own if m.mode & 0o022] == []
+    assert [line.split(":")[0] for line in scanned.users.splitlines()] == ["root", "nobody"]
+
+
+def test_no_shell_compiler_or_package_manager_is_inside(scanned: Scanned) -> None:
+    programs = {PurePosixPath(m.name).name for m in scanned.files() if m.mode & 0o111}
+    assert programs & UNWANTED == set()
+    folders = {m.name.partition("/")[0] for m in scanned.members}
+    assert folders.isdisjoint({"bin", "sbin", "root", "home", "opt", "context", "var"})
+    for library in ("pip", "ensurepip"):
+        assert not any(f"/{library}/" in m.name for m in scanned.members)
+
+
+def test_everything_is_compiled(scanned: Scanned) -> None:
+    names = {m.name for m in scanned.files()}
+    sources = [n for n in names if n.startswith(LIBRARY_FOLDERS) and n.endswith(".py")]
+    assert len(sources) > 400
+    compiled = {PurePosixPath(n) for n in names if n.endswith(".pyc")}
+    stems = {(path.parent.parent, path.name.partition(".")[0]) for path in compiled}
+    missing = [n for n in sources if (PurePosixPath(n).parent, PurePosixPath(n).stem) not in stems]
+    # templates and samples that are no valid source are not imported either
+    assert len(missing) <= len(sources) // 100, missing[:20]
+
+
+def test_an_image_says_what_it_was_built_from(scanned: Scanned) -> None:
+    assert scanned.labels[engine.BOX_LABEL] in profiles.PROFILES
+    assert scanned.labels[engine.BASE_LABEL]
+
+
+def test_the_next_program_has_another_image(monkeypatch: pytest.MonkeyPatch) -> None:
+    profile = profiles.get("python")
+    before = engine.tag_of(profile)
+    monkeypatch.setattr(profiles, "program", lambda: {"supervisor.py": b"changed"})
+    assert engine.tag_of(profile) != before
+
+
+def test_without_a_registry_the_image_is_made_of_this_machines_interpreter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And an agent plays in it; an image of another program can be pruned."""
+    require("docker")
+    monkeypatch.setenv(engine.BASE_VARIABLE, "registry.invalid/no/such:image")
+    # a program of its own, so that images others use are let alone
+    program = {**profiles.program(), "unlike_any_other.py": b"# for a test\n"}
+    monkeypatch.setattr(profiles, "program", lambda: program)
+    profile = profiles.get("python")
+    said: list[str] = []
+    with client() as found:
+        image_id = engine.build(found, profile, said.append)
+        try:
+            assert any("cannot be pulled" in line for line in said), said
+            inside = scan(found, image_id)
+            assert inside.labels[engine.BASE_LABEL].startswith("this machine: cpython 3.")
+            test_nothing_raises_rights(inside)
+            test_everything_is_roots_and_only_roots_to_change(inside)
+            test_no_shell_compiler_or_package_manager_is_inside(inside)
+            test_everything_is_compiled(inside)
+            ran = found.containers.run(
+                image_id,
+                ["python3", "-I", "-S", "-c", "import ssl, sqlite3, sys; print(sys.prefix)"],
+                network_mode="none",
+                remove=True,
+            )
+            assert ran.decode().strip() == "/peck/python"
+        finally:
+            monkeypatch.undo()  # now it is of a program that is not the present one
+            old = [image for image in engine.stale(found) if image.id == image_id]
+            gone = [engine.remove(found, image) for image in old]
+        assert gone == [True]
+        with pytest.raises(docker.errors.ImageNotFound):
+            found.images.get(image_id)
+
+
+def test_where_neither_base_nor_libraries_can_be_had_both_reasons_are_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(engine.BASE_VARIABLE, "registry.invalid/no/such:image")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", "")
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    with client() as found, pytest.raises(HostFault) as fault:
+        engine.build(found, profiles.get("numpy"), print)
+    assert "cannot be pulled" in str(fault.value)
+    assert "libraries of profile numpy cannot be had" in str(fault.value)
+
+
+def test_a_loan_names_the_image_it_is_played_in(bench: Bench) -> None:
+    with bench.seat(bench.bundle(HONEST), "python") as player:
+        assert player.start() == {"k": "ready"}
+        digest = player.loan.image_digest
+    if bench.launcher == "docker":
+        with client() as found:
+            assert digest == engine.find(found, profiles.get("python"))
+    else:
+        assert digest.startswith("bubblewrap:")
+
+
+def test_a_box_without_an_image_plays_with_the_interpreter_that_runs_the_node(
+    bench: Bench,
+) -> None:
+    version = bench.findings("import sys\ndef agent(observation):\n    return sys.version\n")
+    if bench.launcher == "bubblewrap":
+        assert version == sys.version, "and not with a shared library of another version"
+    else:
+        assert version.startswith("3.")
+
+
+GEESE = GAMES["hungry_geese"]
+NET = """
+import torch
+
+torch.manual_seed(7)
+net = torch.nn.Sequential(torch.nn.Linear(77, 32), torch.nn.ReLU(), torch.nn.Linear(32, 4))
+
+def agent(observation, configuration):
+    board = torch.zeros(1, 77)
+    for goose in observation["geese"]:
+        board[0, goose] = 1.0
+    with torch.no_grad():
+        net(board)
+    return "EAST"
+"""
+
+
+@pytest.mark.parametrize(
+    "launcher",
+    [
+        pytest.param("docker", marks=pytest.mark.docker),
+        pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
+    ],
+)
+def test_an_agent_with_a_small_net_plays_where_torch_is_built(
+    launcher: str, short_folder: Callable[[], Path]
+) -> None:
+    require(launcher)
+    profile = profiles.get("torch")
+    if launcher == "docker":
+        with client() as found:
+            built = engine.find(found, profile) is not None
+    else:
+        built = profiles.installed(profile, profiles.cache_dir()) is not None
+    if not built:
+        pytest.skip("not built here")
+    folder = short_folder()
+    main = folder / "main.py"
+    main.write_text(NET)
+    node = start_node(folder, launcher, "--warm", "2", "--profile", "torch")
+    try:
+        for seed in (b"s" * 16, b"t" * 16):
+            requests = [SeatRequest("torch", main, 512, f"net-{seat}") for seat in range(2)]
+            with borrowed(node.socket, requests, 120.0) as loans:
+                played = referee.play(
+                    GEESE,
+                    GEESE.configure({"episodeSteps": 60}),
+                    Clock(),
+                    seed,
+                    loans,
+                    lanes=1,
+                    stop_after_seconds=120.0,
+                )
+            assert played.episode.verdicts == ("DONE", "DONE"), node.log.read_text()
+    finally:
+        assert node.stop() == 0, node.log.read_text()

@@ -1,0 +1,305 @@
+"""Whoever dies in a match, nothing of it stays on the host, and nobody is blamed for it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from sandbox import loans
+from sandbox.errors import HostFault
+from tests.daemon import daemon_of
+from tests.integration.own_engine import OwnEngine, running
+from tests.integration.sandbox.census import PROMISED_SECONDS, Census, Taker, wait_until
+from tests.integration.sandbox.conftest import ISOLATING, require
+from tests.integration.sandbox.nodes import (
+    MEMORY_MB,
+    ROOT,
+    Node,
+    Player,
+    processes_of_box,
+    start_node,
+)
+
+SPREADER = """
+import os, time
+def agent(obs):
+    for _ in range(4):
+        if os.fork() == 0:
+            os.setsid()
+            while True:
+                time.sleep(1)
+    open("/tmp/left", "w").write("x" * 100000)
+    return os.getuid()
+"""
+"""Processes and files all over its box."""
+EATER = """
+import os
+def agent(obs):
+    try:
+        open("/proc/self/oom_score_adj", "w").write("0")  # as worthy to live as the supervisor
+    except OSError:
+        pass
+    kept = []
+    while True:
+        kept.append(os.memfd_create("held by nobody's pages"))
+        for _ in range(60):
+            os.write(kept[-1], bytes(1 << 20))
+"""
+
+
+@dataclass
+class House:
+    """A node with one box at a time, and what is taken of it."""
+
+    node: Node
+    taker: Taker
+
+    def borrow(self, source: str = SPREADER, seconds: float = 60) -> Player:
+        path = self.node.run_dir / f"agent-{len(source)}.py"
+        path.write_text(source)
+        request = loans.SeatRequest("python", path, MEMORY_MB, "test")
+        player = Player(loans.borrow(self.node.socket, request, seconds))
+        player.start()
+        return player
+
+    def match(self) -> tuple[Player, int]:
+        """A match in its middle, and the uid it runs with."""
+        player = self.borrow()
+        uid = player.move(step=0)
+        assert len(processes_of_box(uid)) >= 5
+        self.taker.take()
+        return player, uid
+
+    def idle(self) -> Census:
+        """What is there when one match has been played and its box waits."""
+        player, _ = self.match()
+        assert player.loan.end().clean
+        return self.taker.settled()
+
+    def again_as(self, before: Census, uid: int, what: str) -> None:
+        """Wait until there is as much of everything as before, and the uid is free."""
+        told(
+            wait_until(
+                lambda: self.taker.take().tally == before.tally and uid not in uids_on_host(),
+                lambda: (self.taker.take().all - before.all, before.all - self.taker.take().all),
+            ),
+            what,
+        )
+
+    def nothing_left(self, what: str, but: Callable[[str], bool] = lambda _: False) -> None:
+        """Wait until nothing is left but what is named."""
+
+        def left() -> list[str]:
+            return sorted(entry for entry in self.taker.take().all if not but(entry))
+
+        told(wait_until(lambda: not left(), left), what)
+
+
+def told(seconds: float, what: str) -> None:
+    late = " (more than promised: is the machine busy?)" if seconds > PROMISED_SECONDS else ""
+    print(f"nothing left {seconds:.2f} s after {what}{late}")
+
+
+def uids_on_host() -> set[int]:
+    found = set()
+    for name in os.listdir("/proc"):
+        try:
+            found.add(os.stat(f"/proc/{int(name)}").st_uid)
+        except (OSError, ValueError):
+            continue
+    return found
+
+
+def engine_of(launcher: str) -> str | None:
+    if launcher != "docker":
+        return None
+    return os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
+
+
+@pytest.fixture(params=ISOLATING)
+def house(request: pytest.FixtureRequest, short_folder: Callable[[], Path]) -> Iterator[House]:
+    launcher: str = request.param
+    require(launcher)
+    node = start_node(short_folder(), launcher, "--warm", "0", "--profile", "python")
+    yield House(node, Taker(node, engine_of(launcher)))
+    if node.process.poll() is None:
+        node.stop()
+
+
+def test_a_normal_end_leaves_the_box_as_it_was(house: House) -> None:
+    before = house.idle()
+    player, uid = house.match()
+    assert player.loan.end().clean
+    house.again_as(before, uid, "a normal end")
+
+
+def test_a_killed_worker_leaves_the_box_as_it_was(house: House) -> None:
+    before = house.idle()
+    program = f"""
+import sys, time
+from pathlib import Path
+sys.path.insert(0, {str(ROOT)!r})
+from tests.integration.sandbox.test_nothing_left import House
+from tests.integration.sandbox.nodes import Node
+node = Node(None, Path({str(house.node.socket)!r}), Path({str(house.node.run_dir)!r}), None)
+player = House(node, None).borrow()
+print(player.move(step=0), flush=True)
+time.sleep(100)
+"""
+    worker = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert worker.stdout is not None
+    uid = int(worker.stdout.readline())
+    assert len(processes_of_box(uid)) >= 5
+    worker.kill()
+    worker.wait()
+    worker.stdout.close()
+    house.again_as(before, uid, "kill -9 of the worker")
+
+
+def test_a_killed_daemon_leaves_nothing_and_blames_nobody(house: House) -> None:
+    player, _ = house.match()
+    os.kill(daemon_of(house.node.process.pid), signal.SIGKILL)
+    house.nothing_left("kill -9 of the daemon")
+    assert house.node.process.wait(10) == 128 + signal.SIGKILL
+    with pytest.raises(HostFault):
+        player.loan.end()
+
+
+def test_a_killed_guard_takes_its_daemon_along_in_order(house: House) -> None:
+    player, _ = house.match()
+    house.node.process.kill()
+    house.node.process.wait()
+    house.nothing_left("kill -9 of the guard")
+    with pytest.raises(HostFault):
+        player.loan.end()
+
+
+def test_of_a_node_killed_with_its_guard_only_empty_things_stay_and_can_be_removed(
+    house: House,
+) -> None:
+    player, _ = house.match()
+    daemon = daemon_of(house.node.process.pid)
+    house.node.process.send_signal(signal.SIGSTOP)
+    os.kill(daemon, signal.SIGKILL)
+    house.node.process.kill()
+    house.node.process.wait()
+    house.nothing_left(
+        "kill -9 of guard and daemon", lambda entry: entry.startswith(("files", "groups"))
+    )
+    with pytest.raises(HostFault):
+        player.loan.end()
+    command = [sys.executable, "-m", "sandbox.leftovers", "--run-dir", str(house.node.run_dir)]
+    subprocess.run([*command, "--socket", str(house.node.socket)], cwd=ROOT, check=True)
+    assert house.taker.take().all == frozenset()
+
+
+def test_a_node_told_to_stop_leaves_nothing_and_blames_nobody(house: House) -> None:
+    player, _ = house.match()
+    assert house.node.stop() == 0
+    house.nothing_left("SIGTERM")
+    with pytest.raises(HostFault):
+        player.loan.end()
+
+
+def test_a_node_can_start_again_at_once_after_its_guard_was_killed(house: House) -> None:
+    player, _ = house.match()
+    house.node.process.kill()
+    house.node.process.wait()
+    launcher = "docker" if house.taker.engine else "bubblewrap"
+    again = start_node(house.node.run_dir, launcher, "--warm", "0", "--profile", "python")
+    assert again.stop() == 0
+    with pytest.raises(HostFault):
+        player.loan.end()
+
+
+def test_a_supervisor_killed_by_somebody_else_is_nobodys_fault(house: House) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("where all have one uid the agent can do it too")
+    player, uid = house.match()
+    os.kill(house.taker.supervisor(), signal.SIGKILL)
+    with pytest.raises(HostFault, match="from outside"):
+        player.loan.end()
+    told(wait_until(lambda: not processes_of_box(uid), lambda: processes_of_box(uid)), "kill -9")
+    wait_until(lambda: house.taker.take().uids == frozenset(), house.taker.take)
+    again, _ = house.match()
+    assert again.loan.end().clean
+
+
+def test_an_agent_that_fills_its_box_with_memory_nobody_holds_is_to_blame(house: House) -> None:
+    player = house.borrow(EATER)
+    with pytest.raises(EOFError):
+        player.act(30, step=0)
+    assert player.loan.end().out_of_memory
+
+
+@pytest.fixture(scope="module")
+def own_engine() -> Iterator[OwnEngine]:
+    with running() as engine:
+        yield engine
+
+
+@pytest.fixture
+def movable(
+    own_engine: OwnEngine, short_folder: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[House]:
+    """A node whose engine the test may restart."""
+    monkeypatch.setenv("DOCKER_HOST", own_engine.address)
+    node = start_node(short_folder(), "docker", "--warm", "0", "--profile", "python")
+    yield House(node, Taker(node, own_engine.address))
+    assert node.stop() == 0, node.log.read_text()
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_a_restarted_engine_loses_the_match_and_leaves_nothing_of_it(
+    own_engine: OwnEngine, movable: House, how: signal.Signals
+) -> None:
+    movable.idle()
+    player, _ = movable.match()
+    own_engine.end(how)
+    own_engine.start()
+    with pytest.raises(EOFError):
+        player.act(30, step=1)
+    with pytest.raises(HostFault, match=r"engine was restarted|from outside"):
+        player.loan.end()
+
+    kept = {str(movable.node.socket), str(movable.node.run_dir / "boxes")}
+
+    def left() -> list[str]:
+        census = movable.taker.take()
+        return sorted({*census.uids, *census.mounts, *census.containers, *census.files} - kept)
+
+    told(wait_until(lambda: not left(), left), f"the engine answers again after {how.name}")
+    again, _ = movable.match()
+    assert again.loan.end().clean
+    assert len(movable.taker.take().containers) == 1
+
+
+@pytest.mark.docker
+def test_a_loan_asked_for_while_the_engine_is_away_waits_for_it(
+    own_engine: OwnEngine, movable: House
+) -> None:
+    movable.idle()
+    own_engine.end(signal.SIGTERM)
+    with pytest.raises(HostFault, match="in time"):
+        movable.borrow(seconds=1.0)
+    asked = threading.Event()
+
+    def ask() -> Player:
+        asked.set()
+        return movable.borrow()
+
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(ask)
+        asked.wait()
+        own_engine.start()
+        assert waiting.result().loan.end().clean

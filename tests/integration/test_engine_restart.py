@@ -1,0 +1,64 @@
+"""An engine restarted in the middle of a match: it is played once more, and nobody is blamed."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ladder.model import EntryState
+from ladder.store import entries, matches
+from ladder.store.blobs import Blobs
+from sandbox import referee
+from sandbox.record import Played
+from tests.integration import own_engine, real_node
+from tests.integration.store.contest import Contest, hello
+from tests.integration.test_workers import SLOW, enter, station_at
+from tests.integration.test_workers import blobs as blobs
+from tests.integration.test_workers import conn as conn
+from tests.integration.test_workers import contest as contest
+from workers import playing
+
+pytestmark = pytest.mark.docker
+
+
+def test_a_match_whose_engine_is_restarted_is_played_once_more_and_nobody_is_blamed(
+    contest: Contest,
+    blobs: Blobs,
+    worker_database_url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("w1", "w2"):
+        matches.register_worker(contest.conn, hello(name, profiles=("python",)))
+    entry_id, match_id = enter(contest, blobs, SLOW)
+    begun = threading.Event()
+
+    def play(*given: Any, **named: Any) -> Played:
+        begun.set()  # every seat has its box
+        return referee.play(*given, **named)
+
+    monkeypatch.setattr(playing, "referee", SimpleNamespace(**{**vars(referee), "play": play}))
+    with own_engine.running() as engine:
+        monkeypatch.setenv("DOCKER_HOST", engine.address)
+        with real_node.running("docker") as node:
+            first = station_at(node.socket, tmp_path, worker_database_url, blobs)
+            outcomes: list[str] = []
+            thread = threading.Thread(target=lambda: outcomes.append(playing.play(first, match_id)))
+            thread.start()
+            assert begun.wait(60)
+            engine.end(signal.SIGKILL)
+            engine.start()
+            thread.join(60)
+            assert outcomes == ["host_fault"]
+            assert playing.play(replace(first, worker="w2"), match_id) == "accepted"
+    match = matches.get_match(contest.conn, match_id)
+    assert (match.state, match.attempt) == ("finished", 2)
+    assert entries.get_entry(contest.conn, entry_id).state is EntryState.ACTIVE
+    blamed = "select verdict, reason from seats where match_id = %s and verdict <> 'DONE'"
+    assert contest.conn.execute(blamed, (match_id,)).fetchall() == []

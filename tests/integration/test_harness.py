@@ -1,0 +1,68 @@
+"""What an agent gets from the harness and what comes back, over the real connection."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from games.protocol import Verdict
+from sandbox.clock import Clock
+from tests.integration.forked_seats import seated
+
+CLOCK = Clock(act_seconds=20.0)
+
+
+@pytest.mark.parametrize("configuration", [{"rows": 7}, {"rows": 7, "deep": {"list": [{"x": 1}]}}])
+def test_what_an_agent_does_to_its_configuration_is_gone_in_the_next_move(
+    tmp_path: Path, configuration: dict[str, object]
+) -> None:
+    source = """
+    def agent(observation, configuration):
+        seen = [configuration.rows, configuration["rows"], sorted(configuration)]
+        if "deep" in configuration:
+            seen.append(configuration.deep.list[0].x)
+            configuration.deep.list[0].x = 99
+            configuration.deep.list.append(1)
+        configuration.rows = 99
+        configuration["more"] = 1
+        observation.step = 99
+        return seen
+    """
+    with seated(tmp_path, [source], CLOCK, configuration=configuration) as table:
+        first = table.move(step=0)
+        assert first[:2] == [7, 7]
+        assert "__raw_path__" in first[2]
+        assert table.move(step=0) == first
+
+
+def test_a_key_named_items_does_not_hide_the_method(tmp_path: Path) -> None:
+    source = "def agent(observation):\n    return sorted(key for key, _ in observation.items())\n"
+    with seated(tmp_path, [source], CLOCK) as table:
+        assert table.move(items=1, step=0) == ["remainingOverageTime", "step"]
+
+
+def test_a_traceback_of_characters_that_grow_when_written_comes_whole_enough(
+    tmp_path: Path,
+) -> None:
+    source = "def agent():\n    raise ValueError(chr(1) * 7000 + 'the end')\n"
+    with seated(tmp_path, [source], CLOCK) as table:
+        assert table.move() is Verdict.ERROR
+        fault = table.seats[0].fault
+        assert fault is not None
+        assert fault.traceback is not None
+        assert fault.traceback.endswith("the end")
+
+
+def test_an_answer_of_more_than_a_packet_is_no_move_and_the_reason_says_why(tmp_path: Path) -> None:
+    with seated(tmp_path, ["def agent():\n    return 'x' * 20000\n"], CLOCK) as table:
+        assert table.move() is Verdict.INVALID
+        fault = table.seats[0].fault
+        assert fault is not None
+        assert "16384" in fault.reason
+
+
+def test_an_observation_of_many_bytes_comes_in_one_piece(tmp_path: Path) -> None:
+    source = "def agent(observation):\n    return len(observation.text)\n"
+    with seated(tmp_path, [source], CLOCK) as table:
+        assert table.move(text="é" * 60_000) == 60_000

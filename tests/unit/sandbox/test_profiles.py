@@ -1,0 +1,76 @@
+"""Profiles: what their locks say, and that the large ones wait for somebody's word."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sandbox import images, profiles
+from sandbox.errors import HostFault
+
+
+def test_versions_are_those_of_the_lock() -> None:
+    assert profiles.get("python").versions == {}
+    assert profiles.get("numpy").versions == {"numpy": "2.4.6"}
+    torch, gpu = profiles.get("torch").versions, profiles.get("torch-gpu").versions
+    assert torch["torch"] == "2.13.0+cpu"
+    assert gpu["torch"] == "2.13.0"
+    assert torch["numpy"] == gpu["numpy"] == profiles.get("numpy").versions["numpy"]
+
+
+@pytest.mark.parametrize("name", [n for n, p in profiles.PROFILES.items() if p.lock])
+def test_every_library_is_pinned_by_hash(name: str) -> None:
+    profile = profiles.get(name)
+    assert profile.lock is not None
+    pinned = profile.lock.read_text().split("\n")
+    heads = [line for line in pinned if "==" in line]
+    assert len(heads) == len(profile.versions)
+    assert all(line.endswith("\\") for line in heads)
+    assert len(profile.hashes) >= len(heads)
+    asked = profile.lock.with_suffix(".in").read_text().splitlines()
+    for line in asked:
+        if line and not line.startswith("#"):
+            assert any(head.startswith(line) for head in heads), line
+
+
+def test_no_lock_names_an_index() -> None:
+    for profile in profiles.PROFILES.values():
+        if profile.lock is not None:
+            assert "http" not in profile.lock.read_text()
+
+
+def test_what_every_node_builds_is_small() -> None:
+    assert profiles.BY_ITSELF == ("python", "numpy")
+    assert profiles.ON_COMMAND == ("torch", "torch-gpu")
+
+
+def test_a_large_profile_is_never_installed_unasked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    said: list[str] = []
+    with pytest.raises(HostFault, match="images build --profile torch"):
+        profiles.libraries(profiles.get("torch"), tmp_path, said.append)
+    assert said == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_zygotes_have_one_thread_and_touch_no_cuda() -> None:
+    for name in ("torch", "torch-gpu"):
+        profile = profiles.get(name)
+        assert profile.environment["OMP_NUM_THREADS"] == "1"
+        assert not any("cuda" in module for module in profile.imports)
+
+
+def test_the_list_says_what_is_not_built(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert images.main(["list", "--json", "--state-dir", str(tmp_path)]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {(row["profile"], row["launcher"]) for row in rows} == {
+        (name, launcher) for name in profiles.PROFILES for launcher in images.LAUNCHERS
+    }
+    for row in rows:
+        assert row["built"] or row["where"]

@@ -1,0 +1,324 @@
+"""The arithmetic of the charge, with meters that say what the test wants."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sandbox.meter import Meter, OwnQueue
+from sandbox.tally import (
+    DOUBT_STEP_SECONDS,
+    OFF_TURN_SECONDS,
+    TICK_SECONDS,
+    Tally,
+    cost_of,
+    most_wall_seconds,
+)
+
+seconds = st.floats(0, 1000)
+cpus = st.sampled_from([0.5, 1.0, 2.0])
+
+
+@given(seconds, seconds, seconds, seconds, seconds, cpus)
+def test_a_charge_lies_between_the_cpu_time_and_the_wall_or_is_parallel_cpu_time(
+    wall: float, cpu: float, waited: float, others: float, own: float, granted: float
+) -> None:
+    cost = cost_of(wall, cpu, waited, others, own, granted)
+    assert cost.charged_seconds >= cpu / granted
+    assert 0 <= cost.charged_seconds <= max(wall, cpu / granted)
+    assert 0 <= cost.waited_seconds <= wall
+    assert cost.charged_seconds == max(wall - cost.waited_seconds, cpu / granted)
+
+
+@given(st.lists(seconds, min_size=6, max_size=6), seconds, cpus)
+def test_more_use_never_costs_less_and_more_waiting_never_costs_more(
+    one: list[float], more: float, granted: float
+) -> None:
+    wall, cpu, waited, others, own, _ = one
+    charged = cost_of(wall, cpu, waited, others, own, granted).charged_seconds
+    slack = 1e-9 * (1 + more + max(one))
+    assert cost_of(wall + more, cpu, waited, others, own, granted).charged_seconds >= charged
+    assert cost_of(wall, cpu + more, waited, others, own, granted).charged_seconds >= charged
+    assert cost_of(wall, cpu, waited, others + more, own, granted).charged_seconds >= charged
+    less = cost_of(wall, cpu, waited + more, others, own, granted).charged_seconds
+    assert less <= charged + slack
+    assert (
+        cost_of(wall, cpu, waited, others, own + more, granted).charged_seconds <= charged + slack
+    )
+
+
+@given(seconds, seconds, seconds)
+def test_waiting_that_the_matchs_own_boxes_may_have_made_forgives_nothing(
+    wall: float, cpu: float, waited: float
+) -> None:
+    assert cost_of(wall, cpu, waited, waited, 0.0, 1.0).waited_seconds == 0
+
+
+def test_patience_bounds_what_is_forgiven_but_never_the_referees_own_wait() -> None:
+    cost = cost_of(10.0, 1.0, 8.0, 0.0, 0.5, 1.0, patience=2.0)
+    assert (cost.waited_seconds, cost.charged_seconds) == (2.5, 7.5)
+    assert cost_of(10.0, 1.0, 8.0, 0.0, 0.5, 1.0, patience=-1.0).waited_seconds == 0.5
+
+
+class Files:
+    """A seat's kernel files, written by the test in seconds."""
+
+    def __init__(self, folder: Path, *, without: str = "", by_wall: bool = False) -> None:
+        folder.mkdir()
+        self._folder = folder
+        names = ("cpu_stat", "cpu_pressure", "schedstat", "freeze", "kill")
+        kept = [name for name in names if name != without]
+        for name in kept:
+            (folder / name).write_text("")
+        self.at(0, 0, 0)
+        opened = {name: os.open(folder / name, os.O_RDWR) for name in kept}
+        self.meter = Meter(opened, 1.0, by_wall)
+
+    def at(self, cpu: float, pressure: float = 0.0, queue: float = 0.0) -> None:
+        text = f"usage_usec {cpu * 1e6:.0f}\nuser_usec 0\nsystem_usec 0\n"
+        (self._folder / "cpu_stat").write_text(text)
+        some = f"some avg10=0.00 avg60=0.00 avg300=0.00 total={pressure * 1e6:.0f}\n"
+        (self._folder / "cpu_pressure").write_text(some + some.replace("some", "full"))
+        (self._folder / "schedstat").write_text(f"1 {queue * 1e9:.0f} 3\n")
+
+    @property
+    def is_frozen(self) -> bool:
+        return (self._folder / "freeze").read_text() == "1"
+
+
+@pytest.fixture
+def own() -> OwnQueue:
+    """Of no thread: it never waits."""
+    queue = OwnQueue()
+    queue.close()
+    return queue
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Iterator[Files]:
+    made = Files(tmp_path / "seat")
+    yield made
+    made.meter.close()
+
+
+def _tally(files: Files, own: OwnQueue, *others: Files, patience: float = math.inf) -> Tally:
+    return Tally(files.meter, [other.meter for other in others], own, patience)
+
+
+def test_a_wait_for_a_core_is_forgiven_and_a_sleep_is_not(files: Files, own: OwnQueue) -> None:
+    tally = _tally(files, own)
+    assert tally.open(0.0) == 0
+    files.at(0.010, pressure=0.030)
+    cost = tally.close(0.0, 0.045)
+    assert cost.cpu_seconds == pytest.approx(0.010)
+    assert cost.waited_seconds == pytest.approx(0.030)
+    assert cost.charged_seconds == pytest.approx(0.015)
+
+
+def test_the_longer_of_pressure_and_the_main_threads_queue_is_forgiven(
+    files: Files, own: OwnQueue
+) -> None:
+    tally = _tally(files, own)
+    tally.open(0.0)
+    files.at(0.010, pressure=0.020, queue=0.030)
+    assert tally.close(0.0, 0.040).charged_seconds == pytest.approx(0.010)
+
+
+def test_cpu_time_of_the_matchs_other_boxes_is_taken_off(
+    files: Files, own: OwnQueue, tmp_path: Path
+) -> None:
+    rival = Files(tmp_path / "rival")
+    tally = _tally(files, own, rival)
+    tally.open(0.0)
+    files.at(0.010, pressure=0.030)
+    rival.at(0.025)
+    assert tally.close(0.0, 0.040).waited_seconds == pytest.approx(0.005)
+    rival.meter.close()
+
+
+@pytest.mark.parametrize("without", ["cpu_pressure", "cpu_stat"])
+def test_without_readings_nothing_is_forgiven(tmp_path: Path, own: OwnQueue, without: str) -> None:
+    files = Files(tmp_path / "seat", without=without)
+    assert not files.meter.can_forgive
+    tally = _tally(files, own)
+    tally.open(0.0)
+    files.at(0.010, pressure=0.030)
+    cost = tally.close(0.0, 0.040)
+    assert cost.charged_seconds == 0.040
+    assert (cost.cpu_seconds is None) == (without == "cpu_stat")
+    files.meter.close()
+
+
+def test_work_of_a_gpu_is_charged_by_the_wall(tmp_path: Path, own: OwnQueue) -> None:
+    files = Files(tmp_path / "seat", by_wall=True)
+    tally = _tally(files, own)
+    tally.open(0.0)
+    files.at(0.100, pressure=0.030)
+    assert tally.close(0.0, 0.040).charged_seconds == 0.040
+    files.meter.close()
+
+
+def test_cpu_time_on_several_cores_is_charged_in_full(files: Files, own: OwnQueue) -> None:
+    tally = _tally(files, own)
+    tally.open(0.0)
+    files.at(0.100)
+    assert tally.close(0.0, 0.050).charged_seconds == pytest.approx(0.100)
+
+
+def test_a_quick_seat_that_turns_slow_is_watched_from_the_first_look(
+    files: Files, own: OwnQueue
+) -> None:
+    tally = _tally(files, own)
+    tally.open(0.0)
+    assert tally.first_look_seconds == math.inf
+    tally.close(0.0, 0.0005)
+    files.at(0.0005, pressure=5.0)  # whatever it waited in quick moves is no credit
+    tally.open(0.001)
+    assert tally.first_look_seconds < math.inf
+    assert tally.more_seconds(0.0, 0.001, 1.0) > 0
+    files.at(0.0105, pressure=5.030)
+    assert tally.close(0.001, 0.046).waited_seconds == pytest.approx(0.030)
+
+
+def test_what_was_computed_off_turn_is_charged_above_the_tolerance_and_the_seat_frozen(
+    files: Files, own: OwnQueue
+) -> None:
+    tally = _tally(files, own)
+    tally.open(0.0)
+    files.at(0.010)
+    tally.close(0.0, 0.010)
+    files.at(0.010 + OFF_TURN_SECONDS)
+    assert tally.open(1.0) == 0
+    assert not tally.ponders
+    files.at(0.030)
+    tally.close(1.0, 1.020)
+    assert not files.is_frozen
+    files.at(0.530)
+    assert tally.open(2.0) == pytest.approx(0.5 - OFF_TURN_SECONDS, abs=0.009)
+    tally.close(2.0, 2.010)
+    assert files.is_frozen
+    tally.open(3.0)
+    assert not files.is_frozen
+
+
+def test_cpu_time_that_is_booked_after_the_move_it_was_charged_for_is_not_off_turn(
+    files: Files, own: OwnQueue
+) -> None:
+    tally = _tally(files, own)
+    tally.open(0.0)
+    files.at(0.006)  # 4 ms of the core's running tick are not booked yet
+    assert tally.close(0.0, 0.010).charged_seconds == 0.010
+    files.at(0.010)
+    assert tally.open(1.0) == 0
+    assert not tally.ponders
+
+
+def test_sleeping_does_not_pay_for_pondering_beyond_one_tick(files: Files, own: OwnQueue) -> None:
+    tally = _tally(files, own)
+    tally.open(0.0)
+    tally.close(0.0, 1.0)
+    files.at(1.0)
+    assert tally.open(2.0) == pytest.approx(1.0 - TICK_SECONDS - OFF_TURN_SECONDS)
+
+
+@given(
+    limit=st.floats(0.001, 100),
+    share=st.floats(0, 1),
+)
+def test_a_deadline_moves_on_while_its_agent_waits_and_ends_at_the_cap(
+    limit: float, share: float
+) -> None:
+    """``share`` of all time is waiting: a question ends when the rest is used up, or at the cap."""
+    wall = limit
+    looks = 0
+    while True:
+        charged = cost_of(wall, 0.0, wall * share, 0.0, 0.0, 1.0).charged_seconds
+        rest = min(limit - charged, most_wall_seconds(limit) - wall)
+        if rest <= 0:
+            break
+        wall += max(rest, 0.001)
+        looks += 1
+        assert looks < 5000
+    assert charged >= limit or wall >= most_wall_seconds(limit)
+    assert wall <= most_wall_seconds(limit) + 0.001
+
+
+def test_a_question_gets_the_time_its_agent_waited_and_no_more(files: Files, own: OwnQueue) -> None:
+    tally = _tally(files, own)
+    tally.open(0.0)
+    files.at(0.010, pressure=0.015)
+    assert tally.more_seconds(0.0, 0.025, 0.025) == pytest.approx(0.015)
+    files.at(0.020, pressure=0.020)
+    assert tally.more_seconds(0.0, 0.040, 0.025) == pytest.approx(0.005)
+    files.at(0.025, pressure=0.020)
+    assert tally.more_seconds(0.0, 0.046, 0.025) == DOUBT_STEP_SECONDS
+    assert tally.more_seconds(0.0, 0.066, 0.025) == 0
+
+
+def test_a_sleeper_gets_no_more_than_a_second_look(files: Files, own: OwnQueue) -> None:
+    tally = _tally(files, own)
+    tally.open(0.0)
+    assert tally.more_seconds(0.0, 0.025, 0.025) == DOUBT_STEP_SECONDS
+    assert tally.more_seconds(0.0, 0.045, 0.025) == 0
+
+
+def test_an_agent_in_the_run_queue_is_not_late_while_its_wait_lasts(
+    files: Files, own: OwnQueue
+) -> None:
+    tally = _tally(files, own)
+    tally.open(0.0)
+    for look in range(5):
+        files.at(0.0, pressure=0.018 * look)  # an average over cores: less than was waited
+        assert tally.more_seconds(0.0, 0.1 + 0.02 * look, 0.025) > 0
+    files.at(0.010, pressure=0.072, queue=0.170)  # it ran, and its wait is booked
+    assert tally.close(0.0, 0.180).charged_seconds == pytest.approx(0.010)
+
+
+def test_doubt_does_not_last_for_an_agent_that_waits_for_its_own_threads(
+    files: Files, own: OwnQueue
+) -> None:
+    tally = _tally(files, own)
+    tally.open(0.0)
+    now = 100.0
+    while tally.more_seconds(0.0, now, 100.0) > 0:
+        now += DOUBT_STEP_SECONDS
+        files.at(now, pressure=now - 100.0)
+    assert 100.0 < now < 106.0 + DOUBT_STEP_SECONDS
+
+
+def test_after_the_cap_a_question_is_late_whatever_its_agent_waits_for(
+    files: Files, own: OwnQueue
+) -> None:
+    tally = _tally(files, own)
+    tally.open(0.0)
+    files.at(0.0, pressure=3600.0)
+    assert tally.more_seconds(0.0, 1.0, 0.025) > 0
+    assert tally.more_seconds(0.0, most_wall_seconds(0.025), 0.025) == 0
+
+
+def test_patience_lasts_one_episode(files: Files, own: OwnQueue) -> None:
+    tally = _tally(files, own, patience=0.050)
+    forgiven = []
+    for move in range(1, 4):
+        tally.open(float(move))
+        files.at(0.0, pressure=0.030 * move)
+        forgiven.append(tally.close(float(move), move + 0.030).waited_seconds)
+    assert forgiven == pytest.approx([0.030, 0.020, 0.0])
+
+
+def test_a_group_that_is_gone_says_so_and_its_totals_stand_still(files: Files) -> None:
+    files.at(1.5, 0.5, 0.25)
+    meter = files.meter
+    before = (meter.cpu_seconds(), meter.pressure_seconds(), meter.queue_seconds())
+    assert before == pytest.approx((1.5, 0.5, 0.25))
+    meter.close()
+    assert (meter.cpu_seconds(), meter.pressure_seconds(), meter.queue_seconds()) == before
+    meter.freeze()
+    meter.kill()
+    assert not meter.is_frozen
