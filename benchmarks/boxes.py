@@ -166,9 +166,8 @@ class Table:
 
     def start(self) -> None:
         """Every agent is loaded and waits for its first move."""
-        self.own.mark()
         questions = [seat.starting(CONFIGURATION, SEED) for seat in self.seats]
-        ask(questions, time.monotonic() + 60)
+        ask(questions, self.own, time.monotonic() + 60)
         for seat, question in zip(self.seats, questions, strict=True):
             seat.started(question)
             if seat.fault is not None:
@@ -179,11 +178,10 @@ class Table:
         answers had come, until all answers were read and found legal."""
         self._steps += 1
         at = time.perf_counter()
-        self.own.mark()
         questions = [seat.asking(self._steps, observation) for seat in self.seats]
         asked = [question for question in questions if question is not None]
         asked_at = time.perf_counter()
-        ask(asked, time.monotonic() + 60)
+        ask(asked, self.own, time.monotonic() + 60)
         answered_at = time.perf_counter()
         for seat, question in zip(self.seats, asked, strict=True):
             seat.moved(self._steps, question, _parse)
