@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks import usage
 from benchmarks.boxes import (
     BORROW_SECONDS,
     LAUNCHERS,
@@ -213,7 +214,7 @@ def _first_moves(launcher: str, folder: Path, options: argparse.Namespace) -> st
             cold.append(_first_move(node, bundle))
             again = [_first_move(node, bundle) for _ in range(3)]
             warm.append(statistics.median(again))
-            time.sleep(2.0)
+            usage.settle(node)
             other.append(_first_move(node, _heavy(folder / "other.tar.gz")))
     head = (f"first move, {WEIGHTS_MIB} MiB read", "charged ms", "least", "most", "of warm", "met?")
     lines: list[tuple[str, ...]] = [head]

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks import usage
 from benchmarks.boxes import CONFIGURATION, SEATS, Node, observation, seated, timed, write_agents
 from benchmarks.tables import Target
 from sandbox.clock import Clock
@@ -37,6 +38,7 @@ def rows(node: Node, folder: Path, count: int) -> Iterator[Target]:
     (bundle, *_), seen = write_agents(folder, _SOURCE), observation()
     clock = Clock(load="own")
     with seated(node, [bundle], clock) as table:
+        usage.settle(node)
         for _ in range(WARM_UP):
             table.step(seen)
         # In turns with the peer, so that both meet the same neighbours.
@@ -62,6 +64,7 @@ def rows(node: Node, folder: Path, count: int) -> Iterator[Target]:
                 times.append(1e6 * (sum(table.step(seen)) - base))
             yield Target(f"the same after {gap_ms} ms of rest", times, "us")
     with seated(node, write_agents(folder, _SOURCE), clock) as table:
+        usage.settle(node)
         for _ in range(WARM_UP):
             table.step(seen)
         steps = [sum(table.step(seen)) for _ in range(count)]

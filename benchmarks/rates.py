@@ -57,7 +57,7 @@ def measure(node: Node, bundles: Sequence[Path], seconds: float, group: Path | N
     """Matches one after another."""
     for _ in range(WARM_UP):
         play(node, bundles)
-    time.sleep(0.3)
+    usage.settle(node)  # the boxes that replace those taken
     before = None if group is None else usage.spent(group, node)
     walls, steps = list[float](), list[float]()
     began = time.perf_counter()
@@ -81,6 +81,7 @@ def side_by_side(node: Node, folder: Path, seconds: float, workers: int) -> tupl
         lineups.append(write_agents(lineup, source_for(node.profile) + f"# {worker} "))
     with multiprocessing.get_context("fork").Pool(workers) as pool:
         pool.starmap(_some, [(node, lineup, 0.3) for lineup in lineups])
+        usage.settle(node)
         began = time.perf_counter()
         counts = pool.starmap(_some, [(node, lineup, seconds) for lineup in lineups])
         return sum(counts), time.perf_counter() - began

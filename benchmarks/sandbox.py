@@ -22,7 +22,6 @@ from benchmarks.boxes import LAUNCHERS, STATE, running, write_agents
 from benchmarks.tables import HEAD, Target, aligned, machine
 
 IDLE_MIB = {"python": 15, "numpy": 26, "torch": 165}
-REFILL_SECONDS = {"python": 1.5, "numpy": 2.0, "torch": 5.0}
 
 
 def main() -> None:
@@ -64,8 +63,7 @@ def _rows(
                 yield Target(f"start on a warm bound box, {profile}", node, "ms", 4, 20)
             else:
                 yield from starts.rows(node, folder, options.starts)
-                rest = REFILL_SECONDS[profile]
-                yield starts.unseen(node, folder, max(3, options.starts // 10), rest)
+                yield starts.unseen(node, folder, max(3, options.starts // 10))
         yield starts.cold(launcher, profile, state, folder, max(2, options.starts // 20))
         yield from rates.rows(launcher, profile, state, folder, options.seconds, group)
     for profile in IDLE_MIB:
@@ -80,7 +78,7 @@ def _idle(launcher: str, profile: str, state: Path, folder: Path) -> Target:
             return Target(what, node, "MiB", aim)
         bundle = write_agents(folder, starts.source_for(profile), 1)[0]
         starts.once(node, bundle)
-        where.settle()
+        usage.settle(node)
         parts = usage.anonymous_by_kind(node)
         shown = ", ".join(f"{kind} {mib:.1f}" for kind, mib in parts.items())
         return Target(what, [usage.anonymous_mib(node)], "MiB", aim, floor=shown)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks import usage
 from benchmarks.boxes import (
     BORROW_SECONDS,
     TRIVIAL,
@@ -38,6 +39,7 @@ def rows(node: Node, folder: Path, count: int) -> Iterator[Target]:
     """Starts and ends on a box that is bound and warm."""
     bundle = write_agents(folder, source_for(node.profile), 1)[0]
     once(node, bundle)
+    usage.settle(node)
     rested, lent, ends = [], [], []
     for _ in range(count):
         time.sleep(SPARE_SECONDS)
@@ -71,12 +73,12 @@ def rows(node: Node, folder: Path, count: int) -> Iterator[Target]:
     )
 
 
-def unseen(node: Node, folder: Path, count: int, rest_seconds: float) -> Target:
+def unseen(node: Node, folder: Path, count: int) -> Target:
     """Submissions that no box has seen, on generic warm boxes; the pool is left to refill."""
     times = []
     for number in range(count):
         bundle = _archive(folder / f"unseen{number}.tar.gz", source_for(node.profile))
-        time.sleep(rest_seconds)
+        usage.settle(node)
         borrowing, start, _ = once(node, bundle)
         times.append(1e3 * (borrowing + start))
     return Target(

@@ -18,6 +18,9 @@ from pathlib import Path
 from benchmarks.boxes import Node
 from sandbox import cgroups
 
+SETTLE_SECONDS = 60.0
+RESTING_SECONDS = 0.004
+"""What the boxes of a node that rests use of the cores between two looks."""
 _UNIFIED = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified"))
 
 
@@ -132,11 +135,26 @@ def processes_of(node: Node, containers: list[str]) -> list[int]:
     if node.launcher == "docker":
         roots = {pid for pid, line in lines.items() if _is_shim(line, containers)}
     else:
-        roots = {pid for pid, parent in parents.items() if parent == node.pid}
+        own = {pid for pid, parent in parents.items() if parent == node.pid}
+        roots = {pid for pid in own if "peckbox.supervisor" in lines[pid]}
     found = set(roots)
     while more := {pid for pid, parent in parents.items() if parent in found} - found:
         found |= more
     return sorted(found)
+
+
+def settle(node: Node) -> None:
+    """Until no box of the node is being started, or forks its next child."""
+    give_up_at = time.monotonic() + SETTLE_SECONDS
+    containers, used = containers_of(node), -1.0
+    while time.monotonic() < give_up_at:
+        pids = processes_of(node, containers)
+        now = sum(map(_ran, pids))
+        again = containers_of(node)
+        if used >= 0 and abs(now - used) < RESTING_SECONDS and again == containers:
+            return
+        used, containers = now, again
+        time.sleep(0.4)
 
 
 def anonymous_mib(node: Node) -> float:

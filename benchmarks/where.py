@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import rates, starts
+from benchmarks import rates, starts, usage
 from benchmarks.boxes import Node, observation, play, running, seated, write_agents
 from benchmarks.tables import aligned
 from sandbox.clock import Clock
@@ -30,11 +30,6 @@ def report(launcher: str, folder: Path, state: Path, group: Path | None) -> str:
         return f"{aligned(parts)}\n\n{_functions(node, bundles)}"
 
 
-def settle() -> None:
-    """Until a box that ended a match has forked its next child and rests."""
-    time.sleep(1.0)
-
-
 def _move(node: Node, bundles: Sequence[Path]) -> list[tuple[str, str]]:
     seen = observation()
     with seated(node, bundles, Clock(load="own")) as table:
@@ -51,6 +46,8 @@ def _move(node: Node, bundles: Sequence[Path]) -> list[tuple[str, str]]:
 
 
 def _start(node: Node, bundle: Path) -> list[tuple[str, str]]:
+    starts.once(node, bundle)
+    usage.settle(node)
     times = []
     for _ in range(MATCHES):
         time.sleep(starts.SPARE_SECONDS)
