@@ -6,6 +6,8 @@ import contextlib
 import itertools
 import os
 import signal
+import socket as socketlib
+import struct
 import subprocess
 import sys
 import tempfile
@@ -81,7 +83,7 @@ def running(
         try:
             if _comes_up(socket, process):
                 name = hello(socket).node
-                yield Node(socket, process.pid, name, launcher, profile, memory_mb)
+                yield Node(socket, _listener(socket), name, launcher, profile, memory_mb)
             else:
                 yield f"not built here ({_last_line(log)})"
         finally:
@@ -97,6 +99,14 @@ def _comes_up(socket: Path, process: subprocess.Popen[bytes]) -> bool:
             return True
         time.sleep(0.05)
     return False
+
+
+def _listener(path: Path) -> int:
+    """The process that lends there, which is not the one that was started: that guards it."""
+    with socketlib.socket(socketlib.AF_UNIX) as connection:
+        connection.connect(str(path))
+        told = connection.getsockopt(socketlib.SOL_SOCKET, socketlib.SO_PEERCRED, 12)
+    return int(struct.unpack("=iII", told)[0])
 
 
 def _last_line(log: Path) -> str:
