@@ -10,6 +10,7 @@ reaches the engine.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -126,7 +127,7 @@ class Ear:
                     self._hears = False
                     self._epoch += 1
                     self._changed.notify_all()
-            threading.Event().wait(PAUSE_SECONDS)
+            time.sleep(PAUSE_SECONDS)
 
     def _note(self, event: Mapping[str, Any]) -> None:
         actor = event.get("Actor") or {}

@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
+import hypothesis
 import psycopg
 import pytest
 from psycopg import sql
@@ -26,6 +27,9 @@ from ladder.store import db
 from services import embedded, packages
 
 WORKER_ROLE = "peck_worker"
+# How long an example takes is the machine's affair; nothing here asserts a time.
+hypothesis.settings.register_profile("peck", deadline=None)
+hypothesis.settings.load_profile("peck")
 
 
 @cache

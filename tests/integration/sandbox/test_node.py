@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import struct
 import subprocess
@@ -258,61 +257,6 @@ def test_no_node_is_a_host_fault(tmp_path: Path) -> None:
     request = loans.SeatRequest("python", Path(__file__), 192, "t")
     with pytest.raises(HostFault, match="no node answers"):
         loans.borrow(tmp_path / "node.sock", request, 1)
-
-
-def test_an_ordinary_user_gets_single_boxes_and_is_told_what_they_lack(
-    short_folder: Callable[[], Path],
-) -> None:
-    require("bubblewrap")
-    python = "/usr/bin/python3"
-    version = subprocess.run(
-        [python, "-c", "import sys; print(sys.version_info >= (3, 11))"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if os.geteuid() != 0 or version.stdout.strip() != "True":
-        pytest.skip("needs root to become another user, and a system Python of 3.11 or later")
-    folder = short_folder()
-    shutil.copytree(ROOT / "sandbox", folder / "sandbox")
-    (folder / "run").mkdir()
-    os.chown(folder / "run", 65534, 65534)
-    folder.chmod(0o755)
-    command = [python, "-m", "sandbox.node", "--socket", str(folder / "run" / "node.sock")]
-    command += ["--run-dir", str(folder / "run"), "--launcher", "bubblewrap"]
-    command += ["--profile", "python", "--warm", "1"]
-    with (folder / "node.log").open("w") as log:
-        process = subprocess.Popen(
-            command, cwd=folder, stderr=log, user=65534, group=65534, extra_groups=[]
-        )
-    try:
-        deadline = time.monotonic() + 60
-        while not (folder / "run" / "node.sock").exists():
-            assert process.poll() is None, (folder / "node.log").read_text()
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        hello = loans.hello(folder / "run" / "node.sock")
-        assert any("not root" in sentence for sentence in hello.lacks)
-        assert any("no control groups" in sentence for sentence in hello.lacks)
-        path = folder / "agent.py"
-        path.write_text(
-            "import os, socket\n"
-            "def agent(obs):\n"
-            "    try:\n"
-            "        socket.create_connection(('1.1.1.1', 80), 2)\n"
-            "    except OSError as error:\n"
-            "        return [os.getuid(), error.errno, os.path.exists('/work'), dict(os.environ)]\n"
-        )
-        for _ in range(2):
-            request = loans.SeatRequest("python", path, MEMORY_MB, "t")
-            with loans.borrow(folder / "run" / "node.sock", request, 60) as loan:
-                player = Player(loan)
-                assert player.start() == {"k": "ready"}
-                assert player.move(step=0) == [1000, 97, False, {}]
-                assert player.loan.end().clean
-    finally:
-        process.terminate()
-        process.wait(20)
 
 
 def test_auto_takes_what_is_there_and_never_the_unprotected(
