@@ -86,6 +86,9 @@ def running(
                 yield Node(socket, _listener(socket), name, launcher, profile, memory_mb)
             else:
                 yield f"not built here ({_last_line(log)})"
+        except HostFault:
+            print(log.read_text(errors="replace"), file=sys.stderr)
+            raise
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(60)
