@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import docker
 import pytest
@@ -23,9 +24,10 @@ from sandbox import containers, loans, profiles, runtimes
 from sandbox.doctor import degraded
 from sandbox.errors import HostFault
 from tests.integration.sandbox import hostile
+from tests.integration.sandbox.census import wait_until
 from tests.integration.sandbox.conftest import require
 from tests.integration.sandbox.hostile_table import BY_NAME
-from tests.integration.sandbox.nodes import MEMORY_MB, ROOT, Bench, Player, start_node
+from tests.integration.sandbox.nodes import MEMORY_MB, ROOT, Bench, Node, Player, start_node
 
 pytestmark = pytest.mark.docker
 
@@ -37,8 +39,25 @@ HELD = (
 """Agents that end here as they do anywhere, and whose box takes their second match."""
 BOMBS = ("memory_bomb", "memory_creep", "memory_in_files", "fork_bomb")
 """Agents that end their whole box."""
+OPTIONS = ("--runtime", runtimes.GVISOR, "--profile", "python")
 SLOW = {"act_seconds": 4.0, "bank_seconds": 2.0}
 """A system call is five times as slow here, and a fork a hundred times."""
+
+
+def boxes_of(engine: docker.DockerClient, node: Node) -> list[Any]:
+    """The containers of this node."""
+    found = engine.containers.list(all=True, ignore_removed=True)
+    return [one for one in found if str(node.run_dir) in str(one.attrs["HostConfig"]["Binds"])]
+
+
+def processes_of_container(container: str) -> list[int]:
+    """Pids on this host of the runtime that runs it."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if container.encode() in path.read_bytes():
+                found.append(int(path.parent.name))
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +67,7 @@ def gvisor(short_folder: Callable[[], Path]) -> Iterator[Bench]:
     if runtimes.GVISOR not in known:
         pytest.skip(f"the engine has no runtime {runtimes.GVISOR!r}: {runtimes.REMEDY}")
     folder = short_folder()
-    options = ("--runtime", runtimes.GVISOR, "--profile", "python", "--warm", "1", "--keep", "40")
-    node = start_node(folder, "docker", *options)
+    node = start_node(folder, "docker", *OPTIONS, "--warm", "1", "--keep", "40")
     yield Bench(node, "docker", folder)
     assert node.stop() == 0, node.log.read_text()
 
@@ -147,17 +165,33 @@ def test_a_box_that_the_engine_was_told_to_kill_is_nobodys_fault(gvisor: Bench) 
     player = Player(gvisor.borrow(gvisor.bundle("def agent(obs):\n    return 'killed'\n")))
     player.start()
     with contextlib.closing(docker.from_env()) as engine:
-        ours = [
-            container
-            for container in engine.containers.list()
-            if str(gvisor.node.run_dir) in str(container.attrs["HostConfig"]["Binds"])
-        ]
-        for container in ours:
+        for container in boxes_of(engine, gvisor.node):
             container.kill()
     with pytest.raises(EOFError):
         player.act(30, step=0)
     with pytest.raises(HostFault, match="from outside"):
         player.loan.end()
+
+
+@pytest.mark.usefixtures("gvisor")
+def test_a_killed_daemon_leaves_no_box_and_nothing_of_the_runtime(
+    short_folder: Callable[[], Path],
+) -> None:
+    folder = short_folder()
+    node = start_node(folder, "docker", *OPTIONS, "--warm", "0")
+    source = folder / "agent.py"
+    source.write_text("def agent(obs):\n    return 1\n")
+    request = loans.SeatRequest("python", source, MEMORY_MB, "test")
+    player = Player(loans.borrow(node.socket, request, 60))
+    player.start()
+    with contextlib.closing(docker.from_env()) as engine:
+        (box,) = boxes_of(engine, node)
+        assert processes_of_container(box.id)
+        node.kill()
+        with pytest.raises(HostFault):
+            player.loan.end()
+        wait_until(lambda: not boxes_of(engine, node), lambda: boxes_of(engine, node))
+    wait_until(lambda: not processes_of_container(box.id), lambda: processes_of_container(box.id))
 
 
 def test_an_agent_has_its_memory_beside_the_runtimes_own(gvisor: Bench) -> None:
