@@ -16,6 +16,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -84,7 +85,7 @@ def _match(node: Node, bundle: Path, row: Measured, moves: int) -> None:
         row.ends.append(time.perf_counter() - ending_at)
 
 
-def _ask(loan: loans.Loan, message: dict[str, object]) -> None:
+def _ask(loan: loans.Loan, message: Mapping[str, object]) -> None:
     loan.socket.send(json.dumps(message).encode())
     select.select([loan.socket], [], [], 30)
     answer = json.loads(loan.socket.recv(1 << 15))
