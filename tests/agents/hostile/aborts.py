@@ -1,0 +1,12 @@
+"""Aborts, which writes a core where the host lets it."""
+
+import os
+import resource
+from typing import Any
+
+from tests.agents.hostile import kit
+
+
+def agent(obs: Any, config: Any) -> Any:
+    kit.attempt("the core limit", resource.setrlimit, resource.RLIMIT_CORE, (0, 0))
+    os.abort()

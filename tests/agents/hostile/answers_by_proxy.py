@@ -1,0 +1,12 @@
+"""Its first process ends; a child of it holds the connection and answers on."""
+
+import os
+from typing import Any
+
+from tests.agents.hostile import kit
+
+
+def agent(obs: Any, config: Any) -> Any:
+    if obs["step"] == 1 and os.fork():
+        os._exit(0)
+    return kit.move(obs)

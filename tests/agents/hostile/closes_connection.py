@@ -1,0 +1,12 @@
+"""Closes the connection and stays."""
+
+import os
+import time
+from typing import Any
+
+from tests.agents.hostile import kit
+
+
+def agent(obs: Any, config: Any) -> Any:
+    os.close(kit.AGENT_FD)
+    time.sleep(1000)

@@ -1,0 +1,10 @@
+"""Ends its interpreter."""
+
+import sys
+from typing import Any
+
+from tests.agents.hostile import kit  # noqa: F401 (its import looks around)
+
+
+def agent(obs: Any, config: Any) -> Any:
+    sys.exit(3)

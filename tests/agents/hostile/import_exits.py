@@ -1,0 +1,12 @@
+"""Ends its process while it is being loaded."""
+
+import os
+from typing import Any
+
+from tests.agents.hostile import kit
+
+os._exit(7)
+
+
+def agent(obs: Any, config: Any) -> Any:
+    return kit.move(obs)

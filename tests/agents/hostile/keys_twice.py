@@ -1,0 +1,13 @@
+"""One answer with every key in it twice, and with keys that nobody knows."""
+
+import time
+from typing import Any
+
+from tests.agents.hostile import kit
+
+
+def agent(obs: Any, config: Any) -> Any:
+    number = kit.question()
+    text = '{"k":"reply","k":"ready","n":NUMBER,"n":1,"action":"EAST","verdict":"WON"}'
+    kit.write(text.replace("NUMBER", str(number)).encode())
+    time.sleep(5)

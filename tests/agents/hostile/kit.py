@@ -1,0 +1,216 @@
+"""What the hostile agents share: a voice, a plan of honest moves, and a look for what was left.
+
+Lies in the bundle beside ``main.py``. What is found out is printed into the seat's own log, a line
+each: ``HELD: what`` where the box stood, ``BREACH: what`` where it did not. Importing this looks
+for traces of an earlier match in the same box.
+"""
+
+import contextlib
+import ctypes
+import errno
+import json
+import os
+import platform
+import random
+import signal
+import socket
+import struct
+import sys
+from collections.abc import Callable
+from typing import Any
+
+AGENT_FD = 3
+libc = ctypes.CDLL(None, use_errno=True)
+_PLAN = [random.choice(("EAST", "NORTH")) for _ in range(64)]
+_BUFFERS: list[Any] = []
+_USED = [0.0]
+_IS_ARM = platform.machine() == "aarch64"
+
+
+def move(obs: Any) -> str:
+    """An honest move; east and north alone never lead a short goose into itself."""
+    step: int = obs["step"]
+    return _PLAN[step]
+
+
+def held(what: str) -> None:
+    """The box stood."""
+    _say("HELD", what)
+
+
+def breach(what: str) -> None:
+    """Something got through that must not."""
+    _say("BREACH", what)
+
+
+def tell(what: str, got_through: object) -> None:
+    """One line for a finding: a breach where it is true."""
+    (breach if got_through else held)(what)
+
+
+def used(seconds: float) -> None:
+    """This much time was used since the last move, in whatever way a clock may count."""
+    used_so_far(_USED[0] + seconds)
+
+
+def used_so_far(seconds: float) -> None:
+    """The same from the beginning of the match."""
+    _USED[0] = max(_USED[0], seconds)
+    _say("USED", f"{_USED[0]:.6f}")
+
+
+def attempt(what: str, act: Callable[..., object], *args: Any) -> None:
+    """A breach unless the act raises."""
+    try:
+        act(*args)
+    except Exception as error:
+        held(f"{what}: {error!r}")
+    else:
+        breach(what)
+
+
+def call(number: int, *args: int) -> int:
+    """The error number of a system call, 0 when it was done."""
+    ctypes.set_errno(0)
+    result = libc.syscall(ctypes.c_long(number), *[ctypes.c_long(a) for a in args])
+    return ctypes.get_errno() if result < 0 else 0
+
+
+def refused(what: str, x86: int, arm: int, *args: int) -> None:
+    """A breach unless the call of this number is forbidden or unknown."""
+    number = arm if _IS_ARM else x86
+    if number < 0:
+        return
+    code = call(number, *args)
+    tell(f"{what}: {errno.errorcode.get(code, code)}", code not in (errno.EPERM, errno.ENOSYS))
+
+
+def address(size: int) -> int:
+    """The address of zeroes that stay where they are."""
+    _BUFFERS.append(ctypes.create_string_buffer(size))
+    return ctypes.addressof(_BUFFERS[-1])
+
+
+def frame(body: bytes) -> bytes:
+    """What the connection to the referee takes as one frame, be it packets or a stream."""
+    if connection().getsockopt(socket.SOL_SOCKET, socket.SO_TYPE) == socket.SOCK_SEQPACKET:
+        return body
+    return struct.pack(">I", len(body)) + body
+
+
+def connection() -> socket.socket:
+    """A descriptor of our own of the connection to the referee."""
+    return socket.socket(fileno=os.dup(AGENT_FD))
+
+
+def write(body: bytes) -> None:
+    """One frame, whatever is in it."""
+    os.write(AGENT_FD, frame(body))
+
+
+def reply(number: int, action: object) -> bytes:
+    """The body of a well-formed answer."""
+    return json.dumps({"k": "reply", "n": number, "action": action}).encode()
+
+
+def in_frames(name: str, wanted: Callable[[Any], bool]) -> Any:
+    """A local variable of a function that called us; None where none is like that."""
+    here = sys._getframe()
+    while here is not None:
+        found = here.f_locals.get(name)
+        if found is not None and wanted(found):
+            return found
+        here = here.f_back  # type: ignore[assignment]
+    return None
+
+
+def question() -> int:
+    """The number of the question that is being asked."""
+    message = in_frames("message", lambda m: isinstance(m, dict) and isinstance(m.get("n"), int))
+    return int(message["n"]) if message else 0
+
+
+def secret_mark() -> bytes:
+    """The bytes that part the moves in our log, as the harness holds them."""
+    mark = in_frames("mark", lambda m: isinstance(m, bytes))
+    return bytes(mark) if mark else b"\0peck:"
+
+
+def others() -> list[int]:
+    """Every process that can be seen but this one."""
+    return [
+        int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()
+    ]
+
+
+def uid_of(pid: int) -> int:
+    """The real uid of a process, -1 when it has gone."""
+    try:
+        with open(f"/proc/{pid}/status") as lines:
+            return next(int(line.split()[1]) for line in lines if line.startswith("Uid:"))
+    except (OSError, StopIteration):
+        return -1
+
+
+def first_byte(path: str) -> bytes:
+    """What a file begins with."""
+    with open(path, "rb") as file:
+        return file.read(1)
+
+
+def in_child(act: Callable[[], object]) -> int:
+    """Run in a forked process that then ends; its pid."""
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        act()
+    finally:
+        os._exit(0)
+
+
+def _say(kind: str, what: str) -> None:
+    line = " ".join(f"{kind}: {what}".split())[:300]
+    with contextlib.suppress(OSError):
+        os.write(1, line.encode("utf-8", "replace") + b"\n")
+
+
+def _look() -> None:
+    uid = os.getuid()
+    for folder in ("/tmp", "/var/tmp", "/dev/shm", "/dev/mqueue", "/run/lock"):
+        try:
+            found = os.listdir(folder)
+        except OSError:
+            continue
+        if found:
+            breach(f"left over in {folder}: {found[:5]!r}")
+    for pid in others():
+        owner = uid_of(pid)
+        # A child made ready for the next match has the next uid, and has seen no agent.
+        if owner > 0 and owner // 1000 == uid // 1000 and owner <= uid:
+            breach(f"left over: process {pid} of uid {owner}, ours is {uid}")
+    with open("/proc/net/unix") as lines:
+        for line in lines:
+            if "@" in line:
+                breach(f"left over: socket {line.split()[-1]}")
+    for kind in ("shm", "sem", "msg"):
+        try:
+            with open(f"/proc/sysvipc/{kind}") as lines:
+                if len(lines.readlines()) > 1:
+                    breach(f"left over: SysV {kind}")
+        except OSError:
+            continue
+    for fd in range(AGENT_FD + 1, 256):
+        try:
+            os.fstat(fd)
+        except OSError:
+            continue
+        breach(f"left over: descriptor {fd}")
+    if sorted(os.listdir(".")) not in (["main.py", "tests"], ["extra", "main.py", "tests"]):
+        breach(f"left over beside main.py: {os.listdir('.')!r}")
+    if signal.pthread_sigmask(signal.SIG_BLOCK, []):
+        breach("left over: a signal mask")
+    os.write(1, b"uid %d\n" % uid)
+
+
+_look()

@@ -1,0 +1,11 @@
+"""Thinks past its time and answers all the same, and once more."""
+
+import time
+from typing import Any
+
+from tests.agents.hostile import kit
+
+
+def agent(obs: Any, config: Any) -> Any:
+    time.sleep(0.75)
+    return kit.move(obs)

@@ -1,0 +1,11 @@
+"""A frame with nothing in it."""
+
+import time
+from typing import Any
+
+from tests.agents.hostile import kit
+
+
+def agent(obs: Any, config: Any) -> Any:
+    kit.connection().send(kit.frame(b""))
+    time.sleep(5)

@@ -1,0 +1,46 @@
+"""Looks for keys, engines, other bundles and the host's files."""
+
+import os
+from typing import Any
+
+from tests.agents.hostile import kit
+
+PLACES = (
+    "/var/run/docker.sock",
+    "/run/docker.sock",
+    "/run/containerd",
+    "/var/lib/docker",
+    "/root/.ssh",
+    "/root/.bashrc",
+    "/home/ubuntu",
+    "/etc/shadow",
+    "/etc/ssh",
+    "/work",
+    "/var/tmp",
+    "/host",
+    "/var/run/secrets",
+    "/run/secrets",
+    "/proc/1/root/etc/shadow",
+    "/proc/1/cwd",
+    "/sys/kernel/debug",
+    "/sys/firmware/efi",
+    "/etc/hostname_of_host",
+)
+
+
+def look(path: str) -> None:
+    if not (os.listdir(path) if os.path.isdir(path) else kit.first_byte(path)):
+        raise FileNotFoundError("empty")
+
+
+def agent(obs: Any, config: Any) -> Any:
+    if obs["step"] == 0:
+        for path in PLACES:
+            kit.attempt(path, look, path)
+        kit.tell(f"environment {sorted(os.environ)}", os.environ)
+        kit.attempt("a socket of the supervisor's", look, "/run/peck")
+        with open("/proc/self/mountinfo") as lines:
+            mounts = [line.split()[4] for line in lines]
+        kit.tell("a mount of the host's", any(m.endswith(".sock") for m in mounts))
+        kit.tell("more of the bundle", sorted(os.listdir(".")) not in (["main.py", "tests"],))
+    return kit.move(obs)

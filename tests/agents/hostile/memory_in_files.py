@@ -1,0 +1,14 @@
+"""Memory that belongs to no process: anonymous files, up to 600 MB."""
+
+import os
+from typing import Any
+
+from tests.agents.hostile import kit
+
+
+def agent(obs: Any, config: Any) -> Any:
+    for _ in range(20):
+        fd = os.memfd_create("x")
+        os.write(fd, bytes(30 << 20))
+    kit.breach("600 MB in anonymous files")
+    return kit.move(obs)

@@ -1,0 +1,10 @@
+"""Sleeps past its bank."""
+
+import time
+from typing import Any
+
+from tests.agents.hostile import kit  # noqa: F401 (its import looks around)
+
+
+def agent(obs: Any, config: Any) -> Any:
+    time.sleep(1000)

@@ -1,0 +1,13 @@
+"""An honest agent that thinks for a while: time in which it is nobody else's turn."""
+
+import time
+from typing import Any
+
+from tests.agents.hostile import kit
+
+
+def agent(obs: Any, config: Any) -> Any:
+    until = time.process_time() + 0.06
+    while time.process_time() < until:
+        pass
+    return kit.move(obs)

@@ -1,0 +1,154 @@
+"""Matches of a hostile agent between honest neighbours, and what is to be seen of them afterwards.
+
+The only module of the hostile suite that talks to the product, through its public seams.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import tarfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from games import GAMES
+from games.protocol import Json, Verdict
+from sandbox import referee
+from sandbox.clock import Clock
+from sandbox.lineup import borrowed
+from sandbox.loans import SeatRequest
+from sandbox.record import SeatReport, read_log
+from tests.integration.sandbox.hostile_table import CLOCK
+from tests.integration.sandbox.nodes import ROOT
+
+AGENTS = ROOT / "tests" / "agents" / "hostile"
+NOT_HOSTILE = frozenset({"kit", "neighbour", "thinker"})
+GEESE = GAMES["hungry_geese"]
+SEED = bytes(range(16))
+STEPS = 6
+"""Moves of a match that nobody cuts short: the game counts its first position too."""
+MEMORY_MB = 128
+BORROW_SECONDS = 60.0
+CHARGES_CPU = importlib.util.find_spec("sandbox.meter") is not None
+"""Whether waiting for a core is forgiven; a charge by the wall clock tells of the load only."""
+
+
+@dataclass(frozen=True)
+class Seat:
+    """One seat after a match."""
+
+    verdict: Verdict
+    reason: str
+    log: str
+    """Both streams of all moves."""
+    moves: tuple[Json, ...]
+    """One for each step in which it was asked, faults included."""
+    charged_seconds: float
+    longest_seconds: float
+    bank_seconds: float
+    """What was left at the end."""
+
+    @property
+    def breaches(self) -> list[str]:
+        """What the agent says that it got through."""
+        return [line for line in self.log.splitlines() if line.startswith("BREACH: ")]
+
+    @property
+    def stands(self) -> list[str]:
+        """What the agent says that it tried in vain."""
+        return [line for line in self.log.splitlines() if line.startswith("HELD: ")]
+
+    @property
+    def used_seconds(self) -> float:
+        """What the agent itself says that it has used by its last move."""
+        lines = [line.split() for line in self.log.splitlines() if line.startswith("USED: ")]
+        return max((float(words[1]) for words in lines), default=0.0)
+
+    @property
+    def uids(self) -> list[int]:
+        """The uids it ran under, by its own word: one range a box, one uid a match."""
+        lines = [line.split() for line in self.log.splitlines() if line.startswith("uid ")]
+        return [int(words[1]) for words in lines if len(words) == 2 and words[1].isdigit()]
+
+
+def processes_of(uid: int) -> list[int]:
+    """Pids on this host whose real uid is this one."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/status"):
+        with contextlib.suppress(OSError, ValueError):
+            if f"\nUid:\t{uid}\t" in path.read_text():
+                found.append(int(path.parent.name))
+    return found
+
+
+def sources() -> list[str]:
+    """The names of the hostile agents that lie there."""
+    return sorted(path.stem for path in AGENTS.glob("*.py") if path.stem not in NOT_HOSTILE)
+
+
+def pack(name: str, folder: Path, extra: str = "") -> Path:
+    """The bundle of an agent with the kit beside it; ``extra`` makes it another submission."""
+    path = folder / f"{name}{extra}.tar.gz"
+    if path.exists():
+        return path
+    files = {
+        "main.py": (AGENTS / f"{name}.py").read_bytes(),
+        "tests/agents/hostile/kit.py": (AGENTS / "kit.py").read_bytes(),
+    }
+    if extra:
+        files["extra"] = extra.encode()
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for member_name, content in files.items():
+            member = tarfile.TarInfo(member_name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    new = folder / f"{name}{extra}.new"
+    new.write_bytes(buffer.getvalue())
+    new.rename(path)
+    return path
+
+
+def play(
+    node_socket: Path,
+    bundles: Sequence[Path],
+    *,
+    clock: Clock = CLOCK,
+    steps: int = STEPS,
+    memory_mb: int = MEMORY_MB,
+    lanes: int = 2,
+    seed: bytes = SEED,
+) -> list[Seat]:
+    """A match between these bundles; HostFault when it is nobody's fault, which no agent may do."""
+    requests = [
+        SeatRequest("python", path, memory_mb, f"hostile-{seat}")
+        for seat, path in enumerate(bundles)
+    ]
+    with borrowed(node_socket, requests, BORROW_SECONDS) as loans:
+        played = referee.play(
+            GEESE,
+            GEESE.configure({"episodeSteps": steps}),
+            clock,
+            seed,
+            loans,
+            lanes=lanes,
+            stop_after_seconds=clock.longest_seconds(steps, len(bundles), lanes) + 60.0,
+        )
+    return [_seat(played.episode.steps, played.seats[at], at, clock) for at in range(len(bundles))]
+
+
+def _seat(steps: Sequence[Any], report: SeatReport, at: int, clock: Clock) -> Seat:
+    log = "".join(m["stdout"] + m["stderr"] for m in read_log(report.log)["moves"])
+    banks = [step.bank_seconds[at] for step in steps if step.bank_seconds[at] is not None]
+    return Seat(
+        verdict=report.verdict,
+        reason=report.reason or "",
+        log=log,
+        moves=tuple(step.moves[at] for step in steps if step.moves[at] is not None),
+        charged_seconds=report.charged_seconds,
+        longest_seconds=report.max_move_seconds,
+        bank_seconds=banks[-1] if banks else clock.bank_seconds,
+    )

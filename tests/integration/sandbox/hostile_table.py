@@ -1,0 +1,190 @@
+"""The hostile agents, how each must end, and the row of the attack table that it belongs to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from games.protocol import Verdict
+from sandbox.clock import Clock
+
+ROWS = (
+    "forks", "memory", "disk", "inodes", "handles", "sysv", "output", "lengths", "replies", "drip",
+    "deaf", "values", "pickle", "log injection", "stalling", "pondering", "clocks", "frames",
+    "kills", "daemons", "crashes", "loading", "network", "sockets", "secrets", "tracing", "mounts",
+    "set-uid", "kernel", "control groups", "socket folder", "collusion", "marks", "host reads",
+)  # fmt: skip
+"""The attack table, a word for each of its rows; its last row, archives, has tests of its own."""
+
+CLOCK = Clock(act_seconds=0.2, bank_seconds=0.5, load="own", load_seconds=10.0)
+FIRST_MOVE = Clock(act_seconds=0.2, bank_seconds=0.5, load="first_move")
+LOADS = Clock(act_seconds=0.2, bank_seconds=0.5, load="own", load_seconds=4.0)
+PATIENT = Clock(act_seconds=4.0, bank_seconds=0.5, load="own", load_seconds=10.0)
+"""For those whose end takes the kernel longer than a move may take."""
+
+DONE, ERROR = frozenset({Verdict.DONE}), frozenset({Verdict.ERROR})
+INVALID, TIMEOUT = frozenset({Verdict.INVALID}), frozenset({Verdict.TIMEOUT})
+EITHER = ERROR | TIMEOUT
+ANY = DONE | ERROR | TIMEOUT
+
+OUT_OF_MEMORY = r"used more than its 128 MB of memory in step 1$"
+LATE = (
+    r"Step \d (took|had no answer after) \d\.\d+ s; "
+    r"allowed were [\d.]+ s and the 0\.\d+ s left"
+)
+BROKEN = r"Broken protocol (in step \d|while main\.py was loading): .+must not touch"
+EXIT = r"exited with code {} in step 1; an agent must return its move"
+NO_MOVE = r"The answer in step 1 is no move: "
+
+
+@dataclass(frozen=True)
+class Hostile:
+    """One agent: ``row`` it covers, the verdicts it may end with, and the reason's pattern.
+
+    ``reaches`` agents report what they tried, and at least one thing must have been held.
+    """
+
+    name: str
+    row: str
+    verdicts: frozenset[Verdict] = DONE
+    reason: str = r"^$"
+    reaches: bool = False
+    seats: int = 1
+    """How many seats of the match it takes."""
+    reused: bool = True
+    """Whether its box must be proven clean and take its second match too; where it need not, either
+    is right."""
+    clock: Clock = CLOCK
+    unseen: tuple[str, ...] = ()
+    """What must not be in its reason."""
+
+
+HOSTILE = (
+    Hostile("fork_bomb", "forks", reaches=True),
+    Hostile("fork_bomb_racing", "forks", ANY, rf"^$|{LATE}|temporarily unavailable"),
+    Hostile("fork_bomb_at_the_end", "forks", ANY, rf"^$|{LATE}|temporarily unavailable"),
+    Hostile("thread_bomb", "forks", reaches=True),
+    Hostile("program_bomb", "forks", ANY, rf"^$|{LATE}|temporarily unavailable|of memory"),
+    Hostile("memory_bomb", "memory", ERROR, OUT_OF_MEMORY, reused=False, clock=PATIENT),
+    Hostile("memory_creep", "memory", ERROR, OUT_OF_MEMORY, reused=False, clock=PATIENT),
+    Hostile("memory_in_children", "memory", ANY, rf"^$|of memory|{LATE}", reused=False,
+            clock=PATIENT),
+    Hostile("memory_in_files", "memory", ERROR, OUT_OF_MEMORY, reused=False, clock=PATIENT),
+    Hostile("memory_in_sockets", "memory", ANY, rf"^$|of memory|{LATE}", reused=False),
+    Hostile("memory_reply", "memory", ERROR, OUT_OF_MEMORY, reused=False, clock=PATIENT),
+    Hostile("memory_blame", "memory", EITHER, rf"of memory|ended|closed|{LATE}", reused=False,
+            clock=PATIENT),
+    Hostile("fills_tmp", "disk", reaches=True, clock=PATIENT),
+    Hostile("fills_shared_memory", "disk", reaches=True),
+    Hostile("sparse_file", "disk", reaches=True),
+    Hostile("many_files", "inodes", reaches=True),
+    Hostile("deep_tree", "inodes", reused=False),
+    Hostile("wide_tree", "inodes"),
+    Hostile("odd_names", "inodes"),
+    Hostile("many_descriptors", "handles", reaches=True),
+    Hostile("many_pipes", "handles"),
+    Hostile("many_terminals", "handles", reaches=True),
+    Hostile("many_timers", "handles", reaches=True),
+    Hostile("watches_files", "handles", reaches=True),
+    Hostile("system_v", "sysv", reaches=True),
+    Hostile("floods_stdout", "output", ANY, rf"^$|{LATE}"),
+    Hostile("floods_from_behind", "output", ANY, rf"^$|{LATE}"),
+    Hostile("log_swell", "output", ANY, rf"^$|{LATE}"),
+    Hostile("log_marks_broken", "log injection"),
+    Hostile("log_injection", "log injection", ERROR, "^Raised in step 1, at main.py line",
+            unseen=("\x1b", "\u202e", "\0")),
+    Hostile("log_closed", "log injection", ERROR, BROKEN),
+    Hostile("length_lies", "lengths", ERROR, BROKEN),
+    Hostile("length_zero", "lengths", ERROR, rf"{BROKEN}|closed its connection"),
+    Hostile("length_over", "lengths", ERROR, BROKEN),
+    Hostile("brackets", "lengths", ERROR | INVALID, rf"{BROKEN}|{NO_MOVE}"),
+    Hostile("two_replies", "replies", ERROR, BROKEN),
+    Hostile("early_reply", "replies", ERROR, BROKEN),
+    Hostile("stale_reply", "replies", ERROR, rf"{BROKEN}"),
+    Hostile("late_reply", "replies", TIMEOUT, LATE),
+    Hostile("out_of_band", "replies", EITHER, rf"{BROKEN}|{LATE}|closed its connection|exited"),
+    Hostile("other_kinds", "replies", ERROR, BROKEN),
+    Hostile("ready_again", "replies", ERROR, BROKEN),
+    Hostile("ready_early", "replies", ERROR, BROKEN),
+    Hostile("forged_error", "replies", ERROR, "^Raised in step 1", unseen=("\x1b", "\u202e")),
+    Hostile("keys_twice", "replies", ERROR, BROKEN),
+    Hostile("answers_by_proxy", "replies", ANY, rf"^$|{LATE}|{BROKEN}|exited|closed"),
+    Hostile("answers_in_chorus", "replies", ANY, rf"^$|{BROKEN}|{LATE}"),
+    Hostile("drip", "drip", EITHER, rf"{BROKEN}|{LATE}"),
+    Hostile("closes_connection", "deaf", ERROR, "closed its connection in step 1 without an"),
+    Hostile("deaf", "deaf", TIMEOUT, LATE),
+    Hostile("stops_itself", "deaf", TIMEOUT, LATE),
+    Hostile("not_a_number", "values", INVALID, NO_MOVE),
+    Hostile("not_a_number_raw", "values", ERROR | INVALID, rf"{BROKEN}|{NO_MOVE}"),
+    Hostile("huge_number", "values", ERROR | INVALID, rf"{BROKEN}|{NO_MOVE}"),
+    Hostile("deep_list", "values", ERROR | INVALID, rf"{NO_MOVE}|Raised|recursion"),
+    Hostile("half_character", "values", ERROR | INVALID, rf"{BROKEN}|{NO_MOVE}"),
+    Hostile("odd_types", "values", INVALID, NO_MOVE),
+    Hostile("two_faced", "values", INVALID, NO_MOVE),
+    Hostile("pickles", "pickle", INVALID, NO_MOVE),
+    Hostile("sleeps", "stalling", TIMEOUT, LATE),
+    Hostile("spins", "stalling", TIMEOUT, LATE),
+    Hostile("spins_in_c", "stalling", TIMEOUT, LATE),
+    Hostile("backtracks", "stalling", TIMEOUT, LATE),
+    Hostile("blocks_signals", "stalling", TIMEOUT, LATE),
+    Hostile("ponders", "pondering", DONE | TIMEOUT, rf"^$|{LATE}"),
+    Hostile("ponders_in_children", "pondering", DONE | TIMEOUT, rf"^$|{LATE}"),
+    Hostile("sets_clocks", "clocks", TIMEOUT, LATE, reaches=True),
+    Hostile("walks_frames", "frames", reaches=True),
+    Hostile("patches_harness", "frames", INVALID | EITHER, "."),
+    Hostile("kills_all", "kills", ERROR, "ended by signal SIG(TERM|KILL)"),
+    Hostile("kills_supervisor", "kills", reaches=True),
+    Hostile("borrows_signals", "kills", reaches=True),
+    Hostile("daemon", "daemons"),
+    Hostile("works_after_the_end", "daemons", ANY, rf"^$|{LATE}|temporarily unavailable"),
+    Hostile("waits_in_the_kernel", "daemons", reaches=True),
+    Hostile("exits", "crashes", ERROR, EXIT.format(3)),
+    Hostile("exits_hard", "crashes", ERROR, EXIT.format(0)),
+    Hostile("segfaults", "crashes", ERROR, "ended by signal SIGSEGV .+ in step 1"),
+    Hostile("aborts", "crashes", ERROR, "ended by signal SIGABRT .+ in step 1", reaches=True),
+    Hostile("overflows_stack", "crashes", EITHER, rf"SIGSEGV|Raised|of memory|{LATE}"),
+    Hostile("hangs_in_str", "crashes", TIMEOUT, LATE),
+    Hostile("raises_strangely", "crashes", ERROR, "exited with code 1|Raised"),
+    Hostile("import_hangs", "loading", TIMEOUT, "^main.py was still loading after 4 s",
+            clock=LOADS),
+    Hostile("import_crashes", "loading", ERROR, "^Raised while main.py was loading.+no weights",
+            unseen=("\x1b",)),
+    Hostile("import_exits", "loading", ERROR, "exited with code 7 while main.py was loading"),
+    Hostile("import_kills", "loading", EITHER, rf"SIGKILL .*in step 1|{LATE}", clock=FIRST_MOVE),
+    Hostile("no_callable", "loading", ERROR, "defines no function", clock=FIRST_MOVE),
+    Hostile("network", "network", reaches=True),
+    Hostile("listens", "network", reaches=True),
+    Hostile("odd_sockets", "sockets", reaches=True),
+    Hostile("passes_descriptors", "sockets", reaches=True),
+    Hostile("reads_processes", "secrets", reaches=True),
+    Hostile("looks_for_secrets", "secrets", reaches=True),
+    Hostile("traces", "tracing", reaches=True),
+    Hostile("mounts", "mounts", reaches=True),
+    Hostile("namespaces", "mounts", reaches=True),
+    Hostile("set_uid", "set-uid", reaches=True),
+    Hostile("capabilities", "set-uid", reaches=True),
+    Hostile("devices", "set-uid", reaches=True),
+    Hostile("kernel_calls", "kernel", reaches=True),
+    Hostile("foreign_calls", "kernel", ERROR, "ended by signal SIGSYS"),
+    Hostile("own_filters", "kernel", reaches=True),
+    Hostile("control_groups", "control groups", reaches=True),
+    Hostile("priorities", "control groups", reaches=True),
+    Hostile("socket_folder", "socket folder", reaches=True),
+    Hostile("colludes", "collusion", reaches=True, seats=2, reused=False),
+    Hostile("page_cache", "collusion", reaches=True, seats=2, reused=False),
+    Hostile("leaves_marks", "marks", reaches=True),
+    Hostile("links_for_the_host", "host reads", reaches=True),
+)  # fmt: skip
+
+BY_NAME = {hostile.name: hostile for hostile in HOSTILE}
+
+CHEATS = (
+    "cheat_sleeps", "cheat_threads", "cheat_children", "cheat_pressure", "cheat_memory_pressure",
+    "cheat_burst", "cheat_ponders", "cheat_ponders_apart",
+)  # fmt: skip
+"""Agents that are after the charge: the clock has tests of its own."""
+OFF_TURN = frozenset({"cheat_ponders", "cheat_ponders_apart"})
+VOIDERS = (
+    "kills_supervisor", "kills_all", "log_swell", "floods_from_behind", "fork_bomb_at_the_end",
+    "works_after_the_end", "waits_in_the_kernel", "memory_blame", "deep_tree",
+)  # fmt: skip
+"""Agents that go for what ends a match or tells of it, so that a lost one would not count."""

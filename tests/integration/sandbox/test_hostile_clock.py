@@ -1,0 +1,70 @@
+"""Agents that are after the charge are charged, and agents that want no result are given one.
+
+Each cheat tells in its log how much time it has used, by its own honest count; the referee's charge
+must not be less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from games.protocol import Verdict
+from sandbox.clock import Clock
+from tests.integration.sandbox import hostile
+from tests.integration.sandbox.conftest import ISOLATING, require
+from tests.integration.sandbox.hostile_table import CHEATS, OFF_TURN, VOIDERS
+from tests.integration.sandbox.nodes import Node, start_node
+
+ROOMY = Clock(act_seconds=5.0, bank_seconds=5.0, load="own", load_seconds=10.0)
+"""So wide that everybody plays to the end: what is looked at is the charge."""
+SCARCE = Clock(act_seconds=0.2, bank_seconds=0.5, load="own", load_seconds=5.0)
+SHARE, SLACK_SECONDS = 0.9, 0.01
+"""Of what an agent says: it counts the way into a sleep and out of it too."""
+
+
+@pytest.fixture(scope="module", params=ISOLATING)
+def folder_and_node(
+    request: pytest.FixtureRequest, short_folder: Callable[[], Path]
+) -> Iterator[tuple[Path, Node]]:
+    require(request.param)
+    folder = short_folder()
+    node = start_node(folder, request.param, "--profile", "python", "--memory-mb", "128")
+    yield folder, node
+    assert node.stop() == 0, node.log.read_text()
+
+
+@pytest.mark.parametrize("agent", CHEATS)
+def test_a_cheat_is_charged_what_it_used(folder_and_node: tuple[Path, Node], agent: str) -> None:
+    if agent in OFF_TURN and not hostile.CHARGES_CPU:
+        pytest.skip("what is used off turn is charged by a meter, which is not here")
+    folder, node = folder_and_node
+    bundles = [hostile.pack(agent, folder)] + [hostile.pack("thinker", folder)] * 2
+    seats = hostile.play(node.socket, bundles, clock=ROOMY, lanes=1)
+    assert [seat.verdict for seat in seats] == [Verdict.DONE] * 3
+    assert seats[0].used_seconds > 0.1 or agent in OFF_TURN
+    assert seats[0].charged_seconds >= SHARE * seats[0].used_seconds - SLACK_SECONDS
+
+
+@pytest.mark.parametrize("agent", [name for name in CHEATS if name not in OFF_TURN])
+def test_a_cheat_runs_out_of_time(folder_and_node: tuple[Path, Node], agent: str) -> None:
+    folder, node = folder_and_node
+    bundles = [hostile.pack(agent, folder)] + [hostile.pack("neighbour", folder)] * 2
+    clock = Clock(act_seconds=0.02, bank_seconds=0.2, load="own", load_seconds=5.0)
+    seat, *_ = hostile.play(node.socket, bundles, clock=clock, lanes=1)
+    assert seat.verdict is Verdict.TIMEOUT
+    assert "left in the bank" in seat.reason
+
+
+@pytest.mark.parametrize("agent", VOIDERS)
+def test_nobody_gets_out_of_a_lost_match(folder_and_node: tuple[Path, Node], agent: str) -> None:
+    """A match with nobody else in it that is honest, so that every seat has cause to end it."""
+    folder, node = folder_and_node
+    bundles = [hostile.pack(agent, folder), hostile.pack("exits_hard", folder)]
+    seats = hostile.play(node.socket, bundles, clock=SCARCE)
+    assert seats[1].verdict is Verdict.ERROR
+    assert "exited with code 0" in seats[1].reason
+    assert seats[0].verdict in {Verdict.DONE, Verdict.ERROR, Verdict.TIMEOUT}
+    assert seats[0].verdict is Verdict.DONE or seats[0].reason

@@ -1,0 +1,115 @@
+"""Every hostile agent plays twice between honest neighbours: it costs itself and nobody else.
+
+Two matches with the same bundle: the first lines of the second look for what the first has left in
+the box. The matches of all agents run side by side, begun by the first test that asks for one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from games.protocol import Verdict
+from tests.integration.sandbox import hostile
+from tests.integration.sandbox.conftest import ISOLATING, require
+from tests.integration.sandbox.hostile import STEPS, Seat
+from tests.integration.sandbox.hostile_table import BY_NAME, CHEATS, HOSTILE, ROWS, VOIDERS, Hostile
+from tests.integration.sandbox.nodes import start_node
+
+SIDE_BY_SIDE = 2
+NEIGHBOURS = 2
+NODE_OPTIONS = ("--profile", "python", "--warm", "2", "--keep", "40", "--memory-mb")
+
+
+@dataclass
+class Arena:
+    """A node, and the matches of each agent that was selected for this run."""
+
+    matches: dict[str, Future[list[list[Seat]]]]
+    reference: list[list[Seat]]
+    """A match of honest agents alone, by how many of its first seats a hostile one would take."""
+
+    def honest(self, seats: int) -> list[Seat]:
+        """The neighbours' seats of the match without a hostile agent."""
+        return self.reference[seats]
+
+
+@pytest.fixture(scope="module", params=ISOLATING)
+def arena(request: pytest.FixtureRequest, short_folder: Callable[[], Path]) -> Iterator[Arena]:
+    launcher: str = request.param
+    require(launcher)
+    folder = short_folder()
+    wanted = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
+    names = [p["agent"] for p in wanted if p.get("arena") == launcher and "agent" in p]
+    node = start_node(folder, launcher, *NODE_OPTIONS, str(hostile.MEMORY_MB))
+
+    def twice(name: str) -> list[list[Seat]]:
+        agent = BY_NAME[name]
+        mine, other = hostile.pack(name, folder), hostile.pack("neighbour", folder)
+        bundles = [mine] * agent.seats + [other] * NEIGHBOURS
+        return [hostile.play(node.socket, bundles, clock=agent.clock) for _ in range(2)]
+
+    honest = hostile.pack("neighbour", folder)
+    reference = [
+        hostile.play(node.socket, [honest] * (seats + NEIGHBOURS))[seats:] for seats in (0, 1, 2)
+    ]
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        yield Arena({name: pool.submit(twice, name) for name in dict.fromkeys(names)}, reference)
+        pool.shutdown(cancel_futures=True)
+    assert node.stop() == 0, node.log.read_text()
+
+
+@pytest.mark.parametrize("agent", [agent.name for agent in HOSTILE])
+def test_it_costs_only_itself(arena: Arena, agent: str) -> None:
+    expected = BY_NAME[agent]
+    matches = arena.matches[agent].result()
+    for seats in matches:
+        for seat in seats[: expected.seats]:
+            _ends_as_it_must(seat, expected)
+        for seat, alone in zip(seats[expected.seats :], arena.honest(expected.seats), strict=True):
+            _is_unharmed(seat, alone, expected)
+        for uid in (uid for seat in seats for uid in seat.uids):
+            assert hostile.processes_of(uid) == [], "something of it still runs on the host"
+    first, second = (match[0].uids for match in matches)
+    if expected.reused and first and second:
+        assert first[0] // 1000 == second[0] // 1000, "its box was thrown away"
+        assert first[0] < second[0], "the uid was used again"
+
+
+def _ends_as_it_must(seat: Seat, expected: Hostile) -> None:
+    assert seat.breaches == []
+    assert seat.verdict in expected.verdicts, seat.reason
+    assert re.search(expected.reason, seat.reason), seat.reason
+    assert len(seat.reason) <= 400
+    for text in expected.unseen:
+        assert text not in seat.reason
+    if expected.reaches:
+        assert seat.stands, "it tried nothing"
+
+
+def _is_unharmed(seat: Seat, alone: Seat, expected: Hostile) -> None:
+    assert (seat.verdict, seat.reason, seat.breaches) == (Verdict.DONE, "", [])
+    assert seat.moves == alone.moves
+    assert len(seat.moves) == STEPS - 1
+    if hostile.CHARGES_CPU:
+        assert seat.longest_seconds < expected.clock.act_seconds
+        assert seat.bank_seconds == expected.clock.bank_seconds
+
+
+def test_the_honest_match_is_one(arena: Arena) -> None:
+    for seats in (0, 1, 2):
+        for seat in arena.honest(seats):
+            assert (seat.verdict, seat.breaches) == (Verdict.DONE, [])
+            assert set(seat.moves) == {"EAST", "NORTH"}
+
+
+def test_the_table_covers_every_row_with_agents_that_exist() -> None:
+    assert len(HOSTILE) == len(BY_NAME) >= 60
+    assert {agent.row for agent in HOSTILE} == set(ROWS)
+    assert sorted([*BY_NAME, *CHEATS]) == hostile.sources()
+    assert set(VOIDERS) <= set(BY_NAME)
