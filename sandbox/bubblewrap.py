@@ -37,7 +37,6 @@ _PARENTS = (
     *("/usr", "/etc", "/kaggle_simulations"),
     *("/peck", "/peck/python", "/peck/python/bin", "/peck/python/lib"),
 )
-_MASKED = ("kcore", "keys", "key-users", "timer_list", "sched_debug", "kallsyms", "kmsg", "scsi")
 _PROGRAM = "import sys; sys.path.append('/peck'); from peckbox.supervisor import main; main()"
 _PYTHON = "/peck/python/bin/python3"
 _PYTHON_LIBRARIES = "/peck/python/lib"
@@ -245,7 +244,7 @@ class BubblewrapLauncher:
         # Parents of what is bound come up closed to everybody but root unless they are named.
         for folder in _PARENTS:
             files += ["--dir", folder]
-        for name in _MASKED:
+        for name in launcher.MASKED:
             if os.path.lexists(f"/proc/{name}"):
                 is_folder = os.path.isdir(f"/proc/{name}")
                 files += ["--tmpfs"] if is_folder else ["--ro-bind", "/dev/null"]

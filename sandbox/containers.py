@@ -42,6 +42,11 @@ _LOST_SECONDS = 5.0
 _CONNECT_SECONDS = 30.0
 _SOCKET_NAME = "control"
 _LONGEST_SOCKET_PATH = 100
+_MASKED = (
+    *("/sys/firmware", "/sys/kernel", "/sys/block", "/sys/bus", "/sys/class", "/sys/dev"),
+    *("/sys/module", "/sys/devices/virtual", "/sys/power", "/sys/hypervisor"),
+)
+"""What else of the host is not shown. The supervisor reads /sys/fs/cgroup."""
 _TROUBLE = (docker.errors.DockerException, OSError)
 
 
@@ -103,7 +108,7 @@ class DockerLauncher:
         container: str | None = None
         control: socket.socket | None = None
         with self._lock:
-            self._ours.add(_name(spec))
+            self._ours.add(self._name(spec))
         try:
             self._boxes.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._boxes.chmod(0o700)  # keeps the rest of the host away from the sockets below
@@ -221,13 +226,14 @@ class DockerLauncher:
             binds={str(folder): {"bind": _INSIDE, "mode": "ro"}},
             device_requests=self._devices(spec),
         )
+        host["MaskedPaths"] = [*(f"/proc/{name}" for name in launcher.MASKED), *_MASKED]
         created = self._engine.api.create_container(
             self._images[spec.profile.name],
             [
                 *("python3", "-I", "-S", "-B", "-c", _PROGRAM),
                 f"path:{_INSIDE}/{_SOCKET_NAME}",
             ],
-            name=_name(spec),
+            name=self._name(spec),
             hostname="box",
             user="0:0",
             working_dir="/",
@@ -259,8 +265,12 @@ class DockerLauncher:
                 self._ear.epoch()
                 self._force_off(container)
         with self._lock:
-            self._ours.discard(_name(spec))
+            self._ours.discard(self._name(spec))
         shutil.rmtree(self._boxes / spec.name, ignore_errors=True)
+
+    def _name(self, spec: BoxSpec) -> str:
+        """Several nodes of one engine may start at the same moment, each with its probe."""
+        return f"peck-{self._key}-{spec.name}"
 
     def _force_off(self, container: str) -> None:
         with contextlib.suppress(docker.errors.NotFound, docker.errors.APIError):
@@ -292,10 +302,6 @@ class DockerLauncher:
         except _TROUBLE:
             return False
         return True
-
-
-def _name(spec: BoxSpec) -> str:
-    return f"peck-{spec.name}"
 
 
 def describe() -> dict[str, Any]:

@@ -77,6 +77,15 @@ class BoxSpec:
         return UID_BASE + self.slot * 1000
 
 
+MASKED = (
+    *("kcore", "keys", "key-users", "timer_list", "sched_debug", "kallsyms", "kmsg", "scsi"),
+    *("acpi", "asound", "latency_stats", "timer_stats"),
+    # Counters of the whole host: what one box does could be read in another.
+    *("loadavg", "pressure", "locks", "vmstat", "zoneinfo", "buddyinfo", "diskstats", "schedstat"),
+    *("interrupts", "softirqs", "slabinfo", "sys/fs/file-nr", "sys/fs/inode-nr"),
+    *("sys/fs/inode-state", "sys/fs/dentry-state"),
+)
+"""Names below /proc that no agent is shown."""
 UID_BASE = 1_900_000_000
 SLOTS = 200_000
 """Uid ranges to draw from, above everything that distributions and containers hand out."""

@@ -95,6 +95,8 @@ def program(machine: str) -> list[Instruction]:
     code += _none_of(number["ioctl"], 1, _TERMINAL_INJECTION)
     code += _one_of(number["setsockopt"], 2, _SOCKET_OPTIONS, errno.EPERM)
     code += _answer(number["flock"], 0)
+    # Advice alone: taken, it would let two boxes talk by dropping pages of a library they share.
+    code += _answer(number["fadvise64"], 0)
     code += _fcntl(number["fcntl"])
     code += _none_of(number["prctl"], 0, _PRCTL)
     code += _no_flag(number["mmap"], 3, _MAP_HUGETLB, errno.ENOMEM)

@@ -41,7 +41,7 @@ gettid 186 178; readahead 187 213; getxattr 191 8; lgetxattr 192 9; fgetxattr 19
 listxattr 194 11; llistxattr 195 12; flistxattr 196 13; tkill 200 130; time 201 -; futex 202 98;
 sched_setaffinity 203 122; sched_getaffinity 204 123; set_thread_area 205 -;
 get_thread_area 211 -; epoll_create 213 -; getdents64 217 61; set_tid_address 218 96;
-restart_syscall 219 128; fadvise64 221 223; timer_create 222 107; timer_settime 223 110;
+restart_syscall 219 128; timer_create 222 107; timer_settime 223 110;
 timer_gettime 224 108; timer_getoverrun 225 109; timer_delete 226 111; clock_gettime 228 113;
 clock_getres 229 114; clock_nanosleep 230 115; exit_group 231 94; epoll_wait 232 -;
 epoll_ctl 233 21; tgkill 234 131; utimes 235 -; get_mempolicy 239 236; waitid 247 95;
@@ -64,7 +64,7 @@ openat2 437 437; faccessat2 439 439; epoll_pwait2 441 441; futex_waitv 449 449;
 _EXAMINED = """
 ioctl 16 29; socket 41 198; socketpair 53 199; clone 56 220; clone3 435 435; setsockopt 54 208;
 fcntl 72 25; flock 73 32; prctl 157 167; setrlimit 160 164; prlimit64 302 261; mmap 9 222;
-madvise 28 233; memfd_create 319 279;
+madvise 28 233; memfd_create 319 279; fadvise64 221 223;
 """
 
 

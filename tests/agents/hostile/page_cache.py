@@ -10,7 +10,7 @@ from typing import Any
 from tests.agents.hostile import kit
 
 PATH = os.path.dirname(json.__file__) + "/../pydoc_data/topics.py"
-WORD, CONTROL = 0, 512 << 10
+WORD, OTHER, CONTROL = 0, 256 << 10, 512 << 10
 
 
 def forget(fd: int) -> None:
@@ -34,14 +34,26 @@ def is_cached(fd: int, at: int) -> bool:
     return after == before and seen >= 0
 
 
+def can_be_forgotten(fd: int) -> bool:
+    os.pread(fd, 4096, OTHER)
+    forget(fd)
+    return not is_cached(fd, OTHER)
+
+
+forgets: list[bool] = []
+
+
 def agent(obs: Any, config: Any) -> Any:
     fd = os.open(PATH, os.O_RDONLY)
+    if obs["step"] == 0 and obs["index"] == 1:
+        forgets.append(can_be_forgotten(fd))
     if obs["step"] in (0, 1):
         forget(fd)
     if obs["step"] == 2 and obs["index"] == 0:
         os.pread(fd, 4096, WORD)
     if obs["step"] == 4:
-        told = obs["index"] == 1 and is_cached(fd, WORD) and not is_cached(fd, CONTROL)
+        # What can never be forgotten says a word once in the life of a host, and to nobody else.
+        told = forgets == [True] and is_cached(fd, WORD) and not is_cached(fd, CONTROL)
         kit.tell("a word through the page cache", told)
     os.close(fd)
     return kit.move(obs)

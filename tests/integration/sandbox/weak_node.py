@@ -49,7 +49,7 @@ def become(uid: int) -> None:
     assert _LIBC.syscall(ctypes.c_long(_CAPSET[machine]), header, struct.pack("=6I", *words)) == 0
 """
 _NO_FILTER = """
-def install() -> None:
+def install(code: bytes) -> None:
     pass
 """
 _ONE_UID = """
