@@ -25,8 +25,10 @@ _CAPSET = {"x86_64": 126, "aarch64": 91}
 _CAPGET = {"x86_64": 125, "aarch64": 90}
 _CAP_VERSION_3 = 0x20080522
 _LAST_CAP = 63
-_PER_UID = ("NPROC",)
-"""Limits on what a uid has in all: a zygote's may be shared by many boxes' (remapped users)."""
+_PER_CHILD = ("NPROC", "NOFILE")
+"""Limits that a zygote must not have, because they count what its uid has on the whole host: its
+processes (remapped users), and descriptors that lie in sockets, of which every waiting child of
+every box holds some. A sender at its own NOFILE of them is refused (ETOOMANYREFS)."""
 
 
 def prctl(option: int, *args: int) -> int:
@@ -105,7 +107,7 @@ def harden_parent(limits: dict[str, int]) -> None:
     keeps its capabilities, can do once for all of them."""
     drop_capabilities()
     prctl(_PR_SET_NO_NEW_PRIVS, 1)
-    limit({name: value for name, value in limits.items() if name not in _PER_UID})
+    limit({name: value for name, value in limits.items() if name not in _PER_CHILD})
     os.environ.clear()
 
 
@@ -119,7 +121,7 @@ def harden_child(uid: int | None, limits: dict[str, int], filter_code: bytes) ->
     os.setsid()
     if uid is not None:
         become(uid)
-    limit({name: limits[name] for name in _PER_UID if name in limits})
+    limit({name: limits[name] for name in _PER_CHILD if name in limits})
     empty_capability_sets()
     hide()
     seccomp.install(filter_code)
