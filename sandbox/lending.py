@@ -35,6 +35,8 @@ BIND_SECONDS = 90.0
 SPARE_SECONDS = 10.0
 SEND_SECONDS = 5.0
 END_SECONDS = 12.0
+ANSWERED_SECONDS = 1.0
+"""For a report that is read late because of another: it came in the meantime."""
 _DIGESTS_KEPT = 4096
 
 
@@ -246,15 +248,26 @@ class Lender:
                 control.ask_end(place.box, number in gone, not place.is_leaving, deadline)
             except HostFault as fault:
                 asked[number] = fault
-        return [(number, self._ended(places[number], asked[number])) for number in places]
+        # One deadline for all: each could be held up, and the worker does not wait for the sum.
+        until = time.monotonic() + END_SECONDS
+        found = {n: self._ended(place, asked[n], until) for n, place in places.items()}
+        lost = {n: fault for n, fault in found.items() if isinstance(fault, HostFault)}
+        if lost:
+            with ThreadPoolExecutor(len(lost)) as threads:
+                reports = threads.map(self._lost, map(places.__getitem__, lost), lost.values())
+                found.update(zip(lost, reports, strict=True))
+        return [(n, report) for n, report in found.items() if not isinstance(report, HostFault)]
 
-    def _ended(self, place: Place, trouble: HostFault | None) -> dict[str, Any]:
+    def _ended(
+        self, place: Place, trouble: HostFault | None, until: float
+    ) -> dict[str, Any] | HostFault:
+        """The report of a seat whose box answers in time, or why there is none."""
         try:
             if trouble is not None:
                 raise trouble
-            ended = control.ended(place.box, time.monotonic() + END_SECONDS)
+            ended = control.ended(place.box, max(until, time.monotonic() + ANSWERED_SECONDS))
         except HostFault as fault:
-            return self._lost(place, fault)
+            return fault
         out_of_memory = ended.out_of_memory or self._out_of_memory(place)
         if not self._launcher.reusable:
             self._pool.throw_away(place, wait=True)

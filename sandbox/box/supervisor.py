@@ -192,6 +192,9 @@ class Supervisor:
 
     def _forked(self, theirs: socket.socket) -> tuple[dict[str, Any], list[int]]:
         self._matches += 1
+        if self._setup["mode"] == "uids":
+            for folder in self._setup["scratch"]:
+                os.utime(folder, (0, 0))  # the last match chose the moment of its last change
         match = _Match(self._uid(1 + self._matches))
         request = {"op": "fork", "uid": match.uid, "mark": match.mark}
         wire.send(self._zygote, request, (theirs.fileno(), match.out_write, match.err_write))
@@ -206,8 +209,13 @@ class Supervisor:
     def _end(self, match: _Match, closed: bool) -> dict[str, Any]:
         self._match = None
         seconds = GRACE_SECONDS if closed else 0.0
-        wire.send(self._zygote, {"op": "reap", "pid": match.pid, "seconds": seconds})
-        status = wire.receive(self._zygote)[0]["status"]
+        if match.uid is not None and sweep.left_over({*self._base, match.pid}, 0.0):
+            # Before the child is waited for: they could hold up its end by taking all of the cpu.
+            status = self._ask_zygote({"op": "look", "pid": match.pid, "seconds": seconds})
+            sweep.kill_and_wipe(match.uid, self._sweeper(), [])
+            self._ask_zygote({"op": "reap", "pid": match.pid, "seconds": 0.0})
+        else:
+            status = self._ask_zygote({"op": "reap", "pid": match.pid, "seconds": seconds})
         clean = False
         left: list[int] = []
         if self._setup["mode"] == "uids" and match.uid is not None:
@@ -223,6 +231,11 @@ class Supervisor:
             "clean": clean,
             "left": left[:50],
         }
+
+    def _ask_zygote(self, message: dict[str, Any]) -> int | None:
+        wire.send(self._zygote, message)
+        status: int | None = wire.receive(self._zygote)[0]["status"]
+        return status
 
     def _sweep(self, uid: int) -> tuple[bool, list[int]]:
         """Whether nothing is left of the match, and the processes that are."""
