@@ -290,7 +290,8 @@ def _mounts(spec: BoxSpec) -> list[dict[str, object]]:
     inodes = f"nr_inodes={launcher.SCRATCH_INODES}"
     scratch = f"mode=1777,size={launcher.SCRATCH_MB}m,{inodes}"
     unpacked = f"mode=755,size={launcher.unpacked_mb(spec.memory_mb)}m,{inodes}"
-    hygiene = ["nosuid", "nodev"]
+    # Without times of access: a match could leave them behind on files that it may only read.
+    hygiene = ["nosuid", "nodev", "noatime"]
     return [
         {"path": launcher.SCRATCH, "options": scratch, "flags": [*hygiene, "noexec"]},
         {"path": launcher.AGENT, "options": unpacked, "flags": hygiene},

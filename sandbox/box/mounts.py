@@ -13,7 +13,7 @@ from typing import Any
 from . import harden
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
-_FLAGS = {"nosuid": 2, "nodev": 4, "noexec": 8}
+_FLAGS = {"nosuid": 2, "nodev": 4, "noexec": 8, "noatime": 1024}
 _CAP_SYS_ADMIN = 21
 
 
