@@ -68,6 +68,7 @@ class Supervisor:
         self._setup: dict[str, Any] = {}
         self._zygote: socket.socket
         self._base: set[int] = set()
+        self._touchable: list[str] = []
         self._bound = False
         self._matches = 0
         self._spare: _Match | None = None
@@ -113,6 +114,7 @@ class Supervisor:
         if setup["mode"] == "uids":
             self._setup["uid_base"] = usable_uids(int(setup["uid_base"]))
             close_terminals()
+            self._touchable = [*setup["scratch"], *sweep.open_to_all("/dev")]
         if setup["reads_ahead"]:
             _read_ahead(setup["library_paths"])
         self._zygote = self._spawn_zygote(entry)
@@ -192,9 +194,7 @@ class Supervisor:
 
     def _forked(self, theirs: socket.socket) -> tuple[dict[str, Any], list[int]]:
         self._matches += 1
-        if self._setup["mode"] == "uids":
-            for folder in self._setup["scratch"]:
-                os.utime(folder, (0, 0))  # the last match chose the moment of its last change
+        sweep.forget_times(self._touchable)
         match = _Match(self._uid(1 + self._matches))
         request = {"op": "fork", "uid": match.uid, "mark": match.mark}
         wire.send(self._zygote, request, (theirs.fileno(), match.out_write, match.err_write))
