@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+from functools import partial
 from typing import Any
 
 from tests.agents.hostile import kit
@@ -17,5 +18,5 @@ def drip(fd: int) -> None:
 def agent(obs: Any, config: Any) -> Any:
     if obs["step"] == config["episodeSteps"] - 2:
         for fd in (1, 2, 1, 2):
-            kit.in_child(lambda fd=fd: drip(fd))
+            kit.in_child(partial(drip, fd))
     return kit.move(obs)
