@@ -199,9 +199,11 @@ def _reads_limit(call: int) -> list[Instruction]:
 
 
 def _setpriority(call: int) -> list[Instruction]:
-    """More is refused; less succeeds and does nothing. A process that stands behind all others of
-    its box would take minutes to end, and could move the one that ends it there too."""
+    """More is refused, and others' is; less of one's own succeeds and does nothing. A process that
+    stands behind all others of its box would take minutes to end."""
     body: list[Instruction] = [
+        (_LOAD, 0, 0, _ARG + 8),
+        (_JEQ, 0, 2, 0),
         (_LOAD, 0, 0, _ARG + 16),
         (_JGE, 0, 1, 0x80000000),
         (_RETURN, 0, 0, _ERRNO | errno.EPERM),
