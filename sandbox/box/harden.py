@@ -25,8 +25,10 @@ _CAPSET = {"x86_64": 126, "aarch64": 91}
 _CAPGET = {"x86_64": 125, "aarch64": 90}
 _CAP_VERSION_3 = 0x20080522
 _LAST_CAP = 63
-_PER_UID = ("NPROC",)
-"""Limits on what a uid has in all: a zygote's may be shared by many boxes' (remapped users)."""
+_PER_UID = ("NPROC", "NOFILE")
+"""Limits on what a uid has in all, and all zygotes of a host may have one uid: processes, and the
+descriptors that lie unread in sockets, which the kernel bounds by NOFILE. Each box at rest has two
+of them on their way to the node."""
 
 
 def prctl(option: int, *args: int) -> int:

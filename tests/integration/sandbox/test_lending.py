@@ -1,0 +1,121 @@
+"""Boxes that fail around a match: what the lender does, seen from a worker's end of its socket."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from sandbox import launcher, loans
+from sandbox.gpu import Devices
+from sandbox.lending import Lender
+from sandbox.node import Node
+from sandbox.pool import Place, Pool
+from tests.integration.sandbox.conftest import require
+from tests.integration.sandbox.nodes import HONEST, MEMORY_MB, STATE, Player
+
+pytestmark = pytest.mark.bubblewrap
+MOST = 4
+
+
+class Watched(Pool):
+    """A pool whose places at work can be seen."""
+
+    @property
+    def busy(self) -> list[Place]:
+        return list(self._busy)
+
+    @property
+    def idle(self) -> list[Place]:
+        return list(self._idle)
+
+
+@dataclass
+class House:
+    """A node in this process."""
+
+    pool: Watched
+    socket: Path
+
+    def request(self, name: str) -> loans.SeatRequest:
+        path = self.socket.parent / f"{name}.py"
+        path.write_text(f"{HONEST}# {name}\n")
+        return loans.SeatRequest("python", path, MEMORY_MB, "test")
+
+    def borrow(self, *names: str, seconds: float = 30.0) -> list[loans.Loan]:
+        lent = loans.borrow_all(self.socket, [self.request(name) for name in names], seconds)
+        return [one for one in lent if isinstance(one, loans.Loan)]
+
+    def settle(self) -> None:
+        """Until no box is at work any more, which a conversation's end brings about."""
+        with self.pool._changed:
+            assert self.pool._changed.wait_for(lambda: not self.pool.busy, 20)
+
+
+@pytest.fixture
+def house(short_folder: Callable[[], Path]) -> Iterator[House]:
+    require("bubblewrap")
+    if os.geteuid() != 0:
+        pytest.skip("boxes of an ordinary user take one match only")
+    folder = short_folder()
+    kind, digests = launcher.choose("bubblewrap", ["python"], folder, STATE, print)
+    pool = Watched(
+        kind,
+        "node-test",
+        warm={"python": 0},
+        devices=Devices(()),
+        memory_mb=MEMORY_MB,
+        keep=MOST,
+        keep_bytes=1 << 30,
+        most=MOST,
+        say=print,
+    )
+    node = Node(Lender("node-test", kind, pool, digests), {}, frozenset({0}))
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(folder / "node.sock"))
+        listener.listen()
+        thread = threading.Thread(target=node.serve, args=(listener,))
+        thread.start()
+        yield House(pool, folder / "node.sock")
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+    node.hang_up()
+    pool.close()
+    kind.sweep()
+
+
+def reaper_and_supervisor(place: Place) -> tuple[int, int]:
+    """Pids of a box's process 1 and of its supervisor."""
+    reaper = _only_child(place.box.handle.process.pid)
+    return reaper, _only_child(reaper)
+
+
+def _only_child(pid: int) -> int:
+    (child,) = _children(pid)
+    return child
+
+
+def _children(pid: int) -> list[int]:
+    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _is_dead(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def test_descriptors_on_their_way_elsewhere_on_the_host_stop_no_box(house: House) -> None:
+    """The kernel counts them by uid: those of every box at rest, of other nodes, of anybody."""
+    null = os.open(os.devnull, os.O_RDONLY)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        socket.send_fds(ours, [b"x"], [null] * 200)
+        lent = house.borrow("one")
+        assert Player(lent[0]).start() == {"k": "ready"}
+        loans.end_together(lent)
+        house.settle()
+    os.close(null)
