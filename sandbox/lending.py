@@ -35,6 +35,8 @@ BIND_SECONDS = 90.0
 SPARE_SECONDS = 10.0
 SEND_SECONDS = 5.0
 END_SECONDS = 12.0
+HEARD_SECONDS = 0.5
+"""For an answer that has come; all seats' and ``END_SECONDS`` are less than workers wait."""
 _DIGESTS_KEPT = 4096
 
 
@@ -246,13 +248,16 @@ class Lender:
                 control.ask_end(place.box, number in gone, not place.is_leaving, deadline)
             except HostFault as fault:
                 asked[number] = fault
-        return [(number, self._ended(places[number], asked[number])) for number in places]
+        # One deadline for all: boxes that hang must not add up to more than the worker waits, and
+        # those that have answered meanwhile are still heard.
+        until = time.monotonic() + END_SECONDS
+        return [(number, self._ended(places[number], asked[number], until)) for number in places]
 
-    def _ended(self, place: Place, trouble: HostFault | None) -> dict[str, Any]:
+    def _ended(self, place: Place, trouble: HostFault | None, until: float) -> dict[str, Any]:
         try:
             if trouble is not None:
                 raise trouble
-            ended = control.ended(place.box, time.monotonic() + END_SECONDS)
+            ended = control.ended(place.box, max(until, time.monotonic() + HEARD_SECONDS))
         except HostFault as fault:
             return self._lost(place, fault)
         out_of_memory = ended.out_of_memory or self._out_of_memory(place)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import launcher, loans
+from sandbox import launcher, lending, loans
 from sandbox.gpu import Devices
 from sandbox.lending import Lender
 from sandbox.node import Node
@@ -106,6 +107,22 @@ def _children(pid: int) -> list[int]:
 
 def _is_dead(pid: int) -> bool:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_boxes_that_hang_do_not_add_up(
+    house: House, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    monkeypatch.setattr(lending, "END_SECONDS", 3.0)
+    monkeypatch.setattr(loans, "END_SECONDS", 7.0)
+    lent = house.borrow("one", "two", "three", "four")
+    hung = [reaper_and_supervisor(place)[1] for place in house.pool.busy]
+    for pid in hung[:count]:
+        os.kill(pid, signal.SIGSTOP)
+    loans.end_together(lent)  # nobody's fault but their agents'
+    assert sorted(loan.end().clean for loan in lent) == sorted(
+        [False] * count + [True] * (4 - count)
+    )
 
 
 def test_descriptors_on_their_way_elsewhere_on_the_host_stop_no_box(house: House) -> None:
