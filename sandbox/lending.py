@@ -157,11 +157,15 @@ class Lender:
             _say(f"box {place.box.spec.name} is replaced: {fault}")
             self._pool.throw_away(place)
             return None
-        if spare.is_alive:
-            return self._played(_Lent(place, spare))
-        spare.close()
-        self._pool.throw_away(place)
-        return None
+        lent = _Lent(place, spare)
+        if not spare.is_alive:
+            self._drop(lent)
+            return None
+        try:
+            return self._played(lent)
+        except HostFault as fault:  # it died between the two; those found before it stay lent
+            _say(f"box {place.box.spec.name} is replaced: {fault}")
+            return None
 
     def _opened(self, seat: _Wanted) -> _Lent | BundleRefused | HostFault:
         """A box of this bundle made from a generic one; a box that fails is replaced once."""

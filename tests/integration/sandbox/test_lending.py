@@ -17,6 +17,7 @@ from sandbox.gpu import Devices
 from sandbox.lending import Lender
 from sandbox.node import Node
 from sandbox.pool import Place, Pool
+from tests.integration.sandbox.census import wait_until
 from tests.integration.sandbox.conftest import require
 from tests.integration.sandbox.nodes import HONEST, MEMORY_MB, STATE, Player
 
@@ -107,6 +108,25 @@ def _children(pid: int) -> list[int]:
 
 def _is_dead(pid: int) -> bool:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def test_a_supervisor_that_died_at_rest_costs_no_match(house: House) -> None:
+    loans.end_together(house.borrow("one", "two"))
+    house.settle()
+    # Stopped, its process 1 keeps the waiting child alive, as in the moment of a box's death.
+    reaper, supervisor = reaper_and_supervisor(house.pool.idle[0])
+    zygote = _only_child(supervisor)
+    wait_until(lambda: bool(_children(zygote)), lambda: "no spare child")
+    os.kill(reaper, signal.SIGSTOP)
+    os.kill(supervisor, signal.SIGKILL)
+    try:
+        wait_until(lambda: _is_dead(supervisor), lambda: "its supervisor")
+        lent = house.borrow("one", "two")
+    finally:
+        os.kill(reaper, signal.SIGCONT)
+    assert [Player(loan).start() for loan in lent] == [{"k": "ready"}] * 2
+    loans.end_together(lent)
+    house.settle()
 
 
 @pytest.mark.parametrize("count", [1, 3])
