@@ -242,7 +242,7 @@ class Lender:
     ) -> list[tuple[int, dict[str, Any]]]:
         """End these seats side by side: every box is asked before the first answer is read."""
         closed = end.get("closed")
-        gone = set(closed) if isinstance(closed, list) else set()
+        gone = {n for n in closed if type(n) is int} if isinstance(closed, list) else set()
         asked: dict[int, HostFault | None] = {}
         for number, place in places.items():
             asked[number] = None

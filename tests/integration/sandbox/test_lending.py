@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from sandbox import launcher, lending, loans
+from sandbox.box import wire
 from sandbox.gpu import Devices
 from sandbox.lending import Lender
 from sandbox.node import Node
@@ -156,3 +157,21 @@ def test_descriptors_on_their_way_elsewhere_on_the_host_stop_no_box(house: House
         loans.end_together(lent)
         house.settle()
     os.close(null)
+
+
+def test_nonsense_at_a_seats_end_keeps_no_box(house: House) -> None:
+    request = house.request("one")
+    assert isinstance(request.bundle, Path)
+    with socket.socket(socket.AF_UNIX) as door, request.bundle.open("rb") as bundle:
+        door.connect(str(house.socket))
+        seat = {"profile": "python", "memory_mb": MEMORY_MB}
+        wire.send(
+            door, {"op": "borrow", "seats": [seat], "timeout_seconds": 30}, (bundle.fileno(),)
+        )
+        answer, fds = wire.receive(door, max_fds=8)
+        wire.close_all(fds)
+        assert answer["op"] == "lent"
+        wire.send(door, {"op": "end", "seats": [0], "closed": [[]]})
+        ended, _ = wire.receive(door)
+        assert ended["op"] == "ended"
+    house.settle()
