@@ -76,7 +76,13 @@ class Lender:
 
         Raises HostFault when nothing could be lent; the worker has been told nothing then.
         """
-        lent = self._lend(self._checked(message, bundles))
+        wanted = self._checked(message, bundles)
+        seats = [seat for seat in wanted if isinstance(seat, _Wanted)]
+        deadline = min((seat.deadline for seat in seats), default=0.0)
+        with self._pool.room_for([seat.key for seat in seats], deadline):
+            self._converse(connection, self._lend(wanted))
+
+    def _converse(self, connection: socket.socket, lent: Sequence[_Lent | BundleRefused]) -> None:
         open_seats = {n: one.place for n, one in enumerate(lent) if isinstance(one, _Lent)}
         try:
             self._answer(connection, lent)

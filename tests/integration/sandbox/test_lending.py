@@ -7,6 +7,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 
 from sandbox import launcher, lending, loans
 from sandbox.box import wire
+from sandbox.errors import HostFault
 from sandbox.gpu import Devices
 from sandbox.lending import Lender
 from sandbox.node import Node
@@ -175,3 +177,18 @@ def test_nonsense_at_a_seats_end_keeps_no_box(house: House) -> None:
         ended, _ = wire.receive(door)
         assert ended["op"] == "ended"
     house.settle()
+
+
+def test_matches_that_do_not_fit_together_are_played_one_after_another(house: House) -> None:
+    def match(number: int) -> int:
+        lent = house.borrow(*(f"{number}-{seat}" for seat in range(3)))
+        loans.end_together(lent)
+        return len(lent)
+
+    with ThreadPoolExecutor(4) as threads:
+        assert [*threads.map(match, range(4))] == [3] * 4
+
+
+def test_a_match_that_is_larger_than_the_node_is_told_at_once(house: House) -> None:
+    with pytest.raises(HostFault, match="5 boxes with 0 GPUs are more than this node has"):
+        house.borrow(*map(str, range(MOST + 1)))
