@@ -88,6 +88,7 @@ class Tally:
         "_paid_cpu",
         "_pressure",
         "_queue",
+        "_seen_cpu",
         "_was_quick",
         "patience_seconds",
         "ponders",
@@ -103,7 +104,7 @@ class Tally:
         self.ponders = False
         """Whether it was seen computing off turn; it is frozen between its moves since."""
         self._was_quick = False
-        self._closed_at = self._cpu = self._pressure = self._queue = 0.0
+        self._closed_at = self._cpu = self._seen_cpu = self._pressure = self._queue = 0.0
         self._others_cpu = self._doubted_at = self._doubt_looked_at = self._doubt_pressure = 0.0
         self._paid_cpu: float | None = None
 
@@ -135,7 +136,7 @@ class Tally:
         """The cost of the move if it ended now; moments on the clock of ``time.monotonic``."""
         wall = now - started_at
         meter = self._meter
-        cpu = max(0.0, meter.cpu_seconds() - self._cpu) if meter.has_cpu else None
+        cpu = self._used_cpu() if meter.has_cpu else None
         own_wait = self._own.waited_seconds(started_at, now)
         if cpu is None or not meter.can_forgive:
             seen = 0.0 if cpu is None or meter.by_wall else cpu
@@ -180,7 +181,7 @@ class Tally:
         meter, wall = self._meter, now - started_at
         self._was_quick = wall < QUICK_SECONDS
         if self._was_quick:
-            cpu = max(0.0, meter.cpu_seconds() - self._cpu) if meter.has_cpu else None
+            cpu = self._used_cpu() if meter.has_cpu else None
             seen = 0.0 if cpu is None or meter.by_wall else cpu / meter.cpus
             cost = Cost(wall, cpu, 0.0, max(wall, seen))
         else:
@@ -189,7 +190,12 @@ class Tally:
         if self.ponders:
             meter.freeze()
         if cost.cpu_seconds is not None:
-            ahead = cost.charged_seconds * meter.cpus - cost.cpu_seconds
-            self._paid_cpu = self._cpu + cost.cpu_seconds + min(max(0.0, ahead), TICK_SECONDS)
+            paid = self._cpu + max(cost.cpu_seconds, cost.charged_seconds * meter.cpus)
+            # Not more than a tick ahead of what is booked, however many moves were paid ahead.
+            self._paid_cpu = min(paid, self._seen_cpu + TICK_SECONDS)
         self._closed_at = now
         return cost
+
+    def _used_cpu(self) -> float:
+        self._seen_cpu = self._meter.cpu_seconds()
+        return max(0.0, self._seen_cpu - self._cpu)

@@ -208,6 +208,18 @@ def test_what_was_computed_off_turn_is_charged_above_the_tolerance_and_the_seat_
     assert not files.is_frozen
 
 
+def test_time_slept_through_in_many_quick_moves_pays_for_one_tick_off_turn_and_no_more(
+    files: Files, own: OwnQueue
+) -> None:
+    tally = _tally(files, own)
+    for number in range(100):
+        tally.open(number / 1000)
+        tally.close(number / 1000, number / 1000 + 0.000998)
+    files.at(0.080)
+    expected = 0.080 - TICK_SECONDS - OFF_TURN_SECONDS
+    assert tally.open(1.0) == pytest.approx(expected)
+
+
 def test_cpu_time_that_is_booked_after_the_move_it_was_charged_for_is_not_off_turn(
     files: Files, own: OwnQueue
 ) -> None:
