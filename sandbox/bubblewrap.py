@@ -64,6 +64,7 @@ class BubblewrapLauncher:
         self._program = program
         self._state_dir = state_dir
         self._libraries: dict[str, Path | None] = {}
+        self._program_folder = profiles.BOX_PROGRAM
         self._root = os.geteuid() == 0
         self.reusable = self._root
         key = hashlib.sha256(str(run_dir).encode()).hexdigest()[:12]
@@ -79,6 +80,7 @@ class BubblewrapLauncher:
         if profile.gpu and not self.gpus():
             raise gpu.none_here(profile.name)
         self._libraries[profile.name] = profiles.libraries(profile, self._state_dir, say)
+        self._program_folder = profiles.compiled_program(self._state_dir)
         return f"bubblewrap:{profiles.content_digest(profile, sys.version.encode())}"
 
     def has(self, profile: Profile) -> bool:
@@ -264,7 +266,7 @@ class BubblewrapLauncher:
             own = f"{sysconfig.get_path('stdlib')}/{name}"
             if os.path.isdir(own):
                 files += ["--tmpfs", f"{_stdlib()}/{name}"]
-        files += ["--ro-bind", str(profiles.BOX_PROGRAM), "/peck/peckbox"]
+        files += ["--ro-bind", str(self._program_folder), profiles.PROGRAM_MOUNTED]
         libraries = self._libraries.get(spec.profile.name)
         if libraries is not None:
             files += ["--ro-bind", str(libraries), profiles.MOUNTED]

@@ -8,8 +8,11 @@ nobody typed it, the node does not serve them.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import importlib.util
 import os
+import py_compile
 import re
 import shutil
 import subprocess
@@ -23,6 +26,7 @@ from pathlib import Path
 from sandbox.errors import HostFault
 
 BOX_PROGRAM = Path(__file__).parent / "box"
+PROGRAM_MOUNTED = "/peck/peckbox"
 MOUNTED = "/peck/libraries"
 """Where a box finds its profile's libraries."""
 _LOCKS = Path(__file__).parent / "profiles"
@@ -121,6 +125,36 @@ def program() -> Mapping[str, bytes]:
     """The box's program: the content of each file by its path below ``sandbox/box``."""
     paths = sorted(BOX_PROGRAM.rglob("*.py"))
     return {path.relative_to(BOX_PROGRAM).as_posix(): path.read_bytes() for path in paths}
+
+
+def compiled_program(state_dir: Path) -> Path:
+    """A folder with the box's program and its byte code, which a read-only mount could not keep:
+    compiled once for this interpreter, not at every box's start. Whole or not at all."""
+    digest = hashlib.sha256(sys.version.encode())
+    for name, content in program().items():
+        digest.update(name.encode() + b"\0" + content + b"\0")
+    folder = state_dir / "programs" / digest.hexdigest()[:16]
+    if folder.is_dir():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    made = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
+    try:
+        for name, content in program().items():
+            path = made / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+            # The paths in it are those that an agent sees in a traceback.
+            shown = f"{PROGRAM_MOUNTED}/{name}"
+            compiled = importlib.util.cache_from_source(str(path))
+            mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+            py_compile.compile(str(path), compiled, shown, doraise=True, invalidation_mode=mode)
+        for path in (made, *made.rglob("*")):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        with contextlib.suppress(OSError):  # another node was as quick
+            os.rename(made, folder)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+    return folder
 
 
 def content_digest(profile: Profile, *more: bytes) -> str:

@@ -25,10 +25,9 @@ _CAPSET = {"x86_64": 126, "aarch64": 91}
 _CAPGET = {"x86_64": 125, "aarch64": 90}
 _CAP_VERSION_3 = 0x20080522
 _LAST_CAP = 63
-_PER_UID = ("NPROC", "NOFILE")
-"""Limits on what a uid has in all, and all zygotes of a host may have one uid: processes, and the
-descriptors that lie unread in sockets, which the kernel bounds by NOFILE. Each box at rest has two
-of them on their way to the node."""
+_NOT_ZYGOTES = ("NPROC", "NOFILE")
+"""Limits that the kernel holds against what a uid has in all, processes and descriptors on their
+way through sockets: a zygote's uid may be that of all boxes together."""
 
 
 def prctl(option: int, *args: int) -> int:
@@ -107,7 +106,7 @@ def harden_parent(limits: dict[str, int]) -> None:
     keeps its capabilities, can do once for all of them."""
     drop_capabilities()
     prctl(_PR_SET_NO_NEW_PRIVS, 1)
-    limit({name: value for name, value in limits.items() if name not in _PER_UID})
+    limit({name: value for name, value in limits.items() if name not in _NOT_ZYGOTES})
     os.environ.clear()
 
 
@@ -121,7 +120,7 @@ def harden_child(uid: int | None, limits: dict[str, int], filter_code: bytes) ->
     os.setsid()
     if uid is not None:
         become(uid)
-    limit({name: limits[name] for name in _PER_UID if name in limits})
+    limit({name: limits[name] for name in _NOT_ZYGOTES if name in limits})
     empty_capability_sets()
     hide()
     seccomp.install(filter_code)

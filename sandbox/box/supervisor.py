@@ -23,15 +23,13 @@ import select
 import signal
 import socket
 import sys
-import time
 from typing import Any
 
 from . import capture, harden, mounts, sweep, wire
+from .opening import Unpacker
 
 DRAIN_MS = 10
 PIPE_BYTES = 1 << 18
-UNPACK_SECONDS = 20.0
-"""Less than workers wait for a box: an archive that takes long is refused, not a host's fault."""
 GRACE_SECONDS = 0.25
 _OOM_FILES = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
 
@@ -69,6 +67,7 @@ class Supervisor:
         self._zygote: socket.socket
         self._base: set[int] = set()
         self._bound = False
+        self._unpacker: Unpacker
         self._matches = 0
         self._spare: _Match | None = None
         self._match: _Match | None = None
@@ -118,6 +117,7 @@ class Supervisor:
         self._zygote = self._spawn_zygote(entry)
         ready, _ = wire.receive(self._zygote)
         self._base = {1, os.getpid(), int(ready["pid"])}
+        self._unpacker = Unpacker(setup, self._uid(0))
         return {"op": "ready", "mode": setup["mode"], "python": ready["python"]}
 
     def _spawn_zygote(self, entry: list[int]) -> socket.socket:
@@ -143,33 +143,20 @@ class Supervisor:
 
     def _bind(self, size: int) -> dict[str, Any]:
         self._bound = True
-        archive = os.memfd_create("bundle", os.MFD_CLOEXEC)
-        try:
-            _spool(self._control, archive, size)
-            return self._unpack(archive)
-        finally:
-            os.close(archive)
+        _spool(self._control, self._unpacker.archive, size)
+        return self._unpack(self._unpacker)
 
-    def _unpack(self, archive: int) -> dict[str, Any]:
-        folder = self._setup["agent_dir"]
+    def _unpack(self, unpacker: Unpacker) -> dict[str, Any]:
         uid = self._uid(0)
+        report = unpacker.run()
+        code = unpacker.end()
         if uid is not None:
-            os.chown(folder, uid, uid)
-        read_end, write_end = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            _unpacker(archive, folder, uid, self._setup, write_end)
-        os.close(write_end)
-        report = _read_report(read_end, UNPACK_SECONDS)
-        os.close(read_end)
-        if report is None:
-            os.kill(pid, signal.SIGKILL)
-        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        if uid is not None:
-            os.chown(folder, 0, 0)
-            sweep.kill_and_wipe(uid, self._sweeper(), [])
-            if sweep.left_over(self._base, 2.0):
-                return {"op": "fault", "reason": "the unpacker left a process behind"}
+            os.chown(self._setup["agent_dir"], 0, 0)
+            # Nearly all leave nothing: then the proof is all there is to do.
+            if sweep.left_over(self._base, 0.0):
+                sweep.kill_and_wipe(uid, self._sweeper(), [])
+                if sweep.left_over(self._base, 2.0):
+                    return {"op": "fault", "reason": "the unpacker left a process behind"}
         if report:
             answer: dict[str, Any] = json.loads(report)
             return answer
@@ -343,44 +330,3 @@ def _spool(control: socket.socket, archive: int, size: int) -> None:
         while view:
             view = view[os.write(archive, view) :]
     os.lseek(archive, 0, os.SEEK_SET)
-
-
-def _unpacker(
-    archive: int, folder: str, uid: int | None, setup: dict[str, Any], report: int
-) -> None:
-    try:
-        # Only here: the libraries of archives would stay in the supervisor's memory for life.
-        from . import unpack
-    except BaseException:
-        os._exit(1)
-    answer: dict[str, Any] = {"op": "fault", "reason": "the unpacker was not run"}
-    try:
-        null = os.open("/dev/null", os.O_RDWR)
-        harden.keep_files([null, null, null, archive, report])
-        report = 4
-        os.umask(0o022)
-        if setup["mode"] != "plain":
-            harden.harden(uid, setup["unpack_limits"])
-        with open(3, "rb") as file:
-            answer = {"op": "bound", **unpack.unpack(file, folder, int(setup["unpacked_bytes"]))}
-    except unpack.Refused as refused:
-        answer = {"op": "refused", "entry": refused.entry, "reason": refused.reason}
-    except BaseException as error:
-        answer = {"op": "fault", "reason": f"unpacking failed: {error!r}"[:500]}
-    finally:
-        os.write(report, json.dumps(answer).encode())
-        os._exit(0)
-
-
-def _read_report(read_end: int, seconds: float) -> bytes | None:
-    """What the process wrote before it closed; None when it took longer."""
-    deadline = time.monotonic() + seconds
-    data = b""
-    poll = select.poll()
-    poll.register(read_end, select.POLLIN)
-    while poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
-        chunk = os.read(read_end, 4096)
-        data += chunk
-        if not chunk or len(data) > 65536:
-            return data[:65536]
-    return None

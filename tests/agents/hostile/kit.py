@@ -153,9 +153,12 @@ def uid_of(pid: int) -> int:
 
 
 def first_byte(path: str) -> bytes:
-    """What a file begins with."""
+    """What a file begins with; OSError for one that is empty, as masked ones are."""
     with open(path, "rb") as file:
-        return file.read(1)
+        found = file.read(1)
+    if not found:
+        raise OSError(f"{path} is empty")
+    return found
 
 
 def in_child(act: Callable[[], object]) -> int:

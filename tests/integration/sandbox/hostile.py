@@ -6,7 +6,6 @@ The only module of the hostile suite that talks to the product, through its publ
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import io
 import tarfile
 from collections.abc import Sequence
@@ -32,8 +31,6 @@ STEPS = 6
 """Moves of a match that nobody cuts short: the game counts its first position too."""
 MEMORY_MB = 128
 BORROW_SECONDS = 60.0
-CHARGES_CPU = importlib.util.find_spec("sandbox.meter") is not None
-"""Whether waiting for a core is forgiven; a charge by the wall clock tells of the load only."""
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,8 @@ ANY = DONE | ERROR | TIMEOUT
 
 OUT_OF_MEMORY = r"used more than its 128 MB of memory in step 1$"
 LATE = (
-    r"Step \d (took|had no answer after) \d\.\d+ s; "
-    r"allowed were [\d.]+ s and the 0\.\d+ s left"
+    r"Step \d (took|had no answer after) \d\.\d+ s \(\d\.\d+ s of wall time.*\); "
+    r"(allowed were [\d.]+ s and the 0\.\d+ s left|no answer is waited for longer)"
 )
 BROKEN = r"Broken protocol (in step \d|while main\.py was loading): .+must not touch"
 EXIT = r"exited with code {} in step 1; an agent must return its move"

@@ -38,8 +38,6 @@ def folder_and_node(
 
 @pytest.mark.parametrize("agent", CHEATS)
 def test_a_cheat_is_charged_what_it_used(folder_and_node: tuple[Path, Node], agent: str) -> None:
-    if agent in OFF_TURN and not hostile.CHARGES_CPU:
-        pytest.skip("what is used off turn is charged by a meter, which is not here")
     folder, node = folder_and_node
     bundles = [hostile.pack(agent, folder)] + [hostile.pack("thinker", folder)] * 2
     seats = hostile.play(node.socket, bundles, clock=ROOMY, lanes=1)

@@ -96,9 +96,8 @@ def _is_unharmed(seat: Seat, alone: Seat, expected: Hostile) -> None:
     assert (seat.verdict, seat.reason, seat.breaches) == (Verdict.DONE, "", [])
     assert seat.moves == alone.moves
     assert len(seat.moves) == STEPS - 1
-    if hostile.CHARGES_CPU:
-        assert seat.longest_seconds < expected.clock.act_seconds
-        assert seat.bank_seconds == expected.clock.bank_seconds
+    # What it waited for in the kernel, behind somebody's forks and files, is not a wait for a core.
+    assert seat.bank_seconds >= expected.clock.bank_seconds / 2
 
 
 def test_the_honest_match_is_one(arena: Arena) -> None:
