@@ -76,7 +76,13 @@ class Lender:
 
         Raises HostFault when nothing could be lent; the worker has been told nothing then.
         """
-        lent = self._lend(self._checked(message, bundles))
+        wanted = self._checked(message, bundles)
+        seats = [seat for seat in wanted if isinstance(seat, _Wanted)]
+        deadline = min((seat.deadline for seat in seats), default=0.0)
+        with self._pool.room_for([seat.key for seat in seats], deadline):
+            self._converse(connection, self._lend(wanted))
+
+    def _converse(self, connection: socket.socket, lent: Sequence[_Lent | BundleRefused]) -> None:
         open_seats = {n: one.place for n, one in enumerate(lent) if isinstance(one, _Lent)}
         try:
             self._answer(connection, lent)
@@ -157,11 +163,15 @@ class Lender:
             _say(f"box {place.box.spec.name} is replaced: {fault}")
             self._pool.throw_away(place)
             return None
-        if spare.is_alive:
-            return self._played(_Lent(place, spare))
-        spare.close()
-        self._pool.throw_away(place)
-        return None
+        lent = _Lent(place, spare)
+        if not spare.is_alive:
+            self._drop(lent)
+            return None
+        try:
+            return self._played(lent)
+        except HostFault as fault:  # it died between the two; those found before it stay lent
+            _say(f"box {place.box.spec.name} is replaced: {fault}")
+            return None
 
     def _opened(self, seat: _Wanted) -> _Lent | BundleRefused | HostFault:
         """A box of this bundle made from a generic one; a box that fails is replaced once."""
@@ -238,7 +248,7 @@ class Lender:
     ) -> list[tuple[int, dict[str, Any]]]:
         """End these seats side by side: every box is asked before the first answer is read."""
         closed = end.get("closed")
-        gone = set(closed) if isinstance(closed, list) else set()
+        gone = {n for n in closed if type(n) is int} if isinstance(closed, list) else set()
         asked: dict[int, HostFault | None] = {}
         for number, place in places.items():
             asked[number] = None
