@@ -136,7 +136,7 @@ class BubblewrapLauncher:
     def stop(self, box: Box) -> None:
         """The supervisor ends with its connection, its namespaces with it; then the group goes."""
         handle: _Handle = box.handle
-        box.control.close()
+        box.hang_up()
         try:
             handle.process.wait(_STOP_SECONDS)
         except subprocess.TimeoutExpired:

@@ -24,7 +24,7 @@ import docker
 import docker.errors
 from docker.types import DeviceRequest, LogConfig, Ulimit
 
-from sandbox import cgroups, engine, gpu, launcher, profiles
+from sandbox import cgroups, engine, gpu, launcher, profiles, runtimes
 from sandbox.doctor import degraded
 from sandbox.ear import EVENTS, Ear
 from sandbox.errors import EngineAway, HostFault
@@ -62,7 +62,7 @@ class DockerLauncher:
     name = "docker"
     reusable = True
 
-    def __init__(self, run_dir: Path) -> None:
+    def __init__(self, run_dir: Path, runtime: str = "") -> None:
         self._boxes = run_dir / "boxes"
         self._key = hashlib.sha256(str(run_dir).encode()).hexdigest()[:12]
         self._images: dict[str, str] = {}
@@ -70,16 +70,18 @@ class DockerLauncher:
         self._ours: set[str] = set()
         """Names of the containers that are started or being started."""
         self._ear = Ear(self._listen, self._remove_strays, _TROUBLE)
-        self._match_groups = cgroups.find_match_groups(f"peck-{self._key}")
-        self._powers = cgroups.powers_of(self._match_groups)
         try:
             self._engine = docker.from_env(timeout=_ENGINE_SECONDS)
             self._info: dict[str, Any] = self._engine.info()
         except _TROUBLE as error:
             raise HostFault(f"no Docker engine answers: {error}") from None
+        self._runtime = runtimes.find(self._info, runtime)
+        self._match_groups = cgroups.find_match_groups(f"peck-{self._key}")
+        self._powers = cgroups.powers_of(self._match_groups)
 
     def prepare(self, profile: Profile, say: Say) -> str:
-        """The profile's image, built when it is missing; returns the image's id."""
+        """The profile's image, built when it is missing; returns its id, with the runtime's name
+        where one was given."""
         if profile.gpu and not self.gpus():
             raise gpu.none_here(profile.name)
         image = engine.find(self._engine, profile)
@@ -88,7 +90,7 @@ class DockerLauncher:
         if image is None:
             image = engine.build(self._engine, profile, say)
         self._images[profile.name] = image
-        return image
+        return self._runtime.digest(image)
 
     def has(self, profile: Profile) -> bool:
         """Whether its image is built, and the engine has a GPU where one is needed."""
@@ -98,7 +100,7 @@ class DockerLauncher:
 
     def gpus(self) -> tuple[gpu.Gpu, ...]:
         """Those the engine can give to a container."""
-        return gpu.of_engine(self._info)
+        return () if self._runtime.is_gvisor else gpu.of_engine(self._info)
 
     def start(self, spec: BoxSpec) -> Box:
         """A container whose supervisor has called back on its socket."""
@@ -130,12 +132,13 @@ class DockerLauncher:
         setup = launcher.setup_of(
             spec, "uids", library_paths=[profiles.MOUNTED] if spec.profile.lock else []
         )
+        setup["limits"] = self._runtime.limits(setup["limits"])
         return Box(spec, control, setup, _Handle(container, epoch), group=group)
 
     def stop(self, box: Box) -> None:
         """Remove the container, whatever it does, and its folder."""
         handle: _Handle = box.handle
-        box.control.close()
+        box.hang_up()
         self._remove(box.spec, handle.container)
         if box.group is not None:
             box.group.remove()
@@ -146,13 +149,20 @@ class DockerLauncher:
         The supervisor counts inside its container, which is enough while it lives.
         """
         handle: _Handle = box.handle
-        return int(self._ear.out_of_memory(handle.container))
+        told = self._ear.out_of_memory(handle.container)
+        if self._runtime.is_gvisor and not told:
+            # A box that dies as a whole takes the telling along now and then; nothing else kills it
+            # but a hand on the host.
+            told = self._ear.was_killed(handle.container)
+            told = told and not self._ear.killed_by_request(handle.container)
+        return int(told)
 
     def lost_by_host(self, box: Box) -> str | None:
         """The engine went away since the box was started, or somebody killed the supervisor.
 
         Agents cannot signal it: its uid is another. A kill for memory they can bring about, so
-        where one was told of the loss is theirs.
+        where one was told of the loss is theirs. In gVisor such a kill takes the whole box and is
+        not always told: there only one that the engine was asked for is somebody else's.
         """
         handle: _Handle = box.handle
         if launcher.hung_up(box):
@@ -161,7 +171,12 @@ class DockerLauncher:
                 return "the engine does not answer"
         if not self._ear.is_of(handle.epoch):
             return "the engine was restarted"
-        if self._ear.killed_from_outside(handle.container):
+        from_outside = (
+            self._ear.killed_by_request
+            if self._runtime.is_gvisor
+            else self._ear.killed_from_outside
+        )
+        if from_outside(handle.container):
             return "the box's supervisor was ended by a signal from outside the box"
         return None
 
@@ -192,18 +207,24 @@ class DockerLauncher:
         """What the engine says it cannot limit, and what it runs without."""
         root = os.geteuid() == 0
         told = degraded.lacks(self.name, root=root, limits=True, powers=self._powers)
+        if self._runtime.is_gvisor:
+            told = degraded.sentences(degraded.GVISOR)
         return (*lacks_of(self._info), *told)
 
     def _group(self, spec: BoxSpec, container: str) -> cgroups.MatchGroup | None:
         """The box's match group: in the container's own group where the tree is one, which keeps
-        the container's limits around it, and in a folder of ours beside version 1 controllers."""
+        the container's limits around it, and in a folder of ours beside version 1 controllers.
+        gVisor's processes are not the host's to put anywhere."""
+        if self._runtime.is_gvisor:
+            return None
         if self._info.get("CgroupVersion") == "2":
             folder = cgroups.container_folder(container)
             return None if folder is None else cgroups.MatchGroup(folder / "match")
         return None if self._match_groups is None else self._match_groups.create(spec.name)
 
     def _create(self, spec: BoxSpec, folder: Path) -> str:
-        memory = f"{spec.memory_mb + launcher.overhead_mb(spec.profile)}m"
+        overhead_mb = launcher.overhead_mb(spec.profile) + self._runtime.more_mb
+        memory = f"{spec.memory_mb + overhead_mb}m"
         # Without times of access: a match could leave them behind on files that it may only read.
         scratch = f"rw,nosuid,nodev,noexec,noatime,mode=1777,size={launcher.SCRATCH_MB}m"
         bundle = (
@@ -216,7 +237,7 @@ class DockerLauncher:
             cap_drop=["ALL"],
             cap_add=_CAPABILITIES,
             security_opt=["no-new-privileges"],
-            pids_limit=launcher.MOST_PROCESSES,
+            pids_limit=launcher.MOST_PROCESSES + self._runtime.more_processes,
             mem_limit=memory,
             memswap_limit=memory,
             nano_cpus=round(launcher.CPUS * 1e9),
@@ -228,6 +249,7 @@ class DockerLauncher:
             ulimits=[Ulimit(name="core", soft=launcher.CORE_BYTES, hard=launcher.CORE_BYTES)],
             binds={str(folder): {"bind": _INSIDE, "mode": "ro"}},
             device_requests=self._devices(spec),
+            runtime=self._runtime.name or None,
         )
         host["MaskedPaths"] = [*(f"/proc/{name}" for name in launcher.MASKED), *_MASKED]
         created = self._engine.api.create_container(

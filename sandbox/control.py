@@ -51,7 +51,9 @@ def bind(box: Box, bundle: int, size: int, deadline: float) -> int:
     BundleRefused when the archive breaks a rule.
     """
     with _trouble("bind"):
-        wire.send(box.control, {"op": "bind", "size": size}, deadline=deadline)
+        with _line(box) as theirs:
+            message = {"op": "bind", "size": size}
+            wire.send(box.control, message, (theirs.fileno(),), deadline=deadline)
         offset = 0
         while offset < size:
             chunk = os.pread(bundle, min(_CHUNK, size - offset), offset)
@@ -98,15 +100,10 @@ class Spare:
 def spare(box: Box, deadline: float) -> Spare:
     """The child that the box forked ahead after its bundle came in, or after the last match."""
     with _trouble("forking ahead"):
-        answer, fds = wire.receive(box.control, max_fds=2, deadline=deadline)
+        answer, fds = wire.receive(box.control, max_fds=1, deadline=deadline)
     try:
         _expect(answer, "spare")
-        if not fds:
-            raise HostFault("the box forked ahead without a connection")
-        agent = socket.socket(fileno=fds.pop(0))
-        with contextlib.suppress(OSError):  # kernels before 6.16; the box's filter forbids it too
-            agent.setsockopt(socket.SOL_SOCKET, _SO_PASSRIGHTS, 0)
-        return Spare(agent, fds.pop(0) if fds else None)
+        return Spare(box.lines.pop(), fds.pop() if fds else None)
     finally:
         wire.close_all(fds)
 
@@ -124,7 +121,11 @@ def ask_end(box: Box, closed: bool, again: bool, deadline: float) -> None:
         box.group.thaw()
     with _trouble("end"):
         message = {"op": "end", "closed": closed, "again": again}
-        wire.send(box.control, message, deadline=deadline)
+        if not again:
+            wire.send(box.control, message, deadline=deadline)
+            return
+        with _line(box) as theirs:
+            wire.send(box.control, message, (theirs.fileno(),), deadline=deadline)
 
 
 def ended(box: Box, deadline: float) -> Ended:
@@ -142,6 +143,20 @@ def ended(box: Box, deadline: float) -> Ended:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise HostFault(f"the box's report is not understood: {error!r}") from None
+
+
+def _line(box: Box) -> socket.socket:
+    """The agent's end of a new connection, for the child that the box will fork ahead; the box's
+    record keeps the worker's end.
+
+    It is made here and goes in, because a box with a kernel of its own can take a descriptor and
+    cannot give one.
+    """
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with contextlib.suppress(OSError):  # kernels before 6.16; the box's filter forbids it too
+        ours.setsockopt(socket.SOL_SOCKET, _SO_PASSRIGHTS, 0)
+    box.lines.append(ours)
+    return theirs
 
 
 def _expect(answer: dict[str, Any], expected: str) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from sandbox.errors import EngineAway
 
-EVENTS = ("die", "oom")
+EVENTS = ("die", "kill", "oom")
 FIRST_SECONDS = 20.0
 """How long a started listener may take to hear the engine."""
 PAUSE_SECONDS = 0.25
@@ -32,6 +32,7 @@ class _Fate:
     exit_code: int | None = None
     dead: bool = False
     out_of_memory: bool = False
+    by_request: bool = False
 
 
 class Ear:
@@ -107,6 +108,16 @@ class Ear:
                 return False
             return not self._changed.wait_for(lambda: fate.out_of_memory, OOM_SECONDS)
 
+    def killed_by_request(self, container: str) -> bool:
+        """Whether somebody told the engine to kill it: no agent can."""
+        with self._changed:
+            return self._fate(container).by_request
+
+    def was_killed(self, container: str) -> bool:
+        """Whether SIGKILL ended it, by whomever."""
+        with self._changed:
+            return self._fate(container).exit_code == 128 + 9
+
     def _fate(self, container: str) -> _Fate:
         return self._fates.get(container) or _Fate()
 
@@ -137,6 +148,8 @@ class Ear:
                 return
             if event.get("Action") == "oom":
                 fate.out_of_memory = True
+            if event.get("Action") == "kill":
+                fate.by_request = True
             if event.get("Action") == "die":
                 code = str((actor.get("Attributes") or {}).get("exitCode"))
                 fate.exit_code = int(code) if code.isdigit() else None

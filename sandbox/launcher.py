@@ -7,7 +7,7 @@ import shutil
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -103,6 +103,14 @@ class Box:
     """What the box's own program wrote when it did not come up."""
     group: MatchGroup | None = None
     """Around its zygote and match children; None where no such group can be made."""
+    lines: list[socket.socket] = field(default_factory=list)
+    """The worker's end of the connection of the child that is forked ahead, until it is lent."""
+
+    def hang_up(self) -> None:
+        """Close every connection to it; its supervisor ends then."""
+        self.control.close()
+        while self.lines:
+            self.lines.pop().close()
 
 
 class Launcher(Protocol):
@@ -207,6 +215,7 @@ def choose(
     say: Say,
     *,
     if_built: Sequence[str] = (),
+    runtime: str = "",
 ) -> tuple[Launcher, dict[str, str]]:
     """The launcher of this name, and the digest of each profile in ``names`` made ready for it.
 
@@ -214,13 +223,18 @@ def choose(
 
     ``auto`` takes Docker where an engine answers and has or can build the images, else bubblewrap,
     else HostFault says in one line what to type. The process launcher, which isolates nothing, is
-    only ever taken by name.
+    only ever taken by name. ``runtime`` is the engine's name of the one that its boxes are to have;
+    without an engine there is none, so ``auto`` takes nothing else then.
     """
+    if runtime and name not in ("auto", "docker"):
+        raise HostFault(f"runtime: {name} has none; {runtime!r} is for the launcher docker")
+    if runtime:
+        name = "docker"
     wanted = ("docker", "bubblewrap") if name == "auto" else (name,)
     reasons = []
     for each in wanted:
         try:
-            kind = _make(each, run_dir, state_dir, say)
+            kind = _make(each, run_dir, state_dir, say, runtime)
             kind.sweep()
             built = [n for n in if_built if kind.has(profiles.get(n))]
             digests = {n: kind.prepare(profiles.get(n), say) for n in (*names, *built)}
@@ -239,12 +253,12 @@ INSTALL = "Type as root: apt-get install -y bubblewrap"
 TRY = "To see what this machine refuses, type: bwrap --unshare-all --ro-bind / / true"
 
 
-def _make(name: str, run_dir: Path, state_dir: Path, say: Say) -> Launcher:
+def _make(name: str, run_dir: Path, state_dir: Path, say: Say, runtime: str = "") -> Launcher:
     # Imported here: Docker's library is only needed where it is used, and neither side needs both.
     if name == "docker":
         from sandbox.containers import DockerLauncher
 
-        return DockerLauncher(run_dir)
+        return DockerLauncher(run_dir, runtime)
     if name == "bubblewrap":
         from sandbox.bubblewrap import BubblewrapLauncher
 

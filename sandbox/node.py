@@ -25,7 +25,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from sandbox import guard, launcher, leftovers, profiles
+from sandbox import guard, launcher, leftovers, profiles, runtimes
 from sandbox.box import wire
 from sandbox.errors import HostFault
 from sandbox.gpu import Devices
@@ -151,6 +151,11 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--run-dir", type=Path, required=True, help="sockets and files of boxes")
     parser.add_argument("--state-dir", type=Path, help="libraries of profiles; default: run-dir")
     parser.add_argument("--launcher", choices=launcher.CHOICES, default="auto")
+    parser.add_argument(
+        "--runtime",
+        default=runtimes.from_environment(),
+        help="the engine's runtime for boxes, as runsc; default: $PECK_NODE_RUNTIME, or its own",
+    )
     parser.add_argument("--profile", action="append", choices=sorted(profiles.PROFILES))
     parser.add_argument("--warm", type=int, default=2, help="generic boxes ready per profile")
     parser.add_argument("--memory-mb", type=int, default=1024, help="memory of those boxes")
@@ -188,7 +193,13 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
     if_built = () if options.profile else profiles.ON_COMMAND
     lock = leftovers.wait_to_hold(run_dir)  # a predecessor may be closing down
     kind, digests = launcher.choose(
-        options.launcher, names, run_dir, state_dir, _say, if_built=if_built
+        options.launcher,
+        names,
+        run_dir,
+        state_dir,
+        _say,
+        if_built=if_built,
+        runtime=options.runtime,
     )
     for sentence in kind.lacks():
         _say(f"lacks: {sentence}")

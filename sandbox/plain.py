@@ -62,7 +62,7 @@ class PlainLauncher:
 
     def stop(self, box: Box) -> None:
         """End the supervisor, whose child was ended with the match, and remove the folder."""
-        box.control.close()
+        box.hang_up()
         process: subprocess.Popen[bytes] = box.handle
         try:
             process.wait(2)

@@ -22,6 +22,7 @@ from typing import IO, Final
 
 from ladder.settings import Settings
 from ladder.store import db
+from sandbox import runtimes
 from sandbox.errors import HostFault
 from sandbox.loans import NodeHello, hello
 from services import embedded, setup
@@ -220,6 +221,7 @@ class House:
                 *("sandbox.node", "--socket", str(self.settings.node_socket)),
                 *("--run-dir", str(self.settings.run_dir / "node")),
                 *("--launcher", self.options.launcher),
+                *("--runtime", runtimes.from_environment()),
             ],
             only=(),
             death_signal=signal.SIGTERM,  # it removes its boxes on the way out

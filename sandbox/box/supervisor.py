@@ -9,9 +9,9 @@ A box takes one submission for life and plays one seat at a time. Modes, chosen 
 Operations: ``setup`` (with the entry of the match group beside it), ``bind`` (followed by the
 archive's bytes), ``play``, ``end``; each but ``play`` is answered. After ``bind``, and after an
 ``end`` that asks for it, a *spare* child is forked ahead and told of in a frame of its own, so that
-the next match starts without waiting for a fork. Log pipes are drained on a timer and not by
-readiness: a silent agent costs nothing, a talking one no wake-up in its own move, a flooding one is
-slowed.
+the next match starts without waiting for a fork; its connection comes beside these two. Log pipes
+are drained on a timer and not by readiness: a silent agent costs nothing, a talking one no wake-up
+in its own move, a flooding one is slowed.
 """
 
 from __future__ import annotations
@@ -86,12 +86,11 @@ class Supervisor:
                 answer = self._answer(message, fds)
             except wire.WireError as error:
                 answer = _zygote_failed(error)
-            finally:
-                wire.close_all(fds)
             if answer is not None:
                 wire.send(self._control, answer)
             if message.get("again") or (answer and answer["op"] == "bound"):
-                self._fork_ahead()
+                self._fork_ahead(fds)
+            wire.close_all(fds)
 
     def _answer(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any] | None:
         op = message["op"]
@@ -166,25 +165,22 @@ class Supervisor:
         why = why or ("needs too much memory to be opened" if code < 0 else "cannot be opened")
         return {"op": "refused", "entry": None, "reason": f"the archive {why}"}
 
-    def _fork_ahead(self) -> None:
-        """Fork and harden the next match's child, and give the node the worker's end of it."""
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    def _fork_ahead(self, line: list[int]) -> None:
+        """Fork and harden the next match's child, which gets the connection that came along."""
         stat: list[int] = []
         try:
-            with theirs:
-                told, stat = self._forked(theirs)
+            told, stat = self._forked(line[0])
         except wire.WireError as error:
             told = _zygote_failed(error)
-        with ours:
-            wire.send(self._control, told, (ours.fileno(), *stat))
-            wire.close_all(stat)
+        wire.send(self._control, told, tuple(stat))
+        wire.close_all(stat)
 
-    def _forked(self, theirs: socket.socket) -> tuple[dict[str, Any], list[int]]:
+    def _forked(self, line: int) -> tuple[dict[str, Any], list[int]]:
         self._matches += 1
         sweep.forget_times(self._touchable)
         match = _Match(self._uid(1 + self._matches))
         request = {"op": "fork", "uid": match.uid, "mark": match.mark}
-        wire.send(self._zygote, request, (theirs.fileno(), match.out_write, match.err_write))
+        wire.send(self._zygote, request, (line, match.out_write, match.err_write))
         match.close_write_ends()
         answer, stat = wire.receive(self._zygote, max_fds=1)
         match.pid = int(answer["pid"])

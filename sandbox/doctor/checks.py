@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sandbox import launcher
+from sandbox import launcher, runtimes
 from sandbox.box import seccomp
 from sandbox.doctor.machine import Machine
 from sandbox.doctor.probes import Tried
@@ -140,7 +140,12 @@ def _runtimes(tried: Tried) -> Check:
         return Check("docker runtimes", State.NOT_NEEDED, "no engine")
     names = sorted(map(str, tried.engine.get("Runtimes") or ()))
     found = f"{', '.join(names)}; default {tried.engine.get('DefaultRuntime')}"
-    found += "; gVisor is there" if "runsc" in names else "; no gVisor"
+    if runtimes.GVISOR not in names:
+        return Check("docker runtimes", State.OK, f"{found}; no gVisor")
+    if runtimes.lacks_sockets(tried.engine["Runtimes"][runtimes.GVISOR]):
+        found += f"; gVisor is there, and of no use to boxes without {runtimes.SOCKETS}"
+    else:
+        found += f"; gVisor is there, to be used by: {runtimes.USE}"
     return Check("docker runtimes", State.OK, found)
 
 

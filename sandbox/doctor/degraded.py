@@ -14,6 +14,7 @@ NO_GROUPS = "no control groups"
 NO_TREE = "no version 2 tree"
 NO_PSI = "no psi"
 NO_ROOT = "no root"
+GVISOR = "gVisor"
 
 
 @dataclass(frozen=True)
@@ -102,16 +103,51 @@ _NO_MATCH_GROUP = (
 )
 _NOT_OURS = tuple(Row(row.attack, row.costs, _AS_ROOT) for row in _NO_MATCH_GROUP)
 
+_USUAL_RUNTIME = "use the engine's usual runtime, and have the host's kernel for a wall instead"
+_OWN_KERNEL = (
+    Row(
+        "forks",
+        "each process costs 8 to 12 MB of its box's memory: a fork bomb ends its box before it is "
+        "refused a process, which is its own loss: the seat forfeits and no other match is touched",
+        _USUAL_RUNTIME,
+    ),
+    Row(
+        "memory",
+        "a memory bomb ends its whole box and not the agent alone, so its log is lost; no other "
+        "match is touched",
+        _USUAL_RUNTIME,
+    ),
+    Row(
+        "inodes",
+        "scratch is bounded in bytes and not in inodes; its files count as the box's memory",
+        _USUAL_RUNTIME,
+    ),
+    Row(
+        "handles",
+        "timers and queued signals are bounded by the box's memory alone; they are of its own "
+        "kernel, which no other box shares",
+        _USUAL_RUNTIME,
+    ),
+    Row(
+        "secrets",
+        "environments, maps and lists of descriptors of its box's own programs can be read, which "
+        "hold no secret; their memory and their descriptors cannot",
+        _USUAL_RUNTIME,
+    ),
+    *(Row(row.attack, row.costs, _USUAL_RUNTIME) for row in _NO_MATCH_GROUP),
+)
+
 DEGRADED: Mapping[str, tuple[Row, ...]] = {
     ONE_UID: (*_SHARED_UID, *_NO_LIMITS, *_NOT_OURS),
     NO_GROUPS: _NO_LIMITS,
     NO_TREE: _NO_MATCH_GROUP,
     NO_PSI: (_NO_WAITING,),
     NO_ROOT: _NOT_OURS,
+    GVISOR: _OWN_KERNEL,
 }
 """Rows by lack. ``bubblewrap without root`` is the whole of what an ordinary user goes without who
 has been given no group of the version 2 tree; ``no root`` is a node that may use an engine and
-nothing else."""
+nothing else; ``gVisor`` is a node whose boxes have that runtime."""
 
 
 def apply(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -167,7 +168,15 @@ def test_a_sound_machine_lacks_nothing(tmp_path: Path) -> None:
     assert found.degraded == {"docker": (), "bubblewrap": ()}
     assert "every row" in found.verdict
     assert {check.state for check in found.checks} <= {State.OK, State.NOT_NEEDED}
-    assert "gVisor is there" in row(found, "docker runtimes").found
+    told = row(found, "docker runtimes").found
+    assert "gVisor is there, to be used by: python -m sandbox.node" in told
+    assert "--runtime runsc" in told
+
+
+def test_gvisor_whose_boxes_cannot_call_back_is_told_with_the_option(tmp_path: Path) -> None:
+    deaf = {**INFO, "Runtimes": {"runc": {}, "runsc": {"path": "/usr/bin/runsc"}}}
+    told = row(concluded(read(tmp_path), replace(SOUND, engine=deaf)), "docker runtimes").found
+    assert "of no use to boxes without --host-uds=open" in told
 
 
 def test_every_lack_tells_what_it_costs_and_how_it_ends(tmp_path: Path) -> None:

@@ -82,3 +82,18 @@ def test_the_end_of_the_stream_ends_the_epoch(
     assert ear.settled(BOX, 1, 10)
     with pytest.raises(EngineAway):
         ear.epoch()
+
+
+def test_a_box_that_the_engine_was_told_to_kill_says_so(stream: Stream, ear: Ear) -> None:
+    stream.say("kill", signal="9")
+    stream.say("die", exitCode="137")
+    assert ear.settled(BOX, 0, 10)
+    assert ear.killed_by_request(BOX)
+    assert ear.was_killed(BOX)
+
+
+def test_a_box_that_was_killed_untold_was_not_killed_by_request(stream: Stream, ear: Ear) -> None:
+    stream.say("die", exitCode="137")
+    assert ear.settled(BOX, 0, 10)
+    assert ear.was_killed(BOX)
+    assert not ear.killed_by_request(BOX)

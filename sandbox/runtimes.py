@@ -1,0 +1,100 @@
+"""The engine's runtime for boxes: the usual one, or gVisor, whose boxes have a kernel of their own.
+
+In gVisor a box's processes are none of the host's. So no match group can hold them, some limits do
+not exist there, and its own threads and memory count as the box's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sandbox.errors import HostFault
+
+GVISOR = "runsc"
+VARIABLE = "PECK_NODE_RUNTIME"
+"""Names the runtime where the command line does not."""
+SOCKETS = "--host-uds=open"
+"""Without it no box can call its node back."""
+SNIPPET = (
+    '{"runtimes": {"runsc": {"path": "/usr/bin/runsc", '
+    '"runtimeArgs": ["--host-uds=open", "--network=none"]}}}'
+)
+"""Boxes go without a network in any case; said here too, the runtime does not set one up, which
+packages of 2022 cannot on newer kernels."""
+REMEDY = f"install gVisor, put {SNIPPET} into /etc/docker/daemon.json and restart the engine"
+USE = f"python -m sandbox.node --launcher docker --runtime {GVISOR}, or {VARIABLE}={GVISOR}"
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """What boxes are started with, and what follows from it."""
+
+    name: str = ""
+    """The engine's name of it; empty for the engine's default."""
+    is_gvisor: bool = False
+
+    @property
+    def more_processes(self) -> int:
+        """Processes and threads of the runtime's own that count as the box's.
+
+        gVisor's are about 75 at rest, and 7 for each process of an agent, which has 44 at most.
+        """
+        return 960 if self.is_gvisor else 0
+
+    @property
+    def more_mb(self) -> int:
+        """Memory of the runtime's own that counts as the box's.
+
+        gVisor's is 30 to 40 MB at rest, and 8 to 12 for each further process of an agent (less than
+        one elsewhere). This is enough for seven of them beside all of the agent's own.
+        """
+        return 128 if self.is_gvisor else 0
+
+    def limits(self, limits: Mapping[str, int]) -> dict[str, int]:
+        """Those that processes in its boxes can be given."""
+        refused = ("MSGQUEUE", "SIGPENDING", "NICE", "RTPRIO") if self.is_gvisor else ()
+        return {name: value for name, value in limits.items() if name not in refused}
+
+    def digest(self, image: str) -> str:
+        """What a match records: the image, and the runtime where one was named."""
+        return f"{image}+{self.name}" if self.name else image
+
+
+USUAL = Runtime()
+
+
+def from_environment() -> str:
+    """The name that ``PECK_NODE_RUNTIME`` gives, or empty."""
+    return os.environ.get(VARIABLE, "").strip()
+
+
+def find(info: Mapping[str, Any], name: str) -> Runtime:
+    """The runtime of this name in an engine's account of itself.
+
+    HostFault, with what to do, when the engine does not know it or it cannot hold our boxes.
+    """
+    if not name:
+        return USUAL
+    known: Mapping[str, Any] = info.get("Runtimes") or {}
+    if name not in known:
+        names = ", ".join(sorted(known))
+        raise HostFault(f"runtime: the engine knows no {name!r} (it has {names}). {REMEDY}")
+    entry = known[name]
+    path = str(entry.get("path", "")) if isinstance(entry, Mapping) else ""
+    runtime = Runtime(name, GVISOR in (name, os.path.basename(path)))
+    if runtime.is_gvisor and lacks_sockets(entry):
+        raise HostFault(f"runtime: {name} runs without {SOCKETS}. {REMEDY}")
+    return runtime
+
+
+def lacks_sockets(entry: object) -> bool:
+    """Whether an engine's entry of gVisor says how it is run, and not so that boxes can call back.
+
+    Newer engines may keep that in a file of their own; then only a box that is started tells.
+    """
+    if not isinstance(entry, Mapping) or not entry.get("path"):
+        return False
+    return not {SOCKETS, "--host-uds=all"} & set(entry.get("runtimeArgs") or ())
