@@ -37,6 +37,8 @@ _PARENTS = (
     *("/usr", "/etc", "/kaggle_simulations"),
     *("/peck", "/peck/python", "/peck/python/bin", "/peck/python/lib"),
 )
+_DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty"))
+"""The host's own files, which bubblewrap shows: touched, they would tell other boxes when."""
 _PROGRAM = "import sys; sys.path.append('/peck'); from peckbox.supervisor import main; main()"
 _PYTHON = "/peck/python/bin/python3"
 _PYTHON_LIBRARIES = "/peck/python/lib"
@@ -292,8 +294,11 @@ def _mounts(spec: BoxSpec) -> list[dict[str, object]]:
     inodes = f"nr_inodes={launcher.SCRATCH_INODES}"
     scratch = f"mode=1777,size={launcher.SCRATCH_MB}m,{inodes}"
     unpacked = f"mode=755,size={launcher.unpacked_mb(spec.memory_mb)}m,{inodes}"
-    hygiene = ["nosuid", "nodev"]
+    # Without times of access: a match could leave them behind on files that it may only read.
+    hygiene = ["nosuid", "nodev", "noatime"]
+    devices = [dict[str, object](path=path, flags=["read_only", "nosuid"]) for path in _DEVICES]
     return [
+        *devices,
         {"path": launcher.SCRATCH, "options": scratch, "flags": [*hygiene, "noexec"]},
         {"path": launcher.AGENT, "options": unpacked, "flags": hygiene},
     ]

@@ -76,7 +76,7 @@ class Question:
         self.detail = ""
         self.cost = Cost(0.0, None, 0.0, 0.0)
         self._tally = tally
-        self._look_after_seconds = min(limit_seconds, tally.first_look_seconds)
+        self._look_after_seconds = limit_seconds
 
     @property
     def is_settled(self) -> bool:

@@ -273,8 +273,9 @@ def _make(name: str, run_dir: Path, state_dir: Path, say: Say, runtime: str = ""
 
 def hung_up(box: Box) -> bool:
     """Whether the box's supervisor has closed its connection, as it does only by ending."""
+    box.control.setblocking(False)  # else it waits as long as was waited last, MSG_DONTWAIT or not
     try:
-        return box.control.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+        return box.control.recv(1, socket.MSG_PEEK) == b""
     except BlockingIOError:
         return False
     except OSError:

@@ -35,6 +35,8 @@ BIND_SECONDS = 90.0
 SPARE_SECONDS = 10.0
 SEND_SECONDS = 5.0
 END_SECONDS = 12.0
+ANSWERED_SECONDS = 1.0
+"""For a report that is read late because of another: it came in the meantime."""
 _DIGESTS_KEPT = 4096
 
 
@@ -74,7 +76,13 @@ class Lender:
 
         Raises HostFault when nothing could be lent; the worker has been told nothing then.
         """
-        lent = self._lend(self._checked(message, bundles))
+        wanted = self._checked(message, bundles)
+        seats = [seat for seat in wanted if isinstance(seat, _Wanted)]
+        deadline = min((seat.deadline for seat in seats), default=0.0)
+        with self._pool.room_for([seat.key for seat in seats], deadline):
+            self._converse(connection, self._lend(wanted))
+
+    def _converse(self, connection: socket.socket, lent: Sequence[_Lent | BundleRefused]) -> None:
         open_seats = {n: one.place for n, one in enumerate(lent) if isinstance(one, _Lent)}
         try:
             self._answer(connection, lent)
@@ -155,11 +163,15 @@ class Lender:
             _say(f"box {place.box.spec.name} is replaced: {fault}")
             self._pool.throw_away(place)
             return None
-        if spare.is_alive:
-            return self._played(_Lent(place, spare))
-        spare.close()
-        self._pool.throw_away(place)
-        return None
+        lent = _Lent(place, spare)
+        if not spare.is_alive:
+            self._drop(lent)
+            return None
+        try:
+            return self._played(lent)
+        except HostFault as fault:  # it died between the two; those found before it stay lent
+            _say(f"box {place.box.spec.name} is replaced: {fault}")
+            return None
 
     def _opened(self, seat: _Wanted) -> _Lent | BundleRefused | HostFault:
         """A box of this bundle made from a generic one; a box that fails is replaced once."""
@@ -236,7 +248,7 @@ class Lender:
     ) -> list[tuple[int, dict[str, Any]]]:
         """End these seats side by side: every box is asked before the first answer is read."""
         closed = end.get("closed")
-        gone = set(closed) if isinstance(closed, list) else set()
+        gone = {n for n in closed if type(n) is int} if isinstance(closed, list) else set()
         asked: dict[int, HostFault | None] = {}
         for number, place in places.items():
             asked[number] = None
@@ -246,15 +258,26 @@ class Lender:
                 control.ask_end(place.box, number in gone, not place.is_leaving, deadline)
             except HostFault as fault:
                 asked[number] = fault
-        return [(number, self._ended(places[number], asked[number])) for number in places]
+        # One deadline for all: each could be held up, and the worker does not wait for the sum.
+        until = time.monotonic() + END_SECONDS
+        found = {n: self._ended(place, asked[n], until) for n, place in places.items()}
+        lost = {n: fault for n, fault in found.items() if isinstance(fault, HostFault)}
+        if lost:
+            with ThreadPoolExecutor(len(lost)) as threads:
+                reports = threads.map(self._lost, map(places.__getitem__, lost), lost.values())
+                found.update(zip(lost, reports, strict=True))
+        return [(n, report) for n, report in found.items() if not isinstance(report, HostFault)]
 
-    def _ended(self, place: Place, trouble: HostFault | None) -> dict[str, Any]:
+    def _ended(
+        self, place: Place, trouble: HostFault | None, until: float
+    ) -> dict[str, Any] | HostFault:
+        """The report of a seat whose box answers in time, or why there is none."""
         try:
             if trouble is not None:
                 raise trouble
-            ended = control.ended(place.box, time.monotonic() + END_SECONDS)
+            ended = control.ended(place.box, max(until, time.monotonic() + ANSWERED_SECONDS))
         except HostFault as fault:
-            return self._lost(place, fault)
+            return fault
         out_of_memory = ended.out_of_memory or self._out_of_memory(place)
         if not self._launcher.reusable:
             self._pool.throw_away(place, wait=True)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import os
 import secrets
 import signal
@@ -32,6 +33,10 @@ from sandbox.lending import MOST_SEATS, Lender
 from sandbox.pool import Pool
 
 READ_SECONDS = 10.0
+FULL_SECONDS = 0.1
+"""Between two tries to let somebody in while descriptors or threads are used up."""
+
+_FULL = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.ECONNABORTED})
 
 
 class Node:
@@ -49,11 +54,20 @@ class Node:
         while True:
             try:
                 connection, _ = listener.accept()
-            except OSError:
-                return
+            except OSError as error:
+                if error.errno not in _FULL:
+                    return
+                # Anybody on the host may knock, so a crowd must not shut the door for good.
+                time.sleep(FULL_SECONDS)
+                continue
             with self._lock:
                 self._connections.add(connection)
-            threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
+            try:
+                threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
+            except RuntimeError:  # no thread is to be had
+                connection.close()
+                with self._lock:
+                    self._connections.discard(connection)
 
     def hang_up(self) -> None:
         """End every conversation; the loans' own threads then find their connection closed."""

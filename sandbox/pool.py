@@ -7,11 +7,12 @@ ends a box when the thread that started it ends), so that no loan waits for anot
 
 from __future__ import annotations
 
+import contextlib
 import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -93,6 +94,7 @@ class Pool:
         self._idle: list[Place] = []
         self._busy: set[Place] = set()
         self._starting: Counter[Key] = Counter()
+        self._held_seats = self._held_gpus = 0
         self._slots: set[int] = set()
         self._read: set[str] = set()
         self._closed = False
@@ -103,6 +105,41 @@ class Pool:
             for name in warm:
                 self._refill((name, memory_mb))
         threading.Thread(target=self._tend, name="tend", daemon=True).start()
+
+    @contextlib.contextmanager
+    def room_for(self, keys: Sequence[Key], deadline: float) -> Iterator[None]:
+        """Hold room for a match's boxes while it lasts; HostFault when there is none in time.
+
+        For all at once: matches that took boxes one by one could each wait for what the others
+        hold.
+        """
+        seats, gpus = len(keys), sum(profiles.get(name).gpu for name, _ in keys)
+        if seats > self._most or gpus > len(self._devices):
+            raise HostFault(
+                f"{seats} boxes with {gpus} GPUs are more than this node has in all:"
+                f" {self._most} and {len(self._devices)}"
+            )
+        with self._changed:
+            if not self._changed.wait_for(
+                lambda: (
+                    self._closed
+                    or (
+                        self._held_seats + seats <= self._most
+                        and self._held_gpus + gpus <= len(self._devices)
+                    )
+                ),
+                max(0.0, deadline - time.monotonic()),
+            ):
+                raise HostFault("no box was free in time")
+            self._held_seats += seats
+            self._held_gpus += gpus
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._held_seats -= seats
+                self._held_gpus -= gpus
+                self._changed.notify_all()
 
     def take_bound(self, key: Key, digest: str) -> Place | None:
         """A waiting box that is bound to this digest, if there is one."""

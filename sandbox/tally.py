@@ -31,7 +31,7 @@ OFF_TURN_SECONDS: Final = 0.002
 """Cpu time between two moves that is nobody's business: garbage, allocators, our own harness."""
 TICK_SECONDS: Final = 0.01
 QUICK_SECONDS: Final = 0.001
-"""Moves shorter than this need no forgiveness, and the reads for it would cost more than they."""
+"""Moves shorter than this need no forgiveness: the reads for it would cost as much as they."""
 LEAST_MORE_SECONDS: Final = 0.001
 DOUBT_STEP_SECONDS: Final = 0.02
 """How long a seat that seems late is looked at once more; pressure is booked in steps of 4 ms."""
@@ -81,7 +81,6 @@ class Tally:
         "_doubt_looked_at",
         "_doubt_pressure",
         "_doubted_at",
-        "_is_watching",
         "_meter",
         "_others",
         "_others_cpu",
@@ -89,6 +88,7 @@ class Tally:
         "_paid_cpu",
         "_pressure",
         "_queue",
+        "_seen_cpu",
         "_was_quick",
         "patience_seconds",
         "ponders",
@@ -104,8 +104,7 @@ class Tally:
         self.ponders = False
         """Whether it was seen computing off turn; it is frozen between its moves since."""
         self._was_quick = False
-        self._is_watching = False
-        self._closed_at = self._cpu = self._pressure = self._queue = 0.0
+        self._closed_at = self._cpu = self._seen_cpu = self._pressure = self._queue = 0.0
         self._others_cpu = self._doubted_at = self._doubt_looked_at = self._doubt_pressure = 0.0
         self._paid_cpu: float | None = None
 
@@ -126,37 +125,27 @@ class Tally:
                     if unpaid > 0:
                         off_turn = unpaid / meter.cpus
                         self.ponders = True
-        self._is_watching = False
         self._doubted_at = 0.0
-        if not self._was_quick:
-            self._watch()
+        if meter.can_forgive:
+            self._pressure = meter.pressure_seconds()
+            self._queue = meter.queue_seconds()
+            self._others_cpu = sum(map(Meter.cpu_seconds, self._others))
         return off_turn
-
-    @property
-    def first_look_seconds(self) -> float:
-        """When the cost is to be looked at first, whatever the limit: a seat that was quick until
-        now is watched from there on, and what it waited before that is not forgiven."""
-        return QUICK_SECONDS if not self._is_watching and self._meter.can_forgive else math.inf
 
     def cost_so_far(self, started_at: float, now: float) -> Cost:
         """The cost of the move if it ended now; moments on the clock of ``time.monotonic``."""
         wall = now - started_at
         meter = self._meter
-        cpu = max(0.0, meter.cpu_seconds() - self._cpu) if meter.has_cpu else None
+        cpu = self._used_cpu() if meter.has_cpu else None
         own_wait = self._own.waited_seconds(started_at, now)
         if cpu is None or not meter.can_forgive:
             seen = 0.0 if cpu is None or meter.by_wall else cpu
             cost = cost_of(wall, seen, 0.0, 0.0, own_wait, meter.cpus)
             return Cost(wall, cpu, cost.waited_seconds, cost.charged_seconds)
-        waited = others_cpu = 0.0
-        if self._is_watching:
-            waited = max(
-                meter.pressure_seconds() - self._pressure, meter.queue_seconds() - self._queue
-            )
-            if waited > 0:
-                others_cpu = sum(map(Meter.cpu_seconds, self._others)) - self._others_cpu
-        else:
-            self._watch()
+        others_cpu = 0.0
+        waited = max(meter.pressure_seconds() - self._pressure, meter.queue_seconds() - self._queue)
+        if waited > 0:
+            others_cpu = sum(map(Meter.cpu_seconds, self._others)) - self._others_cpu
         return cost_of(wall, cpu, waited, others_cpu, own_wait, meter.cpus, self.patience_seconds)
 
     def more_seconds(self, started_at: float, now: float, limit_seconds: float) -> float:
@@ -192,7 +181,7 @@ class Tally:
         meter, wall = self._meter, now - started_at
         self._was_quick = wall < QUICK_SECONDS
         if self._was_quick:
-            cpu = max(0.0, meter.cpu_seconds() - self._cpu) if meter.has_cpu else None
+            cpu = self._used_cpu() if meter.has_cpu else None
             seen = 0.0 if cpu is None or meter.by_wall else cpu / meter.cpus
             cost = Cost(wall, cpu, 0.0, max(wall, seen))
         else:
@@ -201,14 +190,12 @@ class Tally:
         if self.ponders:
             meter.freeze()
         if cost.cpu_seconds is not None:
-            ahead = cost.charged_seconds * meter.cpus - cost.cpu_seconds
-            self._paid_cpu = self._cpu + cost.cpu_seconds + min(max(0.0, ahead), TICK_SECONDS)
+            paid = self._cpu + max(cost.cpu_seconds, cost.charged_seconds * meter.cpus)
+            # Not more than a tick ahead of what is booked, however many moves were paid ahead.
+            self._paid_cpu = min(paid, self._seen_cpu + TICK_SECONDS)
         self._closed_at = now
         return cost
 
-    def _watch(self) -> None:
-        if self._meter.can_forgive:
-            self._pressure = self._meter.pressure_seconds()
-            self._queue = self._meter.queue_seconds()
-            self._others_cpu = sum(map(Meter.cpu_seconds, self._others))
-        self._is_watching = True
+    def _used_cpu(self) -> float:
+        self._seen_cpu = self._meter.cpu_seconds()
+        return max(0.0, self._seen_cpu - self._cpu)

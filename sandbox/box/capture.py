@@ -13,6 +13,8 @@ import os
 MOVE_CHARACTERS = 10_000
 MATCH_BYTES = 1 << 20
 _CHUNK = 1 << 16
+_MOST_READS = 64
+"""At a time: four megabytes of whoever writes in large pieces."""
 _MAX_MARK_DIGITS = 12
 _MAX_STEPS = 100_000
 
@@ -29,16 +31,19 @@ class Capture:
         self._texts: dict[int, bytearray] = {}
         os.set_blocking(fd, False)
 
-    def drain(self, at_most: int = 1 << 22) -> bool:
-        """Read what lies in the pipe, up to a bound; False when all writers have gone."""
-        while at_most > 0:
+    def drain(self) -> bool:
+        """Read what lies in the pipe, up to a bound; False when all writers have gone.
+
+        The bound is on reads and not on bytes: whoever writes them one by one, or makes the pipe
+        keep them apart (O_DIRECT), would be read for minutes.
+        """
+        for _ in range(_MOST_READS):
             try:
                 chunk = os.read(self.fd, _CHUNK)
             except BlockingIOError:
                 return True
             if not chunk:
                 return False
-            at_most -= len(chunk)
             self._take(chunk)
         return True
 

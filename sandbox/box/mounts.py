@@ -1,4 +1,5 @@
-"""Mounts a launcher could not make itself: scratch with a bound on bytes and on inodes.
+"""Mounts a launcher could not make itself: scratch with a bound on bytes and on inodes, and devices
+that can be used and not touched.
 
 Run once at the box's start, before any stranger's byte has come in; the right to mount is given up
 for good right after.
@@ -13,23 +14,26 @@ from typing import Any
 from . import harden
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
-_FLAGS = {"nosuid": 2, "nodev": 4, "noexec": 8}
+_FLAGS = {"read_only": 1, "nosuid": 2, "nodev": 4, "noexec": 8, "noatime": 1024}
+_REMOUNT, _BIND = 32, 4096
 _CAP_SYS_ADMIN = 21
 
 
 def prepare(mounts: list[dict[str, Any]]) -> None:
-    """Mount a tmpfs for each entry (``path``, ``options``, ``flags``); OSError when refused."""
+    """Mount a tmpfs for each entry (``path``, ``options``, ``flags``); without options, give what
+    is mounted there these flags. OSError when refused."""
     if not mounts:
         return
     for entry in mounts:
         flags = sum(_FLAGS[name] for name in entry["flags"])
+        options = entry.get("options")
         result = _LIBC.mount(
             b"tmpfs",
             os.fsencode(entry["path"]),
             b"tmpfs",
-            ctypes.c_ulong(flags),
-            entry["options"].encode(),
+            ctypes.c_ulong(flags if options else flags | _REMOUNT | _BIND),
+            options.encode() if options else None,
         )
         if result != 0:
-            raise OSError(ctypes.get_errno(), f"mounting a tmpfs at {entry['path']}")
+            raise OSError(ctypes.get_errno(), f"mounting at {entry['path']}")
     harden.give_up_capability(_CAP_SYS_ADMIN)

@@ -34,12 +34,15 @@ _SOCKET_TYPES = (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET)
 # Size, timeouts, reuse and credentials. Not among them: filters, whose code is compiled into memory
 # that all boxes' own filters share.
 _SOCKET_OPTIONS = (2, 7, 8, 9, 15, 16, 20, 21)
+# What it is, its error, its sizes, its peer. Not its cookie, which the host counts for all boxes.
+_SOCKET_QUESTIONS = (3, 4, 7, 8, 16, 17, 18, 20, 21, 30, 38, 39)
 # Locks on a file that boxes share would be a channel between them, and their memory is nobody's.
 # Taking one succeeds without a lock, which is enough for a program that is alone in its box.
 _TAKE_LOCK = (6, 7, 37, 38)  # F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW
 _WATCH_OTHERS = (5, 36, 1024, 1026)  # F_GETLK, F_OFD_GETLK, F_SETLEASE, F_NOTIFY
-# More filters fill the memory they are compiled into; core scheduling keeps others off a core.
-_PRCTL = (22, 62)  # PR_SET_SECCOMP, PR_SCHED_CORE
+# More filters fill the memory they are compiled into; core scheduling keeps others off a core; the
+# last is _MADV_MERGEABLE for all memory at once.
+_PRCTL = (22, 62, 67)  # PR_SET_SECCOMP, PR_SCHED_CORE, PR_SET_MEMORY_MERGE
 _RLIMIT_CORE = 4
 _MAP_HUGETLB, _MFD_HUGETLB = 0x40000, 4  # the host's reserve, outside of every box's memory limit
 _MADV_MERGEABLE = 12  # the kernel would compare pages across boxes, on the host's time
@@ -97,6 +100,12 @@ def program(machine: str) -> list[Instruction]:
     code += _answer(number["flock"], 0)
     # Advice alone: taken, it would let two boxes talk by dropping pages of a library they share.
     code += _answer(number["fadvise64"], 0)
+    # Scratch is memory. What could be reached is the host's disk, which each of these calls makes
+    # write down what it holds, for a file of a library too.
+    for name in ("fsync", "fdatasync", "sync_file_range"):
+        code += _answer(number[name], 0)
+    code += _one_of(number["getsockopt"], 2, _SOCKET_QUESTIONS, errno.ENOPROTOOPT)
+    code += _setpriority(number["setpriority"])
     code += _fcntl(number["fcntl"])
     code += _none_of(number["prctl"], 0, _PRCTL)
     code += _no_flag(number["mmap"], 3, _MAP_HUGETLB, errno.ENOMEM)
@@ -185,6 +194,20 @@ def _reads_limit(call: int) -> list[Instruction]:
         (_JEQ, 1, 0, 0),
         (_RETURN, 0, 0, _ERRNO | errno.EPERM),
         (_RETURN, 0, 0, _ALLOW),
+    ]
+    return [(_JEQ, 0, len(body), call), *body]
+
+
+def _setpriority(call: int) -> list[Instruction]:
+    """More is refused, and others' is; less of one's own succeeds and does nothing. A process that
+    stands behind all others of its box would take minutes to end."""
+    body: list[Instruction] = [
+        (_LOAD, 0, 0, _ARG + 8),
+        (_JEQ, 0, 2, 0),
+        (_LOAD, 0, 0, _ARG + 16),
+        (_JGE, 0, 1, 0x80000000),
+        (_RETURN, 0, 0, _ERRNO | errno.EPERM),
+        (_RETURN, 0, 0, _ERRNO),
     ]
     return [(_JEQ, 0, len(body), call), *body]
 

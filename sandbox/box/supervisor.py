@@ -66,6 +66,7 @@ class Supervisor:
         self._setup: dict[str, Any] = {}
         self._zygote: socket.socket
         self._base: set[int] = set()
+        self._touchable: list[str] = []
         self._bound = False
         self._unpacker: Unpacker
         self._matches = 0
@@ -111,6 +112,7 @@ class Supervisor:
         if setup["mode"] == "uids":
             self._setup["uid_base"] = usable_uids(int(setup["uid_base"]))
             close_terminals()
+            self._touchable = [*setup["scratch"], *sweep.open_to_all("/dev")]
         if setup["reads_ahead"]:
             _read_ahead(setup["library_paths"])
         self._zygote = self._spawn_zygote(entry)
@@ -175,6 +177,7 @@ class Supervisor:
 
     def _forked(self, line: int) -> tuple[dict[str, Any], list[int]]:
         self._matches += 1
+        sweep.forget_times(self._touchable)
         match = _Match(self._uid(1 + self._matches))
         request = {"op": "fork", "uid": match.uid, "mark": match.mark}
         wire.send(self._zygote, request, (line, match.out_write, match.err_write))
@@ -189,8 +192,13 @@ class Supervisor:
     def _end(self, match: _Match, closed: bool) -> dict[str, Any]:
         self._match = None
         seconds = GRACE_SECONDS if closed else 0.0
-        wire.send(self._zygote, {"op": "reap", "pid": match.pid, "seconds": seconds})
-        status = wire.receive(self._zygote)[0]["status"]
+        if match.uid is not None and sweep.left_over({*self._base, match.pid}, 0.0):
+            # Before the child is waited for: they could hold up its end by taking all of the cpu.
+            status = self._ask_zygote({"op": "look", "pid": match.pid, "seconds": seconds})
+            sweep.kill_and_wipe(match.uid, self._sweeper(), [])
+            self._ask_zygote({"op": "reap", "pid": match.pid, "seconds": 0.0})
+        else:
+            status = self._ask_zygote({"op": "reap", "pid": match.pid, "seconds": seconds})
         clean = False
         left: list[int] = []
         if self._setup["mode"] == "uids" and match.uid is not None:
@@ -206,6 +214,11 @@ class Supervisor:
             "clean": clean,
             "left": left[:50],
         }
+
+    def _ask_zygote(self, message: dict[str, Any]) -> int | None:
+        wire.send(self._zygote, message)
+        status: int | None = wire.receive(self._zygote)[0]["status"]
+        return status
 
     def _sweep(self, uid: int) -> tuple[bool, list[int]]:
         """Whether nothing is left of the match, and the processes that are."""

@@ -50,6 +50,21 @@ def left_over(base: set[int], seconds: float) -> list[int]:
         time.sleep(0.0005)
 
 
+def open_to_all(folder: str) -> list[str]:
+    """What lies in the folder that everybody may write, and may so give another time of change."""
+    with os.scandir(folder) as entries:
+        return [entry.path for entry in entries if _may_all_write(entry)]
+
+
+def forget_times(paths: list[str]) -> None:
+    """The times of these tell nothing of who used them, where they are the box's own."""
+    for path in paths:
+        try:
+            os.utime(path, (0, 0))
+        except OSError:
+            pass  # mounted read-only: then nobody else could change them either
+
+
 def wipe(folder: str) -> bool:
     """Remove what lies in the folder, links not followed; False when it is too much or refused."""
     count = 0
@@ -88,6 +103,10 @@ def wipe(folder: str) -> bool:
 def empty(folders: list[str]) -> bool:
     """True when nothing lies in any of the folders."""
     return all(not os.listdir(folder) for folder in folders)
+
+
+def _may_all_write(entry: os.DirEntry[str]) -> bool:
+    return not entry.is_symlink() and bool(entry.stat(follow_symlinks=False).st_mode & 0o002)
 
 
 def _entries(folder: str, at_most: int) -> list[tuple[str, bool]]:

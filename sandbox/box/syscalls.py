@@ -24,7 +24,7 @@ nanosleep 35 101; getitimer 36 102; alarm 37 -; setitimer 38 103; getpid 39 172;
 connect 42 203; accept 43 202; sendto 44 206; recvfrom 45 207; recvmsg 47 212;
 shutdown 48 210; bind 49 200; listen 50 201; getsockname 51 204; getpeername 52 205;
 getsockopt 55 209; fork 57 -; vfork 58 -; execve 59 221; exit 60 93;
-wait4 61 260; kill 62 129; uname 63 160; fsync 74 82; fdatasync 75 83;
+wait4 61 260; kill 62 129; uname 63 160;
 truncate 76 45; ftruncate 77 46; getdents 78 -; getcwd 79 17; chdir 80 49; fchdir 81 50;
 rename 82 -; mkdir 83 -; rmdir 84 -; creat 85 -; link 86 -; unlink 87 -; symlink 88 -;
 readlink 89 -; chmod 90 -; fchmod 91 52; chown 92 -; fchown 93 55; lchown 94 -; umask 95 166;
@@ -33,7 +33,7 @@ getuid 102 174; getgid 104 176; geteuid 107 175; getegid 108 177; setpgid 109 15
 getppid 110 173; getpgrp 111 -; setsid 112 157; getgroups 115 158; getresuid 118 148;
 getresgid 120 150; getpgid 121 155; getsid 124 156; capget 125 90; rt_sigpending 127 136;
 rt_sigtimedwait 128 137; rt_sigqueueinfo 129 138; rt_sigsuspend 130 133; sigaltstack 131 132;
-utime 132 -; statfs 137 43; fstatfs 138 44; getpriority 140 141; setpriority 141 140;
+utime 132 -; statfs 137 43; fstatfs 138 44; getpriority 140 141;
 sched_getparam 143 121; sched_getscheduler 145 120; sched_get_priority_max 146 125;
 sched_get_priority_min 147 126; sched_rr_get_interval 148 127; mlock 149 228; munlock 150 229;
 mlockall 151 230; munlockall 152 231; arch_prctl 158 -;
@@ -49,7 +49,7 @@ openat 257 56;
 mkdirat 258 34; fchownat 260 54; futimesat 261 -; newfstatat 262 79; unlinkat 263 35;
 renameat 264 38; linkat 265 37; symlinkat 266 36; readlinkat 267 78; fchmodat 268 53;
 faccessat 269 48; pselect6 270 72; ppoll 271 73; set_robust_list 273 99;
-get_robust_list 274 100; sync_file_range 277 84; utimensat 280 88; epoll_pwait 281 22;
+get_robust_list 274 100; utimensat 280 88; epoll_pwait 281 22;
 signalfd 282 -; timerfd_create 283 85; eventfd 284 -; fallocate 285 47; timerfd_settime 286 86;
 timerfd_gettime 287 87; accept4 288 242; signalfd4 289 74; eventfd2 290 19;
 epoll_create1 291 20; dup3 292 24; pipe2 293 59; preadv 295 69;
@@ -64,7 +64,8 @@ openat2 437 437; faccessat2 439 439; epoll_pwait2 441 441; futex_waitv 449 449;
 _EXAMINED = """
 ioctl 16 29; socket 41 198; socketpair 53 199; clone 56 220; clone3 435 435; setsockopt 54 208;
 fcntl 72 25; flock 73 32; prctl 157 167; setrlimit 160 164; prlimit64 302 261; mmap 9 222;
-madvise 28 233; memfd_create 319 279; fadvise64 221 223;
+madvise 28 233; memfd_create 319 279; fadvise64 221 223; setpriority 141 140; getsockopt 55 209;
+fsync 74 82; fdatasync 75 83; sync_file_range 277 84;
 """
 
 

@@ -55,6 +55,8 @@ def main(control_fd: int) -> None:
             answer, stat = fork(setup, message, fds, filter_code)
             wire.send(control, answer, tuple(stat))
             wire.close_all(stat)
+        elif message["op"] == "look":
+            wire.send(control, {"status": _wait_a_moment(message["pid"], message["seconds"])})
         elif message["op"] == "reap":
             wire.send(control, reap(message["pid"], message["seconds"]))
 

@@ -89,6 +89,7 @@ HOSTILE = (
     Hostile("floods_stdout", "output", ANY, rf"^$|{LATE}"),
     Hostile("floods_from_behind", "output", ANY, rf"^$|{LATE}"),
     Hostile("log_swell", "output", ANY, rf"^$|{LATE}"),
+    Hostile("log_in_packets", "output", ANY, r"^$|^Step 5 (took|had no answer)"),
     Hostile("log_marks_broken", "log injection"),
     Hostile("log_injection", "log injection", ERROR, "^Raised in step 1, at main.py line",
             unseen=("\x1b", "\u202e", "\0")),
@@ -137,6 +138,7 @@ HOSTILE = (
     Hostile("daemon", "daemons"),
     Hostile("works_after_the_end", "daemons", ANY, rf"^$|{LATE}|temporarily unavailable"),
     Hostile("waits_in_the_kernel", "daemons", reaches=True),
+    Hostile("holds_its_end", "daemons", ANY, r"^$|^Step 5 (took|had no answer)"),
     Hostile("exits", "crashes", ERROR, EXIT.format(3)),
     Hostile("exits_hard", "crashes", ERROR, EXIT.format(0)),
     Hostile("segfaults", "crashes", ERROR, "ended by signal SIGSEGV .+ in step 1"),
@@ -172,6 +174,8 @@ HOSTILE = (
     Hostile("colludes", "collusion", reaches=True, seats=2, reused=False),
     Hostile("page_cache", "collusion", reaches=True, seats=2, reused=False),
     Hostile("leaves_marks", "marks", reaches=True),
+    Hostile("marks_in_times", "marks", reaches=True),
+    Hostile("counts_of_the_host", "collusion", reaches=True),
     Hostile("links_for_the_host", "host reads", reaches=True),
 )  # fmt: skip
 
@@ -185,6 +189,7 @@ CHEATS = (
 OFF_TURN = frozenset({"cheat_ponders", "cheat_ponders_apart"})
 VOIDERS = (
     "kills_supervisor", "kills_all", "log_swell", "floods_from_behind", "fork_bomb_at_the_end",
-    "works_after_the_end", "waits_in_the_kernel", "memory_blame", "deep_tree",
+    "works_after_the_end", "holds_its_end", "log_in_packets", "waits_in_the_kernel",
+    "memory_blame", "deep_tree",
 )  # fmt: skip
 """Agents that go for what ends a match or tells of it, so that a lost one would not count."""

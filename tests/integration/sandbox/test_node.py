@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import resource
 import socket
 import struct
 import subprocess
@@ -18,6 +20,7 @@ import pytest
 from sandbox import gpu, loans
 from sandbox.box import wire
 from sandbox.errors import BundleRefused, HostFault
+from tests.daemon import daemon_of
 from tests.integration.sandbox.conftest import require
 from tests.integration.sandbox.nodes import (
     MEMORY_MB,
@@ -137,6 +140,24 @@ time.sleep(100)
     while processes_of(uid) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert processes_of(uid) == []
+
+
+def test_a_crowd_at_the_door_does_not_close_it(short_folder: Callable[[], Path]) -> None:
+    node = start_node(short_folder(), "process", "--profile", "python", "--warm", "0")
+    try:
+        daemon = daemon_of(node.process.pid)
+        used = max(int(name) for name in os.listdir(f"/proc/{daemon}/fd"))
+        before = resource.prlimit(daemon, resource.RLIMIT_NOFILE)
+        resource.prlimit(daemon, resource.RLIMIT_NOFILE, (used + 4, before[1]))
+        with contextlib.ExitStack() as crowd:
+            for _ in range(20):
+                door = crowd.enter_context(socket.socket(socket.AF_UNIX))
+                door.connect(str(node.socket))
+            time.sleep(0.5)  # for those that come in, and the one that does not
+        resource.prlimit(daemon, resource.RLIMIT_NOFILE, before)
+        assert loans.hello(node.socket).launcher == "process"
+    finally:
+        assert node.stop() == 0
 
 
 def test_two_daemons_do_not_share_a_run_directory(own_node: tuple[Node, str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -129,7 +130,8 @@ def test_one_packet_is_one_answer_and_the_next_waits(
     def child(theirs: socket.socket) -> None:
         theirs.recv(ROOM)
         theirs.send(b"one")
-        theirs.send(b"two")
+        with contextlib.suppress(BrokenPipeError):  # the first may have ended the asking already
+            theirs.send(b"two")
 
     assert asked(child).answer == b"one"
 

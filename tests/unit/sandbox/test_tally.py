@@ -171,19 +171,20 @@ def test_cpu_time_on_several_cores_is_charged_in_full(files: Files, own: OwnQueu
     assert tally.close(0.0, 0.050).charged_seconds == pytest.approx(0.100)
 
 
-def test_a_quick_seat_that_turns_slow_is_watched_from_the_first_look(
+def test_a_quick_seat_that_turns_slow_is_forgiven_from_the_question_on(
     files: Files, own: OwnQueue
 ) -> None:
     tally = _tally(files, own)
     tally.open(0.0)
-    assert tally.first_look_seconds == math.inf
     tally.close(0.0, 0.0005)
     files.at(0.0005, pressure=5.0)  # whatever it waited in quick moves is no credit
     tally.open(0.001)
-    assert tally.first_look_seconds < math.inf
-    assert tally.more_seconds(0.0, 0.001, 1.0) > 0
+    files.at(0.0005, pressure=5.020)  # nobody looks before it has waited: the referee waits too
+    assert tally.more_seconds(0.001, 0.021, 0.015) > 0
     files.at(0.0105, pressure=5.030)
-    assert tally.close(0.001, 0.046).waited_seconds == pytest.approx(0.030)
+    cost = tally.close(0.001, 0.046)
+    assert cost.waited_seconds == pytest.approx(0.030)
+    assert cost.charged_seconds == pytest.approx(0.015)
 
 
 def test_what_was_computed_off_turn_is_charged_above_the_tolerance_and_the_seat_frozen(
@@ -205,6 +206,18 @@ def test_what_was_computed_off_turn_is_charged_above_the_tolerance_and_the_seat_
     assert files.is_frozen
     tally.open(3.0)
     assert not files.is_frozen
+
+
+def test_time_slept_through_in_many_quick_moves_pays_for_one_tick_off_turn_and_no_more(
+    files: Files, own: OwnQueue
+) -> None:
+    tally = _tally(files, own)
+    for number in range(100):
+        tally.open(number / 1000)
+        tally.close(number / 1000, number / 1000 + 0.000998)
+    files.at(0.080)
+    expected = 0.080 - TICK_SECONDS - OFF_TURN_SECONDS
+    assert tally.open(1.0) == pytest.approx(expected)
 
 
 def test_cpu_time_that_is_booked_after_the_move_it_was_charged_for_is_not_off_turn(

@@ -1,0 +1,27 @@
+"""Stands behind forty processes of its own for the one core they all want, so as never to end."""
+
+import os
+from typing import Any
+
+from tests.agents.hostile import kit
+
+_FULL = bytearray()
+
+
+def keep_busy() -> None:
+    os.setsid()
+    while True:
+        pass
+
+
+def agent(obs: Any, config: Any) -> Any:
+    if obs["step"] == config["episodeSteps"] - 2:
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+        _FULL.extend(b"x" * (40 << 20))
+        for _ in range(40):
+            try:
+                kit.in_child(keep_busy)
+            except OSError:
+                break
+        os.nice(19)
+    return kit.move(obs)
