@@ -244,7 +244,8 @@ class BubblewrapLauncher:
 
     def _files(self, spec: BoxSpec) -> list[str]:
         """Mounts of the read-only root: system libraries, the interpreter, our program."""
-        files = ["--proc", "/proc", "--dev", "/dev"]
+        # Nobody in a box turns the host's knobs, not even a supervisor that was taken over.
+        files = ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
         # Parents of what is bound come up closed to everybody but root unless they are named.
         for folder in _PARENTS:
             files += ["--dir", folder]

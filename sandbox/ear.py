@@ -21,7 +21,7 @@ EVENTS = ("die", "kill", "oom")
 FIRST_SECONDS = 20.0
 """How long a started listener may take to hear the engine."""
 PAUSE_SECONDS = 0.25
-OOM_SECONDS = 0.3
+OOM_SECONDS = 2.0
 """A kill for memory is told before the death it caused; this much later at the most."""
 FROM_OUTSIDE = frozenset(128 + number for number in (1, 2, 9, 15))
 """Exit codes of a process ended by SIGHUP, SIGINT, SIGKILL or SIGTERM."""

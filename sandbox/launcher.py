@@ -84,6 +84,8 @@ MASKED = (
     *("loadavg", "pressure", "locks", "vmstat", "zoneinfo", "buddyinfo", "diskstats", "schedstat"),
     *("interrupts", "softirqs", "slabinfo", "sys/fs/file-nr", "sys/fs/inode-nr"),
     *("sys/fs/inode-state", "sys/fs/dentry-state"),
+    # By which two seats could tell that they are on one host.
+    *("cmdline", "sys/kernel/random/boot_id", "sysrq-trigger"),
 )
 """Names below /proc that no agent is shown."""
 UID_BASE = 1_900_000_000
