@@ -183,6 +183,8 @@ class Lender:
                 return refused
             except HostFault as error:
                 fault = error
+            except OSError as error:  # of reading the bundle
+                fault = HostFault(f"a seat cannot be lent: {error}")
         return fault
 
     def _bound(self, seat: _Wanted) -> _Lent:

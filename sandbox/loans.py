@@ -41,6 +41,7 @@ __all__ = [
 END_SECONDS = 45.0
 """How long a loan's end may take before the node counts as gone: more than the node gives to a box
 that an agent holds up, and to the question whose fault it was that a box was lost."""
+ANSWER_SECONDS = 0.5
 _MOST_FDS = 128
 
 
@@ -226,7 +227,9 @@ def borrow_all(
                 {"profile": one.profile, "memory_mb": one.memory_mb, "label": one.label}
                 for one in requests
             ]
-            message = {"op": "borrow", "seats": seats, "timeout_seconds": timeout_seconds}
+            # A little less than we wait ourselves, so that the node's own reason reaches us.
+            patience = max(0.1, timeout_seconds - ANSWER_SECONDS)
+            message = {"op": "borrow", "seats": seats, "timeout_seconds": patience}
             wire.send(connection, message, tuple(bundles), deadline=deadline)
             answer, fds = wire.receive(connection, max_fds=_MOST_FDS, deadline=deadline)
         try:

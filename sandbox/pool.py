@@ -166,7 +166,8 @@ class Pool:
                 if place is not None:
                     self._idle.remove(place)
                     self._busy.add(place)
-                    self._refill(key)
+                    if key[1] == self._memory_mb:  # boxes of odd sizes would wait for nobody
+                        self._refill(key)
                     return place
                 if asked is not None and asked.done():
                     error = asked.exception()
