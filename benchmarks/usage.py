@@ -125,7 +125,8 @@ def containers_of(node: Node) -> list[str]:
 
     engine = docker.from_env()
     with contextlib.closing(engine):
-        found = engine.api.containers(quiet=True, filters={"name": f"peck-{node.name}-"})
+        # Named by the run directory's key, which is not ours to know, and by the node.
+        found = engine.api.containers(quiet=True, filters={"name": f"-{node.name}-"})
     return [str(entry["Id"]) for entry in found]
 
 
