@@ -4,6 +4,7 @@
 
     charged  = max(wall - forgiven, cpu / cpus granted)
     forgiven = max(0, waited - cpu of the match's other boxes) + the referee's own wait
+               + what a hypervisor took of the machine's cores, up to twice the cpu time used
     waited   = max(pressure of the seat's group, time its main thread stood in the run queue)
 
 all of them over the same interval, from the question's first byte to the read of its answer, and
@@ -25,11 +26,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sandbox.meter import Meter, OwnQueue
+from sandbox.meter import Meter, OwnQueue, Stolen
 
 OFF_TURN_SECONDS: Final = 0.002
 """Cpu time between two moves that is nobody's business: garbage, allocators, our own harness."""
 TICK_SECONDS: Final = 0.01
+STOLEN_AGE_SECONDS: Final = 0.1
+"""What a hypervisor took is read this often beside quick moves: it costs as much as they."""
+_STOLEN: Final = Stolen()
 QUICK_SECONDS: Final = 0.001
 """Moves shorter than this need no forgiveness: the reads for it would cost as much as they."""
 LEAST_MORE_SECONDS: Final = 0.001
@@ -89,6 +93,7 @@ class Tally:
         "_pressure",
         "_queue",
         "_seen_cpu",
+        "_stolen",
         "_was_quick",
         "patience_seconds",
         "ponders",
@@ -105,6 +110,7 @@ class Tally:
         """Whether it was seen computing off turn; it is frozen between its moves since."""
         self._was_quick = False
         self._closed_at = self._cpu = self._seen_cpu = self._pressure = self._queue = 0.0
+        self._stolen = 0.0
         self._others_cpu = self._doubted_at = self._doubt_looked_at = self._doubt_pressure = 0.0
         self._paid_cpu: float | None = None
 
@@ -127,6 +133,7 @@ class Tally:
                         self.ponders = True
         self._doubted_at = 0.0
         if meter.can_forgive:
+            self._stolen = _STOLEN.seconds(now, STOLEN_AGE_SECONDS)
             self._pressure = meter.pressure_seconds()
             self._queue = meter.queue_seconds()
             self._others_cpu = sum(map(Meter.cpu_seconds, self._others))
@@ -142,6 +149,8 @@ class Tally:
             seen = 0.0 if cpu is None or meter.by_wall else cpu
             cost = cost_of(wall, seen, 0.0, 0.0, own_wait, meter.cpus)
             return Cost(wall, cpu, cost.waited_seconds, cost.charged_seconds)
+        # Taken from an agent at work, not from one that slept.
+        own_wait += min(_STOLEN.seconds(now) - self._stolen, 2 * cpu)
         others_cpu = 0.0
         waited = max(meter.pressure_seconds() - self._pressure, meter.queue_seconds() - self._queue)
         if waited > 0:
