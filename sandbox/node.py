@@ -33,6 +33,8 @@ from sandbox.lending import MOST_SEATS, Lender
 from sandbox.pool import Pool
 
 READ_SECONDS = 10.0
+AT_THE_DOOR = 4
+"""Threads that wait for connections."""
 FULL_SECONDS = 0.1
 """Between two tries to let somebody in while descriptors or threads are used up."""
 
@@ -48,9 +50,19 @@ class Node:
         self._allowed_uids = allowed_uids
         self._lock = threading.Lock()
         self._connections: set[socket.socket] = set()
+        self._at_the_door = 0
 
-    def serve(self, listener: socket.socket) -> None:
-        """Accept until the listener is shut down; a thread per connection."""
+    def open(self, listener: socket.socket) -> None:
+        """Let people in until the listener is shut down.
+
+        Whoever accepts a connection also talks on it, while others wait at the door: a match that
+        borrows need not wait for a thread to start.
+        """
+        for _ in range(AT_THE_DOOR):
+            self._at_the_door += 1
+            threading.Thread(target=self._serve, args=(listener,), daemon=True).start()
+
+    def _serve(self, listener: socket.socket) -> None:
         while True:
             try:
                 connection, _ = listener.accept()
@@ -60,14 +72,28 @@ class Node:
                 # Anybody on the host may knock, so a crowd must not shut the door for good.
                 time.sleep(FULL_SECONDS)
                 continue
+            if not self._leave_the_door(listener):
+                connection.close()
+                continue
             with self._lock:
                 self._connections.add(connection)
-            try:
-                threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
-            except RuntimeError:  # no thread is to be had
-                connection.close()
-                with self._lock:
-                    self._connections.discard(connection)
+            self._talk(connection)
+            with self._lock:
+                if self._at_the_door >= AT_THE_DOOR:
+                    return
+                self._at_the_door += 1
+
+    def _leave_the_door(self, listener: socket.socket) -> bool:
+        """Whether somebody else is there now; False where no thread is to be had."""
+        with self._lock:
+            if self._at_the_door > 1:
+                self._at_the_door -= 1
+                return True
+        try:
+            threading.Thread(target=self._serve, args=(listener,), daemon=True).start()
+        except RuntimeError:
+            return False
+        return True
 
     def hang_up(self) -> None:
         """End every conversation; the loans' own threads then find their connection closed."""
@@ -227,8 +253,7 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
     }
     allowed = frozenset({0, os.getuid(), *options.allow_uid})
     node = Node(Lender(name, kind, pool, digests), hello, allowed)
-    acceptor = threading.Thread(target=node.serve, args=(listener,), daemon=True)
-    acceptor.start()
+    node.open(listener)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     _say(f"ready: {name} lends {', '.join(digests)} by {kind.name} at {options.socket}")

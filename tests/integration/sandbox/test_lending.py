@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -84,11 +83,9 @@ def house(short_folder: Callable[[], Path]) -> Iterator[House]:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(folder / "node.sock"))
         listener.listen()
-        thread = threading.Thread(target=node.serve, args=(listener,))
-        thread.start()
+        node.open(listener)
         yield House(pool, folder / "node.sock")
         listener.shutdown(socket.SHUT_RDWR)
-        thread.join()
     node.hang_up()
     pool.close()
     kind.sweep()
