@@ -119,7 +119,8 @@ def test_a_supervisor_that_died_at_rest_costs_no_match(house: House) -> None:
     loans.end_together(house.borrow("one", "two"))
     house.settle()
     # Stopped, its process 1 keeps the waiting child alive, as in the moment of a box's death.
-    reaper, supervisor = reaper_and_supervisor(house.pool.idle[0])
+    bound = next(place for place in house.pool.idle if place.digest is not None)
+    reaper, supervisor = reaper_and_supervisor(bound)
     zygote = _only_child(supervisor)
     wait_until(lambda: bool(_children(zygote)), lambda: "no spare child")
     os.kill(reaper, signal.SIGSTOP)
