@@ -86,9 +86,6 @@ class Lender:
         open_seats = {n: one.place for n, one in enumerate(lent) if isinstance(one, _Lent)}
         try:
             self._answer(connection, lent)
-            for place in open_seats.values():
-                with contextlib.suppress(HostFault):  # a box that is lost is judged at its end
-                    control.play(place.box, time.monotonic() + SEND_SECONDS)
             while open_seats:
                 end, _ = wire.receive(connection, cap=1 << 12)
                 asked = _seats(end, open_seats)
@@ -170,7 +167,11 @@ class Lender:
         if not spare.is_alive:
             self._drop(lent)
             return None
-        return lent
+        try:
+            return self._played(lent)
+        except HostFault as fault:  # it died between the two; those found before it stay lent
+            _say(f"box {place.box.spec.name} is replaced: {fault}")
+            return None
 
     def _opened(self, seat: _Wanted) -> _Lent | BundleRefused | HostFault:
         """A box of this bundle made from a generic one; a box that fails is replaced once."""
@@ -199,7 +200,15 @@ class Lender:
         except BaseException:
             self._pool.throw_away(place)
             raise
-        return _Lent(place, spare)
+        return self._played(_Lent(place, spare))
+
+    def _played(self, lent: _Lent) -> _Lent:
+        try:
+            control.play(lent.place.box, time.monotonic() + SEND_SECONDS)
+        except BaseException:
+            self._drop(lent)
+            raise
+        return lent
 
     def _drop(self, lent: _Lent) -> None:
         lent.spare.close()
