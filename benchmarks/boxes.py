@@ -56,7 +56,7 @@ class Node:
 
     def request(self, bundle: Path) -> SeatRequest:
         """One seat for this bundle."""
-        return SeatRequest(self.profile, bundle, self.memory_mb, "bench")
+        return SeatRequest(self.profile, bundle, self.memory_mb)
 
 
 @contextlib.contextmanager

@@ -53,12 +53,11 @@ class HasFileno(Protocol):
 
 @dataclass(frozen=True)
 class SeatRequest:
-    """What one seat of one match needs. ``label`` is opaque, for the node's log only."""
+    """What one seat of one match needs."""
 
     profile: str
     bundle: Path | HasFileno
     memory_mb: int
-    label: str
 
 
 @dataclass(frozen=True)
@@ -223,10 +222,7 @@ def borrow_all(
         bundles = [files.enter_context(_opened(request.bundle)) for request in requests]
         connection = undo.enter_context(_connect(node_socket, deadline))
         with _node_trouble("borrowing boxes"):
-            seats = [
-                {"profile": one.profile, "memory_mb": one.memory_mb, "label": one.label}
-                for one in requests
-            ]
+            seats = [{"profile": one.profile, "memory_mb": one.memory_mb} for one in requests]
             # A little less than we wait ourselves, so that the node's own reason reaches us.
             patience = max(0.1, timeout_seconds - ANSWER_SECONDS)
             message = {"op": "borrow", "seats": seats, "timeout_seconds": patience}

@@ -108,10 +108,7 @@ def play(
     for number in range(1, plan.games + 1):
         seed = seed_of(plan.seed, number)
         lineup = seating(len(bundles), number)
-        requests = [
-            SeatRequest(plan.profile, bundles[agent], plan.memory_mb, f"local-{number}-{seat}")
-            for seat, agent in enumerate(lineup)
-        ]
+        requests = [SeatRequest(plan.profile, bundles[agent], plan.memory_mb) for agent in lineup]
         started = monotonic()
         with borrowed(node_socket, requests, BORROW_SECONDS) as loans:
             played = referee.play(

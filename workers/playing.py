@@ -130,13 +130,8 @@ def _attempt(station: Station, order: Order) -> str:
 
 def _requests(order: Order, bundles: Sequence[Path | BinaryIO]) -> list[SeatRequest]:
     return [
-        SeatRequest(
-            profile=profile,
-            bundle=bundle,
-            memory_mb=order.memory_mb,
-            label=f"{order.match_id}.{order.attempt}.{seat}",
-        )
-        for seat, (profile, bundle) in enumerate(zip(order.profiles, bundles, strict=True))
+        SeatRequest(profile, bundle, order.memory_mb)
+        for profile, bundle in zip(order.profiles, bundles, strict=True)
     ]
 
 

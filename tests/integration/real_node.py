@@ -71,10 +71,7 @@ class RealNode:
         memory_mb: int = 256,
     ) -> Played:
         """A match between bundles."""
-        requests = [
-            SeatRequest("python", path, memory_mb, f"test-{seat}")
-            for seat, path in enumerate(paths)
-        ]
+        requests = [SeatRequest("python", path, memory_mb) for path in paths]
         with borrowed(self.socket, requests, 60.0) as loans:
             return referee.play(
                 GEESE,

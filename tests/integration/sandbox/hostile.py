@@ -120,10 +120,7 @@ def play(
     seed: bytes = SEED,
 ) -> list[Seat]:
     """A match between these bundles; HostFault when it is nobody's fault, which no agent may do."""
-    requests = [
-        SeatRequest("python", path, memory_mb, f"hostile-{seat}")
-        for seat, path in enumerate(bundles)
-    ]
+    requests = [SeatRequest("python", path, memory_mb) for path in bundles]
     with borrowed(node_socket, requests, BORROW_SECONDS) as loans:
         played = referee.play(
             GEESE,

@@ -141,7 +141,7 @@ class Bench:
         self, bundle: Path, profile: str = "python", memory_mb: int = MEMORY_MB
     ) -> loans.Loan:
         """A loan of this bundle."""
-        request = loans.SeatRequest(profile, bundle, memory_mb, "test")
+        request = loans.SeatRequest(profile, bundle, memory_mb)
         return loans.borrow(self.node.socket, request, 60)
 
     @contextlib.contextmanager

@@ -183,7 +183,7 @@ def test_a_killed_daemon_leaves_no_box_and_nothing_of_the_runtime(
     node = start_node(folder, "docker", *OPTIONS, "--warm", "0")
     source = folder / "agent.py"
     source.write_text("def agent(obs):\n    return 1\n")
-    request = loans.SeatRequest("python", source, MEMORY_MB, "test")
+    request = loans.SeatRequest("python", source, MEMORY_MB)
     player = Player(loans.borrow(node.socket, request, 60))
     player.start()
     with contextlib.closing(docker.from_env()) as engine:

@@ -242,7 +242,7 @@ def test_an_agent_with_a_small_net_plays_where_torch_is_built(
     node = start_node(folder, launcher, "--warm", "2", "--profile", "torch")
     try:
         for seed in (b"s" * 16, b"t" * 16):
-            requests = [SeatRequest("torch", main, 512, f"net-{seat}") for seat in range(2)]
+            requests = [SeatRequest("torch", main, 512)] * 2
             with borrowed(node.socket, requests, 120.0) as loans:
                 played = referee.play(
                     GEESE,

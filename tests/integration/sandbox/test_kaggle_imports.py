@@ -71,10 +71,7 @@ def agent(observation, configuration):
 @pytest.mark.parametrize("profile", ["python", "numpy"])
 def test_agents_with_the_imports_of_kaggle_play_a_match(bench: Bench, profile: str) -> None:
     sources = (TYPED, STARRED, IMPORTED, IMPORTED)
-    requests = [
-        SeatRequest(profile, bench.bundle(source), MEMORY_MB, f"test-{seat}")
-        for seat, source in enumerate(sources)
-    ]
+    requests = [SeatRequest(profile, bench.bundle(source), MEMORY_MB) for source in sources]
     with borrowed(bench.node.socket, requests, 60) as loans:
         played = referee.play(
             GEESE, GEESE.configure({}), Clock(), bytes(16), loans, lanes=4, stop_after_seconds=120

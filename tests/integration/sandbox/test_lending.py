@@ -49,7 +49,7 @@ class House:
     def request(self, name: str) -> loans.SeatRequest:
         path = self.socket.parent / f"{name}.py"
         path.write_text(f"{HONEST}# {name}\n")
-        return loans.SeatRequest("python", path, MEMORY_MB, "test")
+        return loans.SeatRequest("python", path, MEMORY_MB)
 
     def borrow(self, *names: str, seconds: float = 30.0) -> list[loans.Loan]:
         lent = loans.borrow_all(self.socket, [self.request(name) for name in names], seconds)

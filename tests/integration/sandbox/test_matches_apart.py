@@ -134,7 +134,7 @@ import sys, time
 from pathlib import Path
 from sandbox import loans
 from tests.integration.sandbox.nodes import MEMORY_MB, Player
-request = loans.SeatRequest("python", Path(sys.argv[2]), MEMORY_MB, "test")
+request = loans.SeatRequest("python", Path(sys.argv[2]), MEMORY_MB)
 player = Player(loans.borrow(Path(sys.argv[1]), request, 60))
 player.start()
 print(player.move(step=0)[0], flush=True)

@@ -14,7 +14,6 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-import docker
 import pytest
 
 from sandbox import gpu, loans
@@ -28,118 +27,10 @@ from tests.integration.sandbox.nodes import (
     Bench,
     Node,
     Player,
-    processes_of,
-    processes_of_box,
     start_node,
 )
 
 OWN_UID = "import os\ndef agent(obs):\n    return os.getuid()\n"
-SPREADER = """
-import os, time
-def agent(obs):
-    for _ in range(5):
-        if os.fork() == 0:
-            os.setsid()
-            while True:
-                time.sleep(1)
-    return os.getuid()
-"""
-
-
-def left_on_host(node: Node, launcher: str, uid: int) -> list[str]:
-    """Everything of this node's boxes that can still be found on the host."""
-    found = [f"process {pid}" for pid in processes_of_box(uid)]
-    mounts = Path("/proc/mounts").read_text().splitlines()
-    found += [f"mount {line}" for line in mounts if str(node.run_dir) in line]
-    if launcher == "docker":
-        client = docker.from_env()
-        for container in client.api.containers(all=True):
-            mounted = [mount.get("Source", "") for mount in container.get("Mounts", [])]
-            if any(str(node.run_dir) in source for source in mounted):
-                found.append(f"container {container['Names']}")
-        client.close()
-    return found
-
-
-def groups_of(node: Node) -> list[str]:
-    """Control groups of this node's run directory."""
-    import hashlib
-
-    name = "peck-" + hashlib.sha256(str(node.run_dir).encode()).hexdigest()[:12]
-    return [at for at, _, _ in os.walk("/sys/fs/cgroup") if f"/{name}" in at]
-
-
-def nothing_left(node: Node, launcher: str, uid: int) -> None:
-    """Wait a moment for the kernel and the engine, then insist."""
-    deadline = time.monotonic() + 10
-    while left_on_host(node, launcher, uid) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert left_on_host(node, launcher, uid) == []
-
-
-def spreading(node: Node) -> tuple[loans.Loan, int]:
-    """A loan in the middle of a match, with processes all over its box."""
-    path = node.run_dir / "spreader.py"
-    path.write_text(SPREADER)
-    loan = loans.borrow(node.socket, loans.SeatRequest("python", path, MEMORY_MB, "t"), 60)
-    player = Player(loan)
-    player.start()
-    uid = player.move(step=0)
-    assert len(processes_of_box(uid)) >= 6
-    return loan, uid
-
-
-def test_a_killed_daemon_leaves_nothing(own_node: tuple[Node, str]) -> None:
-    node, launcher = own_node
-    loan, uid = spreading(node)
-    node.kill()
-    with pytest.raises(HostFault):
-        loan.end()
-    nothing_left(node, launcher, uid)
-    again = start_node(node.run_dir, launcher, "--profile", "python", "--warm", "0")
-    assert again.stop() == 0
-    assert groups_of(node) == []
-    assert not list((node.run_dir / "boxes").glob("*"))
-
-
-def test_a_stopped_daemon_removes_everything_and_blames_nobody(own_node: tuple[Node, str]) -> None:
-    node, launcher = own_node
-    loan, uid = spreading(node)
-    assert node.stop() == 0
-    with pytest.raises(HostFault):
-        loan.end()
-    assert left_on_host(node, launcher, uid) == []
-    assert groups_of(node) == []
-    assert not node.socket.exists()
-
-
-def test_a_killed_worker_frees_its_box(own_node: tuple[Node, str]) -> None:
-    node, _ = own_node
-    path = node.run_dir / "spreader.py"
-    path.write_text(SPREADER)
-    program = f"""
-import sys, time
-from pathlib import Path
-sys.path.insert(0, {str(ROOT)!r})
-from sandbox import loans
-from tests.integration.sandbox.nodes import Player
-request = loans.SeatRequest("python", Path({str(path)!r}), {MEMORY_MB}, "t")
-player = Player(loans.borrow(Path({str(node.socket)!r}), request, 60))
-player.start()
-print(player.move(step=0), flush=True)
-time.sleep(100)
-"""
-    worker = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
-    assert worker.stdout is not None
-    uid = int(worker.stdout.readline())
-    assert len(processes_of_box(uid)) >= 6
-    worker.kill()
-    worker.wait()
-    worker.stdout.close()
-    deadline = time.monotonic() + 10
-    while processes_of(uid) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert processes_of(uid) == []
 
 
 def test_a_crowd_at_the_door_does_not_close_it(short_folder: Callable[[], Path]) -> None:
@@ -245,7 +136,7 @@ def test_a_bundle_that_is_no_file_or_too_large_is_refused(bench: Bench) -> None:
 
 def test_a_bundle_can_be_lent_as_an_open_file(bench: Bench) -> None:
     with bench.bundle(OWN_UID).open("rb") as file:
-        request = loans.SeatRequest("python", file, MEMORY_MB, "t")
+        request = loans.SeatRequest("python", file, MEMORY_MB)
         with loans.borrow(bench.node.socket, request, 60) as loan:
             assert Player(loan).start() == {"k": "ready"}
 
@@ -275,7 +166,7 @@ def test_idle_boxes_do_not_fill_the_memory_with_bundles(short_folder: Callable[[
 
 
 def test_no_node_is_a_host_fault(tmp_path: Path) -> None:
-    request = loans.SeatRequest("python", Path(__file__), 192, "t")
+    request = loans.SeatRequest("python", Path(__file__), 192)
     with pytest.raises(HostFault, match="no node answers"):
         loans.borrow(tmp_path / "node.sock", request, 1)
 
@@ -315,7 +206,7 @@ def test_plain_processes_play_and_say_that_they_isolate_nothing(
     path = node.run_dir / "agent.py"
     path.write_text("def agent(obs):\n    return obs.step + 1\n")
     for _ in range(2):
-        request = loans.SeatRequest("python", path, MEMORY_MB, "t")
+        request = loans.SeatRequest("python", path, MEMORY_MB)
         with loans.borrow(node.socket, request, 30) as loan:
             player = Player(loan)
             player.start()

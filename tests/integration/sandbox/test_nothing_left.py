@@ -66,7 +66,7 @@ class House:
     def borrow(self, source: str = SPREADER, seconds: float = 60) -> Player:
         path = self.node.run_dir / f"agent-{len(source)}.py"
         path.write_text(source)
-        request = loans.SeatRequest("python", path, MEMORY_MB, "test")
+        request = loans.SeatRequest("python", path, MEMORY_MB)
         player = Player(loans.borrow(self.node.socket, request, seconds))
         player.start()
         return player
