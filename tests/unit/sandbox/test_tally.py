@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.meter import Meter, OwnQueue
+from sandbox import tally
+from sandbox.meter import Meter, OwnQueue, Stolen
 from sandbox.tally import (
     DOUBT_STEP_SECONDS,
     OFF_TURN_SECONDS,
@@ -92,6 +93,19 @@ class Files:
         return (self._folder / "freeze").read_text() == "1"
 
 
+@pytest.fixture(autouse=True)
+def stolen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """What a hypervisor has taken by now, in seconds; this machine's own would be in the way."""
+    path = tmp_path / "stat"
+
+    def at(seconds: float) -> None:
+        path.write_text(f"cpu  7 7 7 7 7 7 7 {seconds * os.sysconf('SC_CLK_TCK'):.0f} 0 0\ncpu0\n")
+
+    at(0.0)
+    monkeypatch.setattr(tally, "_STOLEN", Stolen(str(path)))
+    return at
+
+
 @pytest.fixture
 def own() -> OwnQueue:
     """Of no thread: it never waits."""
@@ -140,6 +154,29 @@ def test_cpu_time_of_the_matchs_other_boxes_is_taken_off(
     rival.at(0.025)
     assert tally.close(0.0, 0.040).waited_seconds == pytest.approx(0.005)
     rival.meter.close()
+
+
+def test_what_a_hypervisor_took_is_forgiven_to_an_agent_at_work_and_not_to_a_sleeper(
+    files: Files, own: OwnQueue, stolen: Callable[[float], None]
+) -> None:
+    seat = _tally(files, own)
+    seat.open(100.0)
+    files.at(0.010)
+    stolen(0.020)
+    assert seat.close(100.0, 100.030).charged_seconds == pytest.approx(0.010)
+    seat.open(200.0)
+    stolen(0.120)
+    assert seat.close(200.0, 200.050).charged_seconds == pytest.approx(0.050)
+
+
+def test_what_was_taken_before_a_question_is_not_forgiven_to_it(
+    files: Files, own: OwnQueue, stolen: Callable[[float], None]
+) -> None:
+    seat = _tally(files, own)
+    stolen(5.0)
+    seat.open(100.0)
+    files.at(0.010)
+    assert seat.close(100.0, 100.030).charged_seconds == pytest.approx(0.030)
 
 
 @pytest.mark.parametrize("without", ["cpu_pressure", "cpu_stat"])
