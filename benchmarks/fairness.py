@@ -57,6 +57,7 @@ HOGS = (0, 2, 4)
 LIMIT_SECONDS = 0.025
 STEPS = 199
 MOST_VOID = 20
+DEAREST = 8
 WEIGHTS_MIB = 99
 MEMORY_MB = 1024
 GEESE = GAMES["hungry_geese"]
@@ -161,7 +162,20 @@ def _false_time_outs(node: Node, bundles: Sequence[Path], count: int) -> str:
         f"{over} ({over / len(wall):.0%})",
         str(moves.void),
     )
-    return "\n" + aligned([(*head, "over it by wall alone", "void matches"), line])
+    table = aligned([(*head, "over it by wall alone", "void matches"), line])
+    return "\n" + table + "\n" + _dearest(moves)
+
+
+def _dearest(moves: Moves) -> str:
+    """The moves nearest to the limit, part by part: what a false time-out is made of."""
+    head = ("dearest moves, ms", "wall", "cpu", "forgiven", "charged")
+    names = ("wall_seconds", "cpu_seconds", "pressure_seconds", "charged_seconds")
+    found = sorted(moves.records, key=lambda record: -float(record["charged_seconds"]))[:DEAREST]
+    lines = [
+        (f"step {record['step']}", *(f"{1e3 * (record[name] or 0.0):.1f}" for name in names))
+        for record in found
+    ]
+    return aligned([head, *lines])
 
 
 def played(node: Node, bundles: Sequence[Path], clock: Clock, count: int) -> Moves:

@@ -93,6 +93,8 @@ class Question:
             self._settle(Trouble.BROKEN, "it answered without reading what it was told")
         except _GONE:
             self._settle(Trouble.CLOSED)
+        else:
+            self._tally.sent(self.started_at, monotonic())
 
     def read(self) -> None:
         """Take the packet that has arrived."""

@@ -15,7 +15,7 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +26,7 @@ from sandbox.control import Ended, Spare
 from sandbox.errors import BundleRefused, HostFault
 from sandbox.launcher import CPUS, Launcher
 from sandbox.pool import Key, Place, Pool
+from sandbox.witness import Witness
 
 MOST_BUNDLE_BYTES = 1 << 30
 """Seasons allow less; the box's memory bounds it too."""
@@ -63,12 +64,18 @@ class Lender:
     """Lends the pool's boxes; one for the whole node, used by a thread per conversation."""
 
     def __init__(
-        self, name: str, launcher: Launcher, pool: Pool, image_digests: Mapping[str, str]
+        self,
+        name: str,
+        launcher: Launcher,
+        pool: Pool,
+        image_digests: Mapping[str, str],
+        witness: Witness | None = None,
     ) -> None:
         self._name = name
         self._launcher = launcher
         self._pool = pool
         self._image_digests = image_digests
+        self._witness = witness
         self._digests = _Digests()
 
     def serve(self, connection: socket.socket, message: dict[str, Any], bundles: list[int]) -> None:
@@ -79,8 +86,18 @@ class Lender:
         wanted = self._checked(message, bundles)
         seats = [seat for seat in wanted if isinstance(seat, _Wanted)]
         deadline = min((seat.deadline for seat in seats), default=0.0)
-        with self._pool.room_for([seat.key for seat in seats], deadline):
+        with self._pool.room_for([seat.key for seat in seats], deadline), self._watched():
             self._converse(connection, self._lend(wanted))
+
+    @contextlib.contextmanager
+    def _watched(self) -> Iterator[None]:
+        if self._witness is not None:
+            self._witness.begins()
+        try:
+            yield
+        finally:
+            if self._witness is not None:
+                self._witness.ends()
 
     def _converse(self, connection: socket.socket, lent: Sequence[_Lent | BundleRefused]) -> None:
         open_seats = {n: one.place for n, one in enumerate(lent) if isinstance(one, _Lent)}
@@ -228,6 +245,8 @@ class Lender:
                 named["schedstat"] = one.spare.schedstat
             if box.group is not None:
                 named.update(box.group.powers)
+            if self._witness is not None:
+                named["lost"] = self._witness.descriptor
             fds += named.values()
             seats.append(
                 {

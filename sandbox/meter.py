@@ -18,15 +18,18 @@ from collections.abc import Mapping
 from time import monotonic
 from typing import Final
 
+from sandbox import witness
+
 _USAGE: Final = len(b"usage_usec ")
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
+_CORES: Final = os.cpu_count() or 1
 _OWN_SCHEDSTAT: Final = "/proc/thread-self/schedstat"
 
 
 class Meter:
     """One seat's group; owns the descriptors it was given, by name: ``cpu_stat``,
-    ``cpu_pressure``, ``freeze``, ``kill`` (files of the group) and ``schedstat`` (of the main
-    thread of the match's child). Any of them may be missing."""
+    ``cpu_pressure``, ``freeze``, ``kill`` (files of the group), ``schedstat`` (of the main thread
+    of the match's child) and ``lost`` (the node's witness). Any of them may be missing."""
 
     __slots__ = (
         "_cpu",
@@ -34,6 +37,8 @@ class Meter:
         "_descriptors",
         "_freeze",
         "_kill",
+        "_lost",
+        "_lost_bytes",
         "_pressure",
         "_pressure_seconds",
         "_queue_seconds",
@@ -51,6 +56,8 @@ class Meter:
         self._schedstat = self._descriptors.get("schedstat", -1)
         self._freeze = self._descriptors.get("freeze", -1)
         self._kill = self._descriptors.get("kill", -1)
+        self._lost = self._descriptors.get("lost", -1)
+        self._lost_bytes = witness.size_of(self._lost) if self._lost >= 0 else 0
         self._cpu_seconds = self._pressure_seconds = self._queue_seconds = 0.0
         self.cpus = cpus
         """How many cores' time the seat was granted: one second of charge buys as many of cpu."""
@@ -108,6 +115,12 @@ class Meter:
                 self._schedstat = -1
         return self._queue_seconds
 
+    def losses(self) -> bytes:
+        """What the node's witness has seen of its cores; see ``witness.most_lost``."""
+        if self._lost < 0:
+            return b""
+        return os.pread(self._lost, self._lost_bytes, 0)
+
     def freeze(self) -> None:
         """Stop every process of the group where it stands."""
         self.is_frozen = self._write(self._freeze, b"1") or self.is_frozen
@@ -127,7 +140,7 @@ class Meter:
         while self._descriptors:
             with contextlib.suppress(OSError):
                 os.close(self._descriptors.popitem()[1])
-        self._cpu = self._pressure = self._schedstat = self._freeze = self._kill = -1
+        self._cpu = self._pressure = self._schedstat = self._freeze = self._kill = self._lost = -1
 
     def _write(self, descriptor: int, data: bytes) -> bool:
         if descriptor < 0:
@@ -147,8 +160,8 @@ class OwnQueue:
     """How long the thread that made this stood in the run queue itself: time by which it saw an
     answer too late. Always 0 where the kernel does not tell.
 
-    Only the last wait counts: what the thread waited earlier passed while the agent was at work,
-    or waited too, and would be forgiven twice.
+    Of the waits after the question was out only the last one counts: what the thread waited earlier
+    passed while the agent was at work, or waited too, and would be forgiven twice.
     """
 
     __slots__ = ("_asked_at", "_asked_seconds", "_blocked_at", "_blocked_seconds", "_descriptor")
@@ -169,6 +182,10 @@ class OwnQueue:
         """Before each time the thread goes to sleep until something comes."""
         self._blocked_seconds = self._total()
         self._blocked_at = monotonic()
+
+    def since_asked_seconds(self) -> float:
+        """How long the thread has stood in the run queue since ``asks``."""
+        return max(0.0, self._total() - self._asked_seconds)
 
     def waited_seconds(self, started_at: float, until: float) -> float:
         """By how much of its own waiting the thread saw too late what it sees at ``until``, of a
@@ -197,9 +214,8 @@ class OwnQueue:
 
 
 class Stolen:
-    """How long this machine's cores were taken away by a hypervisor, all together, in seconds.
-
-    In no thread's account, and in everybody's wall time. The kernel tells it in steps of 10 ms.
+    """How long a hypervisor took a core of this machine away as far as it tells, in seconds, as an
+    average over all cores. The kernel counts in steps of 10 ms.
     """
 
     __slots__ = ("_descriptor", "_read_at", "_seconds")
@@ -216,6 +232,6 @@ class Stolen:
         if self._descriptor >= 0 and now - self._read_at >= most_age_seconds:
             with contextlib.suppress(OSError, ValueError, IndexError):
                 fields = os.pread(self._descriptor, 256, 0).split(b"\n", 1)[0].split()
-                self._seconds = int(fields[8]) / _TICKS
+                self._seconds = int(fields[8]) / _TICKS / _CORES
             self._read_at = now
         return self._seconds

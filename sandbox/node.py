@@ -25,12 +25,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from sandbox import guard, launcher, leftovers, profiles, runtimes
+from sandbox import guard, launcher, leftovers, profiles, runtimes, witness
 from sandbox.box import wire
 from sandbox.errors import HostFault
 from sandbox.gpu import Devices
 from sandbox.lending import MOST_SEATS, Lender
 from sandbox.pool import Pool
+from sandbox.witness import Witness
 
 READ_SECONDS = 10.0
 AT_THE_DOOR = 4
@@ -163,6 +164,16 @@ def _listen(path: Path) -> socket.socket:
     return listener
 
 
+def _witness() -> tuple[Witness | None, tuple[str, ...]]:
+    """Who sees cores go away, where they can; and what is lacking where nobody may."""
+    if not witness.is_needed():
+        return None, ()
+    try:
+        return Witness(), ()
+    except OSError as error:
+        return None, (f"{witness.LACK}: {error}",)
+
+
 def _quarter() -> int:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4
 
@@ -227,7 +238,9 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
         if_built=if_built,
         runtime=options.runtime,
     )
-    for sentence in kind.lacks():
+    cores, unseen = _witness()
+    lacks = (*kind.lacks(), *unseen)
+    for sentence in lacks:
         _say(f"lacks: {sentence}")
     listener = _listen(options.socket.resolve())
     devices = Devices(kind.gpus())
@@ -248,11 +261,11 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
         "launcher": kind.name,
         "profiles": sorted(digests),
         "image_digests": digests,
-        "lacks": list(kind.lacks()),
+        "lacks": list(lacks),
         "gpus": len(devices),
     }
     allowed = frozenset({0, os.getuid(), *options.allow_uid})
-    node = Node(Lender(name, kind, pool, digests), hello, allowed)
+    node = Node(Lender(name, kind, pool, digests, cores), hello, allowed)
     node.open(listener)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
@@ -262,6 +275,8 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
     listener.close()
     node.hang_up()
     pool.close()
+    if cores is not None:
+        cores.close()
     kind.sweep()
     options.socket.unlink(missing_ok=True)
     os.close(lock)

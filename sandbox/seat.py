@@ -102,7 +102,7 @@ class Seat:
 
     def starting(self, configuration: Mapping[str, Json], seed: bytes) -> Question:
         """The start message; its answer comes within the load allowance."""
-        self._tally.open(monotonic())
+        self._tally.open(monotonic(), self._clock.load_seconds)
         return self._question(
             {
                 "k": "start",
@@ -116,7 +116,7 @@ class Seat:
     def asking(self, step: int, observation: dict[str, Json]) -> Question | None:
         """The question for a move, numbered so that only its own answer counts; None for a seat
         that used up its bank while it was not asked, which is its fault now."""
-        self._off_turn_seconds = self._tally.open(monotonic())
+        self._off_turn_seconds = self._tally.open(monotonic(), self._clock.act_seconds)
         if self._off_turn_seconds:
             charge = self.bank.draw(self._off_turn_seconds)
             if charge.timed_out:

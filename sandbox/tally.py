@@ -4,7 +4,6 @@
 
     charged  = max(wall - forgiven, cpu / cpus granted)
     forgiven = max(0, waited - cpu of the match's other boxes) + the referee's own wait
-               + what a hypervisor took of the machine's cores, up to twice the cpu time used
     waited   = max(pressure of the seat's group, time its main thread stood in the run queue)
 
 all of them over the same interval, from the question's first byte to the read of its answer, and
@@ -12,6 +11,13 @@ not more forgiven than the wall. So a busy node costs an agent nothing, sleeping
 takes, and more than wall is charged only for cpu time on several cores at once. Waiting that a box
 of the same match may have made forgives nothing. Where the kernel does not tell who waited, or a
 GPU works unseen, the charge is the wall's.
+
+A core that a hypervisor takes away stands still in the name of whoever ran on it, in wall and cpu
+time; had the agent stood in the queue, its wait is forgiven already, and nobody can tell the two
+apart. So what was *lost* makes no move late and costs no bank, and makes no other move cheaper: it
+is taken off what a charge has above the time that is free. Lost is what the core that was gone
+longest was gone, as the node's witness saw it, or what the hypervisor itself says it took of a
+core, up to twice the cpu time used: the latter is an average, and owed to agents at work.
 
 What a seat computes between its moves is *off turn*. The kernel books the time of a running thread
 at its core's next tick, so the last of a move's own cpu time is often seen only after it; what the
@@ -27,15 +33,18 @@ from dataclasses import dataclass
 from typing import Final
 
 from sandbox.meter import Meter, OwnQueue, Stolen
+from sandbox.witness import most_lost
 
 OFF_TURN_SECONDS: Final = 0.002
 """Cpu time between two moves that is nobody's business: garbage, allocators, our own harness."""
 TICK_SECONDS: Final = 0.01
 STOLEN_AGE_SECONDS: Final = 0.1
-"""What a hypervisor took is read this often beside quick moves: it costs as much as they."""
+"""What a hypervisor says is read this often beside quick moves: it costs as much as they."""
 _STOLEN: Final = Stolen()
 QUICK_SECONDS: Final = 0.001
 """Moves shorter than this need no forgiveness: the reads for it would cost as much as they."""
+SENT_SECONDS: Final = 0.0002
+"""A question that takes longer to be written was interrupted."""
 LEAST_MORE_SECONDS: Final = 0.001
 DOUBT_STEP_SECONDS: Final = 0.02
 """How long a seat that seems late is looked at once more; pressure is booked in steps of 4 ms."""
@@ -85,6 +94,8 @@ class Tally:
         "_doubt_looked_at",
         "_doubt_pressure",
         "_doubted_at",
+        "_free_seconds",
+        "_losses",
         "_meter",
         "_others",
         "_others_cpu",
@@ -94,6 +105,7 @@ class Tally:
         "_queue",
         "_seen_cpu",
         "_stolen",
+        "_unsent_seconds",
         "_was_quick",
         "patience_seconds",
         "ponders",
@@ -111,12 +123,15 @@ class Tally:
         self._was_quick = False
         self._closed_at = self._cpu = self._seen_cpu = self._pressure = self._queue = 0.0
         self._stolen = 0.0
+        self._free_seconds = self._unsent_seconds = 0.0
+        self._losses = b""
         self._others_cpu = self._doubted_at = self._doubt_looked_at = self._doubt_pressure = 0.0
         self._paid_cpu: float | None = None
 
-    def open(self, now: float) -> float:
+    def open(self, now: float, free_seconds: float = 0.0) -> float:
         """Before the question, at ``now`` of the monotonic clock; the seconds computed off turn
-        since the last answer that are to be charged."""
+        since the last answer that are to be charged. An answer that takes ``free_seconds`` costs
+        nothing of the bank."""
         meter, off_turn = self._meter, 0.0
         if meter.is_frozen:
             meter.thaw()
@@ -129,9 +144,13 @@ class Tally:
                 if self._paid_cpu is not None:
                     unpaid = self._cpu - self._paid_cpu - OFF_TURN_SECONDS
                     if unpaid > 0:
+                        unpaid -= most_lost(self._losses, meter.losses())
+                    if unpaid > 0:
                         off_turn = unpaid / meter.cpus
                         self.ponders = True
         self._doubted_at = 0.0
+        self._free_seconds = free_seconds
+        self._losses = meter.losses()
         if meter.can_forgive:
             self._stolen = _STOLEN.seconds(now, STOLEN_AGE_SECONDS)
             self._pressure = meter.pressure_seconds()
@@ -139,23 +158,48 @@ class Tally:
             self._others_cpu = sum(map(Meter.cpu_seconds, self._others))
         return off_turn
 
+    def sent(self, started_at: float, now: float) -> None:
+        """The question is out. Where that took long, we stood in the queue ourselves before it was:
+        what the agent neither worked nor waited meanwhile is no time of its own."""
+        self._unsent_seconds = 0.0
+        if now - started_at > SENT_SECONDS:
+            ours = min(now - started_at, self._own.since_asked_seconds())
+            meter = self._meter
+            theirs = self._used_cpu() if meter.has_cpu else 0.0
+            if meter.can_forgive:
+                theirs += meter.queue_seconds() - self._queue
+            self._unsent_seconds = max(0.0, ours - theirs)
+
     def cost_so_far(self, started_at: float, now: float) -> Cost:
         """The cost of the move if it ended now; moments on the clock of ``time.monotonic``."""
         wall = now - started_at
         meter = self._meter
         cpu = self._used_cpu() if meter.has_cpu else None
-        own_wait = self._own.waited_seconds(started_at, now)
+        own_wait = self._own.waited_seconds(started_at, now) + self._unsent_seconds
         if cpu is None or not meter.can_forgive:
             seen = 0.0 if cpu is None or meter.by_wall else cpu
             cost = cost_of(wall, seen, 0.0, 0.0, own_wait, meter.cpus)
-            return Cost(wall, cpu, cost.waited_seconds, cost.charged_seconds)
-        # Taken from an agent at work, not from one that slept.
-        own_wait += min(_STOLEN.seconds(now) - self._stolen, 2 * cpu)
+            cost = Cost(wall, cpu, cost.waited_seconds, cost.charged_seconds)
+            return self._spared(cost, most_lost(self._losses, meter.losses()))
         others_cpu = 0.0
         waited = max(meter.pressure_seconds() - self._pressure, meter.queue_seconds() - self._queue)
         if waited > 0:
             others_cpu = sum(map(Meter.cpu_seconds, self._others)) - self._others_cpu
-        return cost_of(wall, cpu, waited, others_cpu, own_wait, meter.cpus, self.patience_seconds)
+        patience = self.patience_seconds
+        cost = cost_of(wall, cpu, waited, others_cpu, own_wait, meter.cpus, patience)
+        if cost.charged_seconds <= self._free_seconds:
+            return cost
+        stolen = min(_STOLEN.seconds(now) - self._stolen, 2 * cpu)
+        return self._spared(cost, max(stolen, most_lost(self._losses, meter.losses())))
+
+    def _spared(self, cost: Cost, lost: float) -> Cost:
+        """The cost less what was lost, as far as it is above the time that is free."""
+        spared = min(lost, cost.charged_seconds - self._free_seconds)
+        if spared <= 0:
+            return cost
+        forgiven = min(cost.wall_seconds, cost.waited_seconds + spared)
+        charged = cost.charged_seconds - spared
+        return Cost(cost.wall_seconds, cost.cpu_seconds, forgiven, charged)
 
     def more_seconds(self, started_at: float, now: float, limit_seconds: float) -> float:
         """How long a question that has no answer yet is worth waiting for, before another look;

@@ -28,6 +28,7 @@ from sandbox.meter import Meter, OwnQueue
 from sandbox.record import Answer
 from sandbox.referee import seat_seed
 from sandbox.seat import Seat, Timing
+from sandbox.witness import Witness, is_allowed, is_needed, most_lost
 
 _FILES = {
     "cpu_stat": ("cpu.stat", os.O_RDONLY),
@@ -62,6 +63,8 @@ class Table:
         ]
         self.meters = meters
         self.step = 0
+        self.lost_seconds = 0.0
+        """What this machine's hypervisor took of a core in the last move, which is forgiven."""
         questions = [
             seat.starting(configuration, seat_seed(seed, seat.index)) for seat in self.seats
         ]
@@ -74,12 +77,15 @@ class Table:
         """What this seat answers, or its verdict; the others are not asked."""
         self.step += 1
         seat = self.seats[index]
+        before = self.meters[index].losses()
         question = seat.asking(self.step, observation)
         if question is None:
             assert seat.fault is not None
             return seat.fault.verdict
         ask([question], self.own, time.monotonic() + 60)
-        return seat.moved(self.step, question, lambda raw: raw)
+        answer = seat.moved(self.step, question, lambda raw: raw)
+        self.lost_seconds = most_lost(before, self.meters[index].losses())
+        return answer
 
     def last(self, index: int = 0) -> Answer:
         """What the last move of this seat took."""
@@ -97,8 +103,11 @@ def seated(
     """Agents by the text of their main.py, started and ready to be asked."""
     groups = _tree()
     with contextlib.ExitStack() as stack:
+        lost = stack.enter_context(_watched())
         loans = [
-            stack.enter_context(_forked(folder / f"seat{index}", textwrap.dedent(source), groups))
+            stack.enter_context(
+                _forked(folder / f"seat{index}", textwrap.dedent(source), groups, lost)
+            )
             for index, source in enumerate(sources)
         ]
         table = Table(loans, clock, seed, configuration or {})
@@ -147,7 +156,21 @@ def _tree() -> Path:
 
 
 @contextlib.contextmanager
-def _forked(folder: Path, source: str, groups: Path) -> Iterator[ForkedLoan]:
+def _watched() -> Iterator[int]:
+    """The descriptor of what a witness sees; -1 where a node would have none."""
+    if not (is_needed() and is_allowed()):
+        yield -1
+        return
+    witness = Witness()
+    witness.begins()
+    try:
+        yield witness.descriptor
+    finally:
+        witness.close()
+
+
+@contextlib.contextmanager
+def _forked(folder: Path, source: str, groups: Path, lost: int) -> Iterator[ForkedLoan]:
     folder.mkdir()
     (folder / "main.py").write_text(source)
     group = groups / f"peck-test-{secrets.token_hex(4)}"
@@ -159,6 +182,8 @@ def _forked(folder: Path, source: str, groups: Path) -> Iterator[ForkedLoan]:
     theirs.close()
     opened = {name: os.open(group / file, flags) for name, (file, flags) in _FILES.items()}
     opened["schedstat"] = os.open(f"/proc/{pid}/schedstat", os.O_RDONLY)
+    if lost >= 0:
+        opened["lost"] = os.dup(lost)
     meter = Meter(opened, 1.0, False)
     try:
         yield ForkedLoan(ours, meter)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -73,11 +74,12 @@ class Files:
     def __init__(self, folder: Path, *, without: str = "", by_wall: bool = False) -> None:
         folder.mkdir()
         self._folder = folder
-        names = ("cpu_stat", "cpu_pressure", "schedstat", "freeze", "kill")
+        names = ("cpu_stat", "cpu_pressure", "schedstat", "freeze", "kill", "lost")
         kept = [name for name in names if name != without]
         for name in kept:
             (folder / name).write_text("")
         self.at(0, 0, 0)
+        self.lost(0.0, 0.0)
         opened = {name: os.open(folder / name, os.O_RDWR) for name in kept}
         self.meter = Meter(opened, 1.0, by_wall)
 
@@ -87,6 +89,11 @@ class Files:
         some = f"some avg10=0.00 avg60=0.00 avg300=0.00 total={pressure * 1e6:.0f}\n"
         (self._folder / "cpu_pressure").write_text(some + some.replace("some", "full"))
         (self._folder / "schedstat").write_text(f"1 {queue * 1e9:.0f} 3\n")
+
+    def lost(self, first: float, second: float) -> None:
+        """Two cores' losses, and the two words behind them that are the witness's own."""
+        with (self._folder / "lost").open("r+b") as file:
+            file.write(struct.pack("4d", first, second, 1.0, 1.0))
 
     @property
     def is_frozen(self) -> bool:
@@ -99,7 +106,8 @@ def stolen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[float],
     path = tmp_path / "stat"
 
     def at(seconds: float) -> None:
-        path.write_text(f"cpu  7 7 7 7 7 7 7 {seconds * os.sysconf('SC_CLK_TCK'):.0f} 0 0\ncpu0\n")
+        ticks = seconds * os.sysconf("SC_CLK_TCK") * (os.cpu_count() or 1)
+        path.write_text(f"cpu  7 7 7 7 7 7 7 {ticks:.0f} 0 0\ncpu0\n")
 
     at(0.0)
     monkeypatch.setattr(tally, "_STOLEN", Stolen(str(path)))
@@ -177,6 +185,86 @@ def test_what_was_taken_before_a_question_is_not_forgiven_to_it(
     seat.open(100.0)
     files.at(0.010)
     assert seat.close(100.0, 100.030).charged_seconds == pytest.approx(0.030)
+
+
+def test_a_core_that_was_gone_is_neither_wall_nor_cpu_time_of_whoever_ran_on_it(
+    files: Files, own: OwnQueue
+) -> None:
+    seat = _tally(files, own)
+    files.lost(0.0, 3.0)
+    seat.open(100.0)
+    files.at(0.068)  # 10 ms of work, and a core that stood still in its name
+    files.lost(0.058, 3.001)
+    assert seat.close(100.0, 100.070).charged_seconds == pytest.approx(0.012)
+    seat.open(100.080)
+    files.at(0.079)
+    assert seat.close(100.080, 100.110).charged_seconds == pytest.approx(0.030)
+
+
+def test_what_was_lost_makes_no_move_cheaper_than_the_time_that_is_free(
+    files: Files, own: OwnQueue
+) -> None:
+    seat = _tally(files, own)
+    seat.open(100.0, free_seconds=0.025)
+    files.at(0.010)
+    files.lost(0.015, 0.0)
+    assert seat.close(100.0, 100.020).charged_seconds == pytest.approx(0.020)
+    seat.open(200.0, free_seconds=0.025)
+    files.at(0.050)
+    files.lost(0.045, 0.0)
+    assert seat.close(200.0, 200.040).charged_seconds == pytest.approx(0.025)
+    seat.open(300.0, free_seconds=0.025)
+    files.at(0.090)
+    files.lost(0.050, 0.0)
+    assert seat.close(300.0, 300.040).charged_seconds == pytest.approx(0.035)
+
+
+class Delayed(OwnQueue):
+    """Of a thread that stood in the queue so long since it asked."""
+
+    def since_asked_seconds(self) -> float:
+        return 0.020
+
+
+def test_a_question_that_waited_to_be_written_is_no_time_of_an_agent_that_had_none(
+    files: Files,
+) -> None:
+    late = Delayed()
+    late.close()
+    seat = _tally(files, late)
+    seat.open(100.0)
+    files.at(0.003, queue=0.002)
+    seat.sent(100.0, 100.021)
+    files.at(0.010, queue=0.002)
+    cost = seat.close(100.0, 100.030)
+    assert cost.waited_seconds == pytest.approx(0.002 + 0.015)
+    assert cost.charged_seconds == pytest.approx(0.013)
+    seat.open(200.0)
+    seat.sent(200.0, 200.0001)
+    files.at(0.020, queue=0.002)
+    assert seat.close(200.0, 200.030).charged_seconds == pytest.approx(0.030)
+
+
+def test_a_core_that_was_gone_between_two_moves_is_no_work_off_turn(
+    files: Files, own: OwnQueue
+) -> None:
+    seat = _tally(files, own)
+    seat.open(100.0)
+    files.at(0.010)
+    seat.close(100.0, 100.010)
+    files.at(0.062)
+    files.lost(0.0, 0.050)
+    assert seat.open(100.2) == 0
+    assert not seat.ponders
+
+
+def test_a_lost_core_is_forgiven_where_only_the_wall_counts(tmp_path: Path, own: OwnQueue) -> None:
+    files = Files(tmp_path / "seat", by_wall=True)
+    seat = _tally(files, own)
+    seat.open(0.0)
+    files.lost(0.2, 0.1)
+    assert seat.close(0.0, 0.5).charged_seconds == pytest.approx(0.3)
+    files.meter.close()
 
 
 @pytest.mark.parametrize("without", ["cpu_pressure", "cpu_stat"])
