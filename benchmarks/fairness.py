@@ -58,6 +58,7 @@ LIMIT_SECONDS = 0.025
 STEPS = 199
 MOST_VOID = 20
 DEAREST = 8
+_REPORTED = Path("/sys/module/page_reporting/parameters/reported_kib")
 WEIGHTS_MIB = 99
 MEMORY_MB = 1024
 GEESE = GAMES["hungry_geese"]
@@ -228,6 +229,7 @@ def hogs(count: int) -> Iterator[None]:
 
 def _first_moves(launcher: str, folder: Path, options: argparse.Namespace) -> str:
     """Charges of the first move, import included, where its bundle and libraries lay elsewhere."""
+    before_kib = _reported_kib()
     bundles = [_heavy(folder / f"heavy{number}.tar.gz") for number in range(options.loads)]
     cold, warm, other = list[float](), list[float](), list[float]()
     for bundle in bundles:
@@ -257,7 +259,22 @@ def _first_moves(launcher: str, folder: Path, options: argparse.Namespace) -> st
         middle = statistics.median(values)
         shown = [f"{1e3 * one:.0f}" for one in (middle, min(values), max(values))]
         lines.append((title, *shown, f"x{ratio:.2f}", met))
-    return "\n" + aligned(lines)
+    return f"\n{aligned(lines)}{_given_back(before_kib)}"
+
+
+def _reported_kib() -> int:
+    try:
+        return int(_REPORTED.read_text())
+    except OSError:
+        return 0
+
+
+def _given_back(before_kib: int) -> str:
+    """Memory that was given to the hypervisor is dear to touch again: that is in the figures."""
+    given_mib = (_reported_kib() - before_kib) >> 10
+    return (
+        f"\ngiven back to the hypervisor meanwhile, as free: {given_mib} MiB" if given_mib else ""
+    )
 
 
 def _first_move(node: Node, bundle: Path) -> float:

@@ -133,10 +133,10 @@ def most_lost(before: bytes, after: bytes) -> float:
     return max(map(float.__sub__, second, first))
 
 
-def is_needed(cpuinfo: str = "/proc/cpuinfo") -> bool:
+def is_needed(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
     """Whether there may be a hypervisor: its flag, or a processor that has no flags to tell."""
     try:
-        text = Path(cpuinfo).read_text()
+        text = cpuinfo.read_text()
     except OSError:
         return True
     flags = [line for line in text.splitlines() if line.startswith("flags")]

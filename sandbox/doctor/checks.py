@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sandbox import launcher, runtimes
+from sandbox import launcher, runtimes, witness
 from sandbox.box import seccomp
 from sandbox.doctor.machine import Machine
 from sandbox.doctor.probes import Tried
@@ -55,6 +55,7 @@ def judge(machine: Machine, tried: Tried, python: str, architecture: str) -> tup
         _match_groups(machine, tried),
         _pressure(machine, tried),
         _schedstat(machine),
+        _witness(machine, tried),
         _uids(machine),
         _seccomp(machine),
         _swap(machine, tried),
@@ -261,6 +262,20 @@ def _schedstat(machine: Machine) -> Check:
         "/proc/self/schedstat cannot be read",
         "short waits are forgiven by pressure alone, whose resolution is coarser",
         "use a kernel built with CONFIG_SCHED_INFO",
+    )
+
+
+def _witness(machine: Machine, tried: Tried) -> Check:
+    if not machine.virtual:
+        return Check("lost cores", State.NOT_NEEDED, "no hypervisor, so nobody takes cores away")
+    if tried.above_all:
+        return Check("lost cores", State.OK, "a witness may run above all others on each core")
+    return Check(
+        "lost cores",
+        State.DEGRADED,
+        "there may be a hypervisor, and no thread may run above all others",
+        f"{witness.LACK}: an agent that computed then is charged for it",
+        "give the node CAP_SYS_NICE (an engine: --cap-add=SYS_NICE; a unit: LimitRTPRIO=1)",
     )
 
 

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from sandbox import witness
+
 CONTROLLERS = ("memory", "pids", "cpu")
 
 
@@ -31,6 +33,8 @@ class Machine:
     system_pressure: bool
     """/proc/pressure/cpu can be read: psi is on."""
     schedstat: bool
+    virtual: bool
+    """There is a hypervisor, or nothing tells that there is none."""
     uid_spans: tuple[tuple[int, int], ...]
     """(first, past the last) uid of this user namespace, by its map."""
     seccomp_actions: frozenset[str]
@@ -66,6 +70,7 @@ def read(root: Path, uid: int) -> Machine:
         controllers=tuple(name for name in CONTROLLERS if name in offered),
         system_pressure=_text(proc / "pressure/cpu").startswith("some "),
         schedstat=re.fullmatch(r"\d+ \d+ \d+\s*", _text(proc / "self/schedstat")) is not None,
+        virtual=witness.is_needed(proc / "cpuinfo"),
         uid_spans=_spans(_text(proc / "self/uid_map")),
         seccomp_actions=frozenset(_text(proc / "sys/kernel/seccomp/actions_avail").split()),
         user_namespaces=_forbidden(proc / "sys"),

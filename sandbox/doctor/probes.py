@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sandbox import cgroups, launcher, profiles
+from sandbox import cgroups, launcher, profiles, witness
 from sandbox.bubblewrap import BubblewrapLauncher
 from sandbox.doctor.machine import Machine
 from sandbox.errors import HostFault
@@ -59,6 +59,8 @@ class Tried:
     limited_groups: bool
     """A group with memory, processes and cpu limits could be made."""
     match_group: MatchGroup
+    above_all: bool = True
+    """A thread may run above all others."""
 
 
 def all_of(machine: Machine) -> Tried:
@@ -68,7 +70,8 @@ def all_of(machine: Machine) -> Tried:
         limited = _limited_groups()
         version, trouble = _bubblewrap()
     group = _match_group(machine)
-    return Tried(engine, engine_trouble, cannot, version, trouble, limited, group)
+    above = witness.is_allowed()
+    return Tried(engine, engine_trouble, cannot, version, trouble, limited, group, above)
 
 
 def _engine() -> tuple[Mapping[str, Any] | None, str, tuple[str, ...]]:

@@ -49,6 +49,7 @@ def tree(root: Path, files: Mapping[str, str]) -> Path:
         "proc/sys/user/max_user_namespaces": "15000\n",
         "proc/swaps": "Filename Type Size Used Priority\n",
         "proc/pressure/cpu": "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n",
+        "proc/cpuinfo": "processor: 0\nflags: fpu hypervisor lm\n",
         "proc/meminfo": "MemTotal:       24684084 kB\nMemFree: 1 kB\n",
     }
     for name, text in {**sound, **files}.items():
@@ -219,6 +220,17 @@ def test_without_a_version_2_tree_nothing_is_frozen(tmp_path: Path) -> None:
     found = concluded(read(tmp_path, proc__self__mountinfo=FIRST), tried)
     assert losses(found, "docker") == {"no version 2 tree"}
     assert "mount -t cgroup2" in row(found, "match groups").remedy
+
+
+def test_cores_are_watched_where_a_hypervisor_may_take_them(tmp_path: Path) -> None:
+    virtual = read(tmp_path / "virtual")
+    assert row(concluded(virtual), "lost cores").state is State.OK
+    blind = row(concluded(virtual, replace(SOUND, above_all=False)), "lost cores")
+    assert blind.state is State.DEGRADED
+    assert "SYS_NICE" in blind.remedy
+    real = read(tmp_path / "real", proc__cpuinfo="processor: 0\nflags: fpu lm\n")
+    found = concluded(real, replace(SOUND, above_all=False))
+    assert row(found, "lost cores").state is State.NOT_NEEDED
 
 
 def test_an_ordinary_user_with_bubblewrap_lacks_exactly_the_named_rows(tmp_path: Path) -> None:

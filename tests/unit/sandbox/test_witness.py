@@ -35,5 +35,5 @@ def test_cores_are_watched_where_a_hypervisor_is_or_may_be(
     tmp_path: Path, text: str, needed: bool
 ) -> None:
     (tmp_path / "cpuinfo").write_text(text)
-    assert is_needed(str(tmp_path / "cpuinfo")) == needed
-    assert is_needed(str(tmp_path / "missing"))
+    assert is_needed(tmp_path / "cpuinfo") == needed
+    assert is_needed(tmp_path / "missing")
