@@ -27,6 +27,7 @@ from typing import Any
 
 from sandbox import guard, launcher, leftovers, profiles, runtimes, witness
 from sandbox.box import wire
+from sandbox.doctor import degraded
 from sandbox.errors import HostFault
 from sandbox.gpu import Devices
 from sandbox.lending import MOST_SEATS, Lender
@@ -170,8 +171,8 @@ def _witness() -> tuple[Witness | None, tuple[str, ...]]:
         return None, ()
     try:
         return Witness(), ()
-    except OSError as error:
-        return None, (f"{witness.LACK}: {error}",)
+    except OSError:
+        return None, degraded.sentences(degraded.NO_WITNESS)
 
 
 def _quarter() -> int:

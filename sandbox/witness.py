@@ -31,7 +31,6 @@ LEAST_SECONDS: Final = 0.001
 REST_SECONDS: Final = 2.0
 """How long nothing is lent before the threads stop."""
 START_SECONDS: Final = 10.0
-LACK: Final = "nobody here sees when a hypervisor takes cores away without telling"
 _WORD: Final = struct.Struct("d")
 _PRIORITY: Final = 1  # the lowest of its class, and above everything that is not of it
 _OWN_WORDS: Final = 2  # after the losses: whether the threads are awake, how many matches there are

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sandbox import launcher, runtimes, witness
+from sandbox import launcher, runtimes
 from sandbox.box import seccomp
+from sandbox.doctor import degraded
 from sandbox.doctor.machine import Machine
 from sandbox.doctor.probes import Tried
 
@@ -270,12 +271,13 @@ def _witness(machine: Machine, tried: Tried) -> Check:
         return Check("lost cores", State.NOT_NEEDED, "no hypervisor, so nobody takes cores away")
     if tried.above_all:
         return Check("lost cores", State.OK, "a witness may run above all others on each core")
+    (lack,) = degraded.DEGRADED[degraded.NO_WITNESS]
     return Check(
         "lost cores",
         State.DEGRADED,
         "there may be a hypervisor, and no thread may run above all others",
-        f"{witness.LACK}: an agent that computed then is charged for it",
-        "give the node CAP_SYS_NICE (an engine: --cap-add=SYS_NICE; a unit: LimitRTPRIO=1)",
+        lack.costs,
+        lack.remedy,
     )
 
 

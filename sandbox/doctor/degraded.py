@@ -14,6 +14,7 @@ NO_GROUPS = "no control groups"
 NO_TREE = "no version 2 tree"
 NO_PSI = "no psi"
 NO_ROOT = "no root"
+NO_WITNESS = "no thread above all others"
 GVISOR = "gVisor"
 
 
@@ -101,6 +102,12 @@ _NO_MATCH_GROUP = (
     ),
     _NO_PRESSURE,
 )
+_UNSEEN_LOSSES = Row(
+    "fairness",
+    "nobody sees when a hypervisor takes a core away without telling: it is charged to the agent "
+    "that ran on it",
+    "give the node CAP_SYS_NICE (an engine: --cap-add=SYS_NICE; a unit: LimitRTPRIO=1)",
+)
 _NOT_OURS = tuple(Row(row.attack, row.costs, _AS_ROOT) for row in _NO_MATCH_GROUP)
 
 _USUAL_RUNTIME = "use the engine's usual runtime, and have the host's kernel for a wall instead"
@@ -143,6 +150,7 @@ DEGRADED: Mapping[str, tuple[Row, ...]] = {
     NO_TREE: _NO_MATCH_GROUP,
     NO_PSI: (_NO_WAITING,),
     NO_ROOT: _NOT_OURS,
+    NO_WITNESS: (_UNSEEN_LOSSES,),
     GVISOR: _OWN_KERNEL,
 }
 """Rows by lack. ``bubblewrap without root`` is the whole of what an ordinary user goes without who
@@ -151,12 +159,19 @@ nothing else; ``gVisor`` is a node whose boxes have that runtime."""
 
 
 def apply(
-    launcher: str, *, root: bool, limits: bool, match_groups: bool, pressure: bool
+    launcher: str,
+    *,
+    root: bool,
+    limits: bool,
+    match_groups: bool,
+    pressure: bool,
+    witness: bool,
 ) -> tuple[tuple[str, Row], ...]:
     """(lack, row) for each row that is degraded with this launcher, once each.
 
     ``limits``: groups with memory, processes and cpu can be made. ``match_groups``: so can version
     2 groups that freeze, kill and count. ``pressure``: these have a readable cpu.pressure.
+    ``witness``: lost cores are seen, or there is nobody who takes any.
     """
     names: list[tuple[str, tuple[Row, ...]]] = []
     if launcher == "bubblewrap":
@@ -171,6 +186,8 @@ def apply(
             names.append((ONE_UID if launcher == "bubblewrap" else NO_ROOT, _NOT_OURS))
     elif not pressure:
         names.append((NO_PSI, DEGRADED[NO_PSI]))
+    if not witness:
+        names.append((NO_WITNESS, DEGRADED[NO_WITNESS]))
     return tuple((name, row) for name, rows in names for row in rows)
 
 
@@ -182,6 +199,7 @@ def lacks(launcher: str, *, root: bool, limits: bool, powers: Collection[str]) -
         limits=limits,
         match_groups={"cpu_stat", "freeze"} <= set(powers),
         pressure="cpu_pressure" in powers,
+        witness=True,  # the node's own to tell
     )
     return tuple(row.sentence for _, row in rows)
 

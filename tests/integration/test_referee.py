@@ -102,7 +102,7 @@ def test_the_bank_pays_for_the_import_and_for_each_overrun_once(
     charges = [step.charged_seconds[0] or 0.0 for step in played.episode.steps]
     banks = [step.bank_seconds[0] or 0.0 for step in played.episode.steps]
     for paid in (0, 2, 4):
-        assert charges[paid] > 0.4
+        assert charges[paid] > 0.3  # less what the machine itself was gone meanwhile
     before = [60.0, *banks]
     for charged, was, now in zip(charges, before, banks, strict=False):
         assert now == pytest.approx(was - max(0.0, charged - 0.2), abs=1e-5)

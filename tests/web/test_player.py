@@ -44,12 +44,13 @@ def holds(page: Page, episode: dict[str, Any], step: int) -> None:
     for seat, body in enumerate(geese):
         card = page.locator(f"[data-seat='{seat}']")
         expect(card.locator(".length")).to_have_text(str(len(body)))
+        end = "out" if episode["steps"][-1][seat]["status"] == "DONE" else "failed"
         alive = page.locator(f".goose.seat-{seat}:not(.ghost)")
         expect(alive).to_have_count(1 if body else 0)
         expect(card.locator(".status")).to_have_text(
             ("alive" if step < len(episode["steps"]) - 1 else "survived")
             if body
-            else f"out at step {ended(episode, seat)}"
+            else f"{end} at step {ended(episode, seat)}"
         )
     food = episode["steps"][step][0]["observation"]["food"]
     expect(page.locator(".food")).to_have_count(len(food))
