@@ -186,6 +186,8 @@ class Season:
     state: str
     accepted_no: int
     rated_no: int
+    official_version: int
+    """Of the standings; 0 before the first fit."""
     revision: int
 
 

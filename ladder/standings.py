@@ -1,4 +1,8 @@
-"""The board of a season: who stands where, from the ratings of the entries."""
+"""The board of a season: who stands where, by the official standing; the live scores beside it.
+
+What the official fit has not seen yet (the first games of an entry, some seconds ago) stands where
+its live rating puts it: both are on one scale.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from datetime import datetime
 
 from ladder.ids import AgentId, EntryId, SeasonId, TeamId
 from ladder.medals import Medal, medal
+from ladder.official.standing import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +29,8 @@ class Contender:
     games: int
     last_match_at: datetime | None
     is_anchor: bool
+    official: Place | None = None
+    """None until a fit has seen it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +45,42 @@ class Standing:
     agent_name: str
     entry_id: EntryId
     score: float
+    """Live, as are mu and sigma: it moves with each match."""
     mu: float
     sigma: float
     games: int
     last_match_at: datetime | None
     medal: Medal | None
     is_anchor: bool
+    official: Place | None = None
+    """The rank goes by its score."""
+
+    @property
+    def chance(self) -> float | None:
+        """That the team deserves this medal or a better one; None without a medal or a fit."""
+        if self.medal is None or self.official is None:
+            return None
+        return self.official.chances[list(Medal).index(self.medal)]
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """The official standing that a board shows."""
+
+    version: int
+    log_no: int
+    made_at: datetime
+    wrong_medals: float
+    """Expected number of medals that are of another class than deserved."""
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
     season_id: SeasonId
     revision: int
+    accepted_no: int
+    """Results in the season's log."""
+    fitted: Fitted | None
     rows: tuple[Standing, ...]
 
 
@@ -59,14 +90,21 @@ def build(contenders: Iterable[Contender], score_offset: float) -> tuple[Standin
     A team stands by its best entry; one that has played goes before one that has not. Only teams
     that have played are ranked, share medals and count as teams; the others follow at the end.
     """
+
+    def worth(each: Contender) -> float:
+        return each.mu + score_offset if each.official is None else each.official.score
+
+    def order(each: Contender) -> tuple[bool, float, str]:
+        return (each.games == 0, -worth(each), each.entry_id)
+
     best: dict[TeamId, Contender] = {}
     anchors = []
     for each in contenders:
         if each.is_anchor:
             anchors.append(each)
-        elif each.team_id not in best or _order(each) < _order(best[each.team_id]):
+        elif each.team_id not in best or order(each) < order(best[each.team_id]):
             best[each.team_id] = each
-    shown = sorted([*best.values(), *anchors], key=_order)
+    shown = sorted([*best.values(), *anchors], key=order)
     teams = sum(1 for each in shown if _is_ranked(each))
 
     rows = []
@@ -77,8 +115,8 @@ def build(contenders: Iterable[Contender], score_offset: float) -> tuple[Standin
         own_rank = None
         if _is_ranked(each):
             place += 1
-            if each.mu != previous:
-                rank, previous = place, each.mu
+            if worth(each) != previous:
+                rank, previous = place, worth(each)
             own_rank = rank
         rows.append(
             Standing(
@@ -95,6 +133,7 @@ def build(contenders: Iterable[Contender], score_offset: float) -> tuple[Standin
                 last_match_at=each.last_match_at,
                 medal=None if own_rank is None else medal(own_rank, teams),
                 is_anchor=each.is_anchor,
+                official=each.official,
             )
         )
     return tuple(rows)
@@ -102,7 +141,3 @@ def build(contenders: Iterable[Contender], score_offset: float) -> tuple[Standin
 
 def _is_ranked(each: Contender) -> bool:
     return each.games > 0 and not each.is_anchor
-
-
-def _order(each: Contender) -> tuple[bool, float, str]:
-    return (each.games == 0, -each.mu, each.entry_id)

@@ -1,17 +1,19 @@
-"""What a bell starts. Thin: the work is in ``workers.playing`` and ``ladder.store.ratings``."""
+"""What a bell starts. Thin: the work is in ``workers.playing`` and the store's ``ratings`` and
+``official``."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 import signal
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import psycopg
 from celery.signals import worker_process_init
 
 from ladder.ids import MatchId, SeasonId
-from ladder.store import db, ratings
+from ladder.store import db, official, ratings
 from ladder.telemetry import emit, trace
 from workers import playing
 from workers.broker import app
@@ -25,6 +27,8 @@ station: playing.Station | None = None
 """Set by ``workers.main`` before the pool forks, so that every child has it."""
 database_url = ""
 """The rater's; players have none."""
+fitter = official.Fitter()
+"""This process's: what a season's next fit begins from."""
 
 
 @worker_process_init.connect  # type: ignore[untyped-decorator]
@@ -51,7 +55,8 @@ def play(match_id: str) -> None:
 
 @app.task(name="peck.rate")  # type: ignore[untyped-decorator]
 def rate(reason: str) -> None:
-    """Fold every season's accepted results into its ratings until nothing is left.
+    """Fold every season's accepted results into its ratings until nothing is left; then fit the
+    official standings that are due.
 
     ``reason`` is the id of what made the bell ring and decides nothing: one bell serves all.
     """
@@ -60,16 +65,25 @@ def rate(reason: str) -> None:
         with db.connect(database_url) as conn:
             seasons = ratings.seasons_to_rate(conn)
             conn.commit()
-            for season in seasons:
-                try:
-                    _rate(conn, season)
-                except psycopg.OperationalError:
-                    raise
-                except Exception as error:  # one season's trouble is not the others'
-                    conn.rollback()
-                    emit("rate_failed", season=season, error=str(error), trace=trace(error))
+            _each(conn, seasons, _rate)
+            seasons = official.due(conn)
+            conn.commit()
+            _each(conn, seasons, _fit)
     except psycopg.OperationalError as error:
         emit("rate_failed", error=str(error))  # the scheduler rings again
+
+
+def _each(
+    conn: db.Connection, seasons: Sequence[SeasonId], act: Callable[[db.Connection, SeasonId], None]
+) -> None:
+    for season in seasons:
+        try:
+            act(conn, season)
+        except psycopg.OperationalError:
+            raise
+        except Exception as error:  # one season's trouble is not the others'
+            conn.rollback()
+            emit("rate_failed", season=season, error=str(error), trace=trace(error))
 
 
 def _rate(conn: db.Connection, season: SeasonId) -> None:
@@ -79,3 +93,11 @@ def _rate(conn: db.Connection, season: SeasonId) -> None:
         answered()
         emit("rated", season=season, results=folded)
     conn.commit()
+
+
+def _fit(conn: db.Connection, season: SeasonId) -> None:
+    """Write one season's next official standing."""
+    version = fitter.refit(conn, season)
+    conn.commit()
+    answered()
+    emit("fitted", season=season, version=version)

@@ -230,7 +230,10 @@ def retire(conn: Connection, entry_id: EntryId) -> Entry:
         entry = get_entry(conn, entry_id)  # its validation may have been over a moment before
     if entry.state is EntryState.ACTIVE:
         # The board shows one less. The season is locked before the entry, as the lease does it.
-        conn.execute("update seasons set revision = revision + 1 where id = %s", (entry.season_id,))
+        conn.execute(
+            "update seasons set revision = revision + 1, official_is_stale = true where id = %s",
+            (entry.season_id,),
+        )
     conn.execute(
         "update entries set state = 'retired', deadline_at = null"
         " where id = %s and state in ('pending', 'active')",

@@ -1,15 +1,17 @@
-"""The board of a season, read in one query."""
+"""The board of a season."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from ladder.access import LeagueSeen
-from ladder.ids import SeasonId, is_id
+from ladder.ids import EntryId, SeasonId, is_id
 from ladder.model import NotFound, ReplayVisibility, Visibility
+from ladder.official.standing import Place
 from ladder.standings import Board as Board
-from ladder.standings import Contender, build
+from ladder.standings import Contender, Fitted, build
 from ladder.standings import Standing as Standing
+from ladder.store import official
 from ladder.store.db import Connection
 
 
@@ -19,7 +21,7 @@ def read(conn: Connection, season_id: SeasonId) -> Board:
     Keep it per revision: it changes only when the season's revision does.
     """
     rows = conn.execute(
-        "select s.revision, s.score_offset, e.id, e.agent_id, a.name, e.team_id, t.name, e.mu,"
+        "select s.revision, s.score_offset, s.accepted_no, e.id, e.agent_id, a.name, e.team_id, t.name, e.mu,"
         " e.sigma, e.games, e.last_match_at, e.is_anchor from seasons s"
         " left join entries e on e.season_id = s.id and e.state = 'active'"
         " left join agents a on a.id = e.agent_id left join teams t on t.id = e.team_id"
@@ -28,9 +30,16 @@ def read(conn: Connection, season_id: SeasonId) -> Board:
     ).fetchall()
     if not rows:
         raise NotFound("there is no such season")
-    revision, score_offset = rows[0][:2]
-    contenders = (Contender(*row[2:]) for row in rows if row[2] is not None)
-    return Board(season_id, revision, build(contenders, score_offset))
+    revision, score_offset, accepted_no = rows[0][:3]
+    fitted, places = None, dict[EntryId, Place]()
+    found = official.latest(conn, season_id)
+    if found is not None:
+        version, places = found
+        fitted = Fitted(version.version, version.log_no, version.made_at, version.wrong_medals)
+    contenders = (
+        Contender(*row[3:], official=places.get(row[3])) for row in rows if row[3] is not None
+    )
+    return Board(season_id, revision, accepted_no, fitted, build(contenders, score_offset))
 
 
 @dataclass(frozen=True, slots=True)

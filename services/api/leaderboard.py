@@ -19,8 +19,25 @@ from services.api.state import House, read
 router = APIRouter(prefix="/v1", tags=["leaderboard"])
 
 
+class PlaceOut(BaseModel):
+    """What the fit over all results of the season says of an entry."""
+
+    model_config = ConfigDict(from_attributes=True)
+    score: float = Field(examples=[851.2])
+    sigma: float = Field(description="the score is within 1.96 of it, at 95 %", examples=[14.0])
+    rank_low: int = Field(description="best rank of the 95 % interval", examples=[1])
+    rank_high: int = Field(description="worst rank of it", examples=[3])
+    chances: tuple[float, float, float] = Field(
+        description="of gold, of silver or better, of any medal", examples=[[0.81, 1.0, 1.0]]
+    )
+
+
 class StandingOut(BaseModel):
-    """One team's row; anchors stand in their place without a rank."""
+    """One team's row; anchors stand in their place without a rank.
+
+    ``score``, ``mu`` and ``sigma`` are live: they move with each match. Rank and medal go by the
+    official score; who has none yet stands by the live one.
+    """
 
     model_config = ConfigDict(from_attributes=True)
     rank: int | None = Field(examples=[1])
@@ -35,12 +52,30 @@ class StandingOut(BaseModel):
     games: int
     last_match_at: datetime | None
     medal: str | None = Field(examples=["gold"])
+    chance: float | None = Field(
+        description="that the team deserves this medal or a better one", examples=[0.81]
+    )
     is_anchor: bool
+    official: PlaceOut | None
+
+
+class FittedOut(BaseModel):
+    """The version of the official standing that the board shows."""
+
+    model_config = ConfigDict(from_attributes=True)
+    version: int
+    log_no: int = Field(description="it knows every result up to this number")
+    made_at: datetime
+    wrong_medals: float = Field(
+        description="expected number of medals that are of another class than deserved"
+    )
 
 
 class BoardOut(BaseModel):
     season_id: str
     revision: int
+    accepted_no: int = Field(description="results in the season's log")
+    fitted: FittedOut | None = Field(description="null before the first match was rated")
     total: int = Field(description="rows of the whole board")
     items: list[StandingOut]
     next: str | None = None
@@ -120,6 +155,8 @@ def serialise(board: leaderboard.Board, season_id: str, start: int, limit: int) 
         BoardOut(
             season_id=season_id,
             revision=board.revision,
+            accepted_no=board.accepted_no,
+            fitted=None if board.fitted is None else FittedOut.model_validate(board.fitted),
             total=len(board.rows),
             items=[StandingOut.model_validate(row) for row in rows],
             next=following,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 
@@ -16,28 +17,48 @@ def leaderboard(
     show: Annotated[int, typer.Option("-n", "--show", min=1, help="Rows to show.")] = 50,
     as_json: AsJson = False,
 ) -> None:
-    """Show the leaderboard of a league's current season."""
+    """Show the leaderboard of a league's current season.
+
+    Rank, score and medal are official: fitted to all results of the season. "live" moves with each
+    match. Behind a medal stands the probability that it is deserved.
+    """
     with connect(needs_token=False) as ladder:
         rows = list(ladder.leaderboard(season_key(ladder, league), most=show))
     if as_json:
         print_json(rows)
         return
     table(
-        ["rank", "team", "agent", "score", "+-", "games", "last match", "medal"],
+        ["rank", "95 %", "team", "agent", "score", "+-", "live", "games", "last match", "medal"],
         [
             (
                 row["rank"],
+                _span(row),
                 row["team_name"],
                 row["agent_name"],
+                (row["official"] or row)["score"],
+                (row["official"] or row)["sigma"],
                 row["score"],
-                row["sigma"],
                 row["games"],
                 moment(row["last_match_at"]),
-                row["medal"] or ("anchor" if row["is_anchor"] else None),
+                _medal(row),
             )
             for row in rows
         ],
     )
+
+
+def _span(row: Mapping[str, Any]) -> str | None:
+    """The interval of the rank, where it has one."""
+    if row["rank"] is None or row["official"] is None:
+        return None
+    low, high = row["official"]["rank_low"], row["official"]["rank_high"]
+    return str(low) if low == high else f"{low}-{high}"
+
+
+def _medal(row: Mapping[str, Any]) -> str | None:
+    if row["medal"] is None:
+        return "anchor" if row["is_anchor"] else None
+    return row["medal"] if row["chance"] is None else f"{row['medal']} ({row['chance']:.0%})"
 
 
 def register(app: typer.Typer) -> None:

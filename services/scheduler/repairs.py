@@ -15,8 +15,19 @@ from random import Random, SystemRandom
 from ladder import pairing
 from ladder.ids import SeasonId
 from ladder.model import Conflict, MatchKind, Season
-from ladder.store import db, entries, idempotency, leagues, matches, ratings, serving, watch
+from ladder.store import (
+    db,
+    entries,
+    idempotency,
+    leagues,
+    matches,
+    official,
+    ratings,
+    serving,
+    watch,
+)
 from ladder.telemetry import emit
+from services.scheduler.fields import Fields
 from services.scheduler.leader import Repair
 from workers.broker import BellError
 
@@ -37,10 +48,11 @@ def repairs(ring: Bell, rng: Random | None = None) -> list[Repair]:
     """All of them, in the order of a round: first what frees matches, then what hands them out."""
     bells = Bells(ring)
     chance = rng or SystemRandom()
+    fields = Fields()
     return [
         Repair("reap", 0.0, reap),
         Repair("expire", 1.0, expire),
-        Repair("pair", 0.0, lambda conn: pair(conn, chance)),
+        Repair("pair", 0.0, lambda conn: pair(conn, chance, fields)),
         Repair("ring", 0.0, bells.play),
         Repair("rate", 0.0, bells.rate),
         Repair("close", 5.0, close),
@@ -66,13 +78,14 @@ def expire(conn: db.Connection) -> dict[str, int]:
     return {"expired": expired, "validations_renewed": renewed}
 
 
-def pair(conn: db.Connection, rng: Random) -> dict[str, int]:
+def pair(conn: db.Connection, rng: Random, fields: Fields | None = None) -> dict[str, int]:
     """Keep enough rated matches under way for the live slots, over all seasons that play."""
     seasons = leagues.playing_seasons(conn)
     workers = [w for w in matches.live_workers(conn) if {"play.cpu", "play.gpu"} & set(w.queues)]
     slots = sum(worker.slots for worker in workers)
     if not seasons or slots == 0:
         return {}
+    fields = fields or Fields()
     makers = leagues.makers(conn, [season.id for season in seasons])
     under_way = {season.id: matches.in_flight(conn, season.id) for season in seasons}
     before = sum(under_way.values())
@@ -88,7 +101,9 @@ def pair(conn: db.Connection, rng: Random) -> dict[str, int]:
             maker = makers[season.id]
             wanted = math.ceil(MATCHES_PER_SLOT * slots / (len(has) * has[maker]))
             missing = min(wanted, season.max_in_flight) - under_way[season.id]
-            made = _pair(conn, season, missing, load[maker], workers, rng) if missing > 0 else 0
+            made = 0
+            if missing > 0:
+                made = _pair(conn, season, missing, load[maker], workers, rng, fields)
             load[maker] += made
             under_way[season.id] += made
             if under_way[season.id] >= wanted:
@@ -106,6 +121,7 @@ def _pair(
     turn: int,
     workers: Sequence[matches.Worker],
     rng: Random,
+    fields: Fields,
 ) -> int:
     """Makes up to this many matches, the first at this turn of the queue; returns how many.
 
@@ -114,12 +130,14 @@ def _pair(
     league = leagues.get_league(conn, season.league_id)
     served = {profile for worker in workers for profile in worker.profiles}
     proposal = pairing.propose(
-        [one for one in entries.candidates(conn, season.id) if one.profile in served],
+        fields.candidates(conn, season),
         seats=season.seats,
         lineups=missing,
         rng=rng,
         beta=season.beta,
         same_team_lineups=league.same_team_lineups,
+        admissible=served,
+        met=fields.met(conn, season),
     )
     made = 0
     for lineup in proposal.lineups:
@@ -181,12 +199,13 @@ class Bells:
         return {"rung": len(due)}
 
     def rate(self, conn: db.Connection) -> dict[str, int]:
-        """A bell for the rater where results wait; again only when it has had time to answer."""
+        """A bell for the rater where results wait or a fit is due; again only when it has had time
+        to answer."""
         now = time.monotonic()
         if now < self._quiet_until:
             return {}
         rung = 0
-        for season in ratings.seasons_to_rate(conn):
+        for season in sorted({*ratings.seasons_to_rate(conn), *official.due(conn)}):
             rung_at = self._rated_at.get(season, -math.inf)
             if now - rung_at < RATE_AGAIN_SECONDS:
                 continue
@@ -212,11 +231,19 @@ def close(conn: db.Connection) -> dict[str, int]:
 
 
 def forget(conn: db.Connection) -> dict[str, int]:
-    """Answers that nobody will repeat a request for, and workers long gone, are dropped."""
+    """Answers that nobody will repeat a request for, workers long gone, and most of the old official
+    standings' rows are dropped."""
     with conn.transaction():
         answers = idempotency.forget(conn)
     with conn.transaction():
-        return {"answers_forgotten": answers, "workers_forgotten": matches.forget_workers(conn)}
+        workers = matches.forget_workers(conn)
+    with conn.transaction():
+        standings = official.drop_old(conn)
+    return {
+        "answers_forgotten": answers,
+        "workers_forgotten": workers,
+        "standings_dropped": standings,
+    }
 
 
 def partitions(conn: db.Connection) -> dict[str, int]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from ladder.medals import Medal
 from ladder.model import Season
-from ladder.standings import Board, Standing
+from ladder.standings import Board, Fitted, Standing
 from ladder.store import leaderboard
 from ladder.store.db import Connection
 from services.api.state import State
@@ -29,6 +29,8 @@ class BoardPage:
     ranked: int
     low: float
     high: float
+    accepted_no: int
+    fitted: Fitted | None
     medals: list[tuple[str, int]]
     """Teams with each medal on the whole board, best kind first."""
 
@@ -38,6 +40,12 @@ def read(house: State, conn: Connection, season: Season) -> Board:
     return house.boards.board(season.id, season.revision, lambda: leaderboard.read(conn, season.id))
 
 
+def shown(row: Standing) -> tuple[float, float]:
+    """Score and sigma as the table draws them: official, or live before the first fit."""
+    place = row.official
+    return (row.score, row.sigma) if place is None else (place.score, place.sigma)
+
+
 def cut(board: Board, page: int) -> BoardPage:
     """The page with this number, or the nearest one that exists."""
     pages = max(1, -(-len(board.rows) // PAGE_ROWS))
@@ -45,6 +53,7 @@ def cut(board: Board, page: int) -> BoardPage:
     start = (number - 1) * PAGE_ROWS
     rows = board.rows[start : start + PAGE_ROWS]
     played = [row for row in rows if row.games > 0] or list(rows)
+    spans = [shown(row) for row in played]
     counted = Counter(row.medal for row in board.rows if row.medal is not None)
     return BoardPage(
         rows=rows,
@@ -54,7 +63,9 @@ def cut(board: Board, page: int) -> BoardPage:
         last=start + len(rows),
         total=len(board.rows),
         ranked=sum(1 for row in board.rows if row.rank is not None),
-        low=min((row.score - 2 * row.sigma for row in played), default=0.0),
-        high=max((row.score + 2 * row.sigma for row in played), default=1.0),
+        low=min((score - 2 * sigma for score, sigma in spans), default=0.0),
+        high=max((score + 2 * sigma for score, sigma in spans), default=1.0),
+        accepted_no=board.accepted_no,
+        fitted=board.fitted,
         medals=[(str(kind), counted[kind]) for kind in Medal if counted[kind]],
     )

@@ -1,0 +1,159 @@
+"""The official standing of a season, drawn up from a fit: scores, ranks, medal chances. Pure.
+
+Ranks and chances are of teams: a team stands by the entry with the highest mean, among those that
+have played. Reference agents pin the scale, stand in their place and have no rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ladder.ids import EntryId, TeamId
+from ladder.medals import cuts
+from ladder.official import ranks
+from ladder.official.fit import Fit
+
+DRAWS: Final = 400
+"""Of everybody's rank: a chance of a half is told to 0.025."""
+PARENT_SD: Final = 0.4
+"""Beta by which a resubmission differs from what it replaces (rating.md section 8)."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Entrant:
+    """An active entry as the standing needs it."""
+
+    entry_id: EntryId
+    team_id: TeamId
+    contender: int
+    """Its number in the fit; -1 before its first game."""
+    parent: int
+    """The number of what it replaces, where it has not played itself; -1: nothing known."""
+    is_anchor: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an entry stands."""
+
+    score: float
+    """Points."""
+    sigma: float
+    """Points; half of the 95 % interval is 1.96 of it."""
+    rank: int | None
+    """1 is best, equal scores share; None unless its team stands by it."""
+    rank_low: int
+    """The best rank its team can expect with it, at 95 %."""
+    rank_high: int
+    """The worst."""
+    chances: tuple[float, float, float]
+    """Of gold, of silver or better, of any medal."""
+    loss: float
+    """What the standing loses by not knowing it better (``ranks.loss``)."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The whole of it."""
+
+    places: tuple[Place, ...]
+    """One for each entrant, in the order given."""
+    reference: float
+    """Mean of the reference agents, in beta: it stands at mu0."""
+    wrong_medals: float
+    """Expected number of teams with a medal that are not of that class."""
+
+
+def draw_up(
+    fit: Fit,
+    entrants: Sequence[Entrant],
+    *,
+    mu0: float,
+    beta: float,
+    seed: int,
+    boundary_weight: float,
+) -> Standing:
+    """The standing of these entrants. ``mu0`` and ``beta`` are the season's, in points."""
+    mu, sigma = _skills(fit, entrants)
+    anchors = [mu[n] for n, each in enumerate(entrants) if each.is_anchor and each.contender >= 0]
+    reference = float(np.mean(anchors)) if anchors else fit.centre
+    standing_by = _representatives(entrants, mu)
+    last = cuts(len(standing_by))
+    drawn = ranks.draw_among(mu, sigma, _twins(entrants), standing_by, DRAWS, seed)
+    outlook = ranks.outlook(drawn, last)
+    losses = ranks.loss(drawn, last, boundary_weight)
+    best_first = np.sort(-mu[standing_by])
+    ranked = set(standing_by.tolist())
+    places: list[Place] = []
+    wrong = 0.0
+    for n in range(len(entrants)):
+        rank = int(np.searchsorted(best_first, -mu[n])) + 1 if n in ranked else None
+        gold, silver, bronze = outlook.chances[n].tolist()
+        if rank is not None:
+            wrong += _doubt(rank, last, (gold, silver, bronze))
+        places.append(
+            Place(
+                score=float(mu0 + beta * (mu[n] - reference)),
+                sigma=float(beta * sigma[n]),
+                rank=rank,
+                rank_low=int(outlook.rank_low[n]),
+                rank_high=int(outlook.rank_high[n]),
+                chances=(gold, silver, bronze),
+                loss=float(losses[n]),
+            )
+        )
+    return Standing(tuple(places), reference, wrong)
+
+
+def _skills(fit: Fit, entrants: Sequence[Entrant]) -> tuple[Floats, Floats]:
+    """Means and deviations; who has not played is as good as what it replaces, or as anybody."""
+    mu = np.full(len(entrants), fit.centre)
+    sigma = np.full(len(entrants), fit.spread)
+    for n, each in enumerate(entrants):
+        if each.contender >= 0:
+            mu[n], sigma[n] = fit.mu[each.contender], fit.shown_sigma[each.contender]
+        elif each.parent >= 0:
+            mu[n] = fit.mu[each.parent]
+            sigma[n] = np.hypot(fit.shown_sigma[each.parent], PARENT_SD)
+    return mu, sigma
+
+
+def _representatives(entrants: Sequence[Entrant], mu: Floats) -> NDArray[np.intp]:
+    """The entrants that teams stand by, one a team."""
+    best: dict[TeamId, int] = {}
+    for n, each in enumerate(entrants):
+        if each.is_anchor or each.contender < 0:
+            continue
+        known = best.get(each.team_id)
+        if known is None or mu[n] > mu[known]:
+            best[each.team_id] = n
+    return np.array(sorted(best.values()), np.intp)
+
+
+def _twins(entrants: Sequence[Entrant]) -> NDArray[np.intp]:
+    """The first entrant that is the same contender: they have one skill, so one draw."""
+    first: dict[int, int] = {}
+    return np.array(
+        [
+            n if each.contender < 0 else first.setdefault(each.contender, n)
+            for n, each in enumerate(entrants)
+        ],
+        np.intp,
+    )
+
+
+def _doubt(rank: int, last: Sequence[int], chances: Sequence[float]) -> float:
+    """The probability that the medal of this rank is another class than deserved; 0 without."""
+    better = 0.0
+    for cut, chance in zip(last, chances, strict=True):
+        if rank <= cut:
+            return 1.0 - (chance - better)
+        better = chance
+    return 0.0

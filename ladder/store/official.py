@@ -1,0 +1,298 @@
+"""Official standings: fits of a season's whole log, written as versions that are never changed.
+
+A version names the log number it covers, the version whose messages it began from and the seed of
+its draws, so that the chain can be computed again to the byte. The last one, written when a season
+is finished, is a cold fit: a function of the log alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import numpy as np
+from psycopg.rows import class_row, dict_row
+
+from ladder.ids import EntryId, SeasonId, TeamId
+from ladder.model import NotFound
+from ladder.official.fit import Fit, Messages, Prior, fit
+from ladder.official.standing import PARENT_SD, Entrant, Place, Standing, draw_up
+from ladder.store.db import Connection, whole
+from ladder.store.season_log import SeasonLog
+
+LOCK: Final = 0x6F666669  # "offi": class of the advisory locks, one per season
+FITTED_BY: Final = 1
+"""Grows with every change of the method that changes what comes out."""
+GROWTH: Final = 1.05
+LEAST_SECONDS: Final = 1.0
+MOST_SECONDS: Final = 10.0
+OPEN_WEIGHT: Final = 0.03
+FINAL_WEIGHT: Final = 5.0
+"""Of the medal boundaries in what a game is worth: while uploads are open, and after."""
+SEASONS_KEPT: Final = 16
+VERSION: Final = (
+    "select season_id, version, log_no, parent, seed, fitted_by, boundary_weight, centre, spread,"
+    " kappa, reference, wrong_medals, digest, made_at from standings"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What is known of one official standing besides its rows."""
+
+    season_id: SeasonId
+    version: int
+    log_no: int
+    """It knows every result up to this number of the log."""
+    parent: int | None
+    """None: a cold fit."""
+    seed: int
+    fitted_by: int
+    boundary_weight: float
+    """Of the medals in what a game is worth."""
+    centre: float
+    spread: float
+    kappa: float
+    reference: float
+    wrong_medals: float
+    digest: str
+    made_at: datetime
+
+
+@dataclass(slots=True)
+class _Kept:
+    """Where a season's next fit begins."""
+
+    log: SeasonLog
+    version: int = 0
+    readings: int = 0
+    messages: Messages | None = None
+
+
+class Fitter:
+    """Fits seasons, and keeps what makes the next fit a quick one; one to a process."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[SeasonId, _Kept] = OrderedDict()
+
+    def refit(self, conn: Connection, season_id: SeasonId) -> int:
+        """Writes the season's next version and returns its number; the caller commits.
+
+        Raises NotFound.
+        """
+        kept = self._kept.setdefault(season_id, _Kept(SeasonLog(season_id)))
+        self._kept.move_to_end(season_id)
+        while len(self._kept) > SEASONS_KEPT:
+            self._kept.popitem(last=False)
+        return _refit(conn, season_id, kept)
+
+
+def due(conn: Connection) -> list[SeasonId]:
+    """Seasons whose official standing is behind: the log grew by a twentieth or some time ago, the
+    field changed, or the season is over and its last fit was not a cold one."""
+    rows = conn.execute(
+        "select id from seasons where rated_no > 0 and ("
+        "   official_at is null"
+        "   or (rated_no > official_no and official_at <= now() - make_interval(secs => %s))"
+        "   or (official_at <= now() - make_interval(secs => %s)"
+        "       and (official_is_stale or rated_no > official_no and rated_no >= %s * official_no))"
+        "   or (state = 'finished' and not official_is_cold)) order by id",
+        (MOST_SECONDS, LEAST_SECONDS, GROWTH),
+    )
+    return [SeasonId(row[0]) for row in rows]
+
+
+def latest(conn: Connection, season_id: SeasonId) -> tuple[Version, dict[EntryId, Place]] | None:
+    """The official standing now, with a place for each entry that was active; None before it."""
+    row = conn.execute(
+        "select version, content from standings where season_id = %s order by version desc limit 1",
+        (season_id,),
+    ).fetchone()
+    if row is None:
+        return None
+    return get_version(conn, season_id, row[0]), places(row[1])
+
+
+def get_version(conn: Connection, season_id: SeasonId, version: int) -> Version:
+    """One version. Raises NotFound."""
+    found = _versions(conn, "season_id = %s and version = %s", (season_id, version))
+    if not found:
+        raise NotFound("there is no such version of the standings")
+    return found[0]
+
+
+def list_versions(
+    conn: Connection, season_id: SeasonId, *, before: int | None = None, limit: int = 50
+) -> list[Version]:
+    """Versions of a season, newest first."""
+    return _versions(
+        conn,
+        "season_id = %s and (%s::bigint is null or version < %s) order by version desc limit %s",
+        (season_id, before, before, limit),
+    )
+
+
+def places(content: str) -> dict[EntryId, Place]:
+    """The rows of a version's content."""
+    return {
+        EntryId(entry): Place(score, sigma, rank, low, high, (gold, silver, bronze), loss)
+        for entry, score, sigma, rank, low, high, (gold, silver, bronze), loss in json.loads(
+            content
+        )
+    }
+
+
+def recomputed(conn: Connection, season_id: SeasonId, version: int) -> str:
+    """The digest of a version's content, computed again from the log and the chain that led to it.
+
+    Raises NotFound where there is no such version, or its content was dropped.
+    """
+    row = conn.execute(
+        "select content from standings where season_id = %s and version = %s", (season_id, version)
+    ).fetchone()
+    if row is None or row[0] is None:
+        raise NotFound("there is no such version of the standings, or its rows were dropped")
+    chain = [get_version(conn, season_id, version)]
+    while chain[-1].parent is not None:
+        chain.append(get_version(conn, season_id, chain[-1].parent))
+    log = SeasonLog(season_id)
+    fitted: Fit | None = None
+    for link in reversed(chain):
+        fitted = _fitted(conn, log, link.log_no, fitted.messages if fitted else None)
+    assert fitted is not None
+    season = _season(conn, season_id)
+    entrants = _entrants(conn, season_id, log, list(places(row[0])))
+    standing = _drawn(fitted, entrants, season, chain[0].seed, chain[0].boundary_weight)
+    return _digest(_content(entrants, standing))
+
+
+def drop_old(conn: Connection) -> int:
+    """Drops the rows of versions nobody looks at: of those older than an hour one an hour stays, of
+    those older than a month one a day, and each season's last. Returns how many."""
+    return conn.execute(
+        "update standings s set content = null where content is not null"
+        " and made_at < now() - interval '1 hour' and version <> (select official_version"
+        "   from seasons where id = s.season_id) and exists (select 1 from standings o"
+        "   where o.season_id = s.season_id and o.version < s.version and o.content is not null"
+        "   and date_trunc(case when s.made_at < now() - interval '30 days' then 'day'"
+        "     else 'hour' end, o.made_at at time zone 'utc')"
+        "   = date_trunc(case when s.made_at < now() - interval '30 days' then 'day'"
+        "     else 'hour' end, s.made_at at time zone 'utc'))"
+    ).rowcount
+
+
+@whole
+def _refit(conn: Connection, season_id: SeasonId, kept: _Kept) -> int:
+    conn.execute("select pg_advisory_xact_lock(%s, hashtext(%s))", (LOCK, season_id))
+    season = _season(conn, season_id)
+    parent: int | None = season["official_version"]
+    readings = kept.log.readings
+    is_over = season["state"] == "finished"
+    warm = None if is_over or kept.version != parent else kept.messages
+    fitted = _fitted(conn, kept.log, season["rated_no"], warm)
+    if warm is None or kept.log.readings != readings:
+        parent = None
+    version = season["official_version"] + 1
+    kept.version, kept.messages = version, fitted.messages  # not committed: the next one is cold
+    entrants = _entrants(conn, season_id, kept.log)
+    weight = OPEN_WEIGHT if season["state"] == "open" else FINAL_WEIGHT
+    seed = _seed(season_id, version)
+    standing = _drawn(fitted, entrants, season, seed, weight)
+    content = _content(entrants, standing)
+    conn.execute(
+        "insert into standings (season_id, version, log_no, parent, seed, fitted_by,"
+        " boundary_weight, centre, spread, kappa, reference, wrong_medals, digest, content)"
+        " values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+        (
+            *(season_id, version, season["rated_no"], parent, seed, FITTED_BY, weight),
+            *(fitted.centre, fitted.spread, fitted.kappa),
+            *(standing.reference, standing.wrong_medals, _digest(content), content),
+        ),
+    )
+    # The live scores are put on the same scale: there, too, the reference agents stand at mu0.
+    conn.execute(
+        "update seasons s set official_version = %s, official_no = %s, official_at = now(),"
+        " official_is_cold = %s, official_is_stale = false, revision = revision + 1,"
+        " score_offset = coalesce((select s.mu0 - avg(mu) from entries where season_id = s.id"
+        "   and is_anchor and state = 'active' and games > 0), 0) where id = %s",
+        (version, season["rated_no"], parent is None, season_id),
+    )
+    return version
+
+
+def _fitted(conn: Connection, log: SeasonLog, until: int, warm: Messages | None) -> Fit:
+    """The fit of the log up to this number; cold where part of what was read has been withdrawn."""
+    readings = log.readings
+    while log.no < until:
+        log.read(conn, until)
+    n = log.contenders
+    prior = Prior(np.full(n, np.nan), np.full(n, np.nan), log.parents, PARENT_SD)
+    return fit(log.games, prior, warm=warm if log.readings == readings else None)
+
+
+def _drawn(
+    fitted: Fit, entrants: Sequence[Entrant], season: Mapping[str, Any], seed: int, weight: float
+) -> Standing:
+    return draw_up(
+        fitted,
+        entrants,
+        mu0=season["mu0"],
+        beta=season["beta"],
+        seed=seed,
+        boundary_weight=weight,
+    )
+
+
+def _season(conn: Connection, season_id: SeasonId) -> Mapping[str, Any]:
+    with conn.cursor(row_factory=dict_row) as cur:
+        season = cur.execute(
+            "select state, mu0, beta, rated_no, official_version from seasons where id = %s",
+            (season_id,),
+        ).fetchone()
+    if season is None:
+        raise NotFound("there is no such season")
+    return season
+
+
+def _entrants(
+    conn: Connection, season_id: SeasonId, log: SeasonLog, only: Sequence[EntryId] | None = None
+) -> list[Entrant]:
+    """The active entries, or these ones, in order of their ids."""
+    rows = conn.execute(
+        "select e.id, e.team_id, e.is_anchor, coalesce(e.parent_entry_id, '') from entries e"
+        " where e.season_id = %s and (e.id = any (%s) or %s::text[] is null and state = 'active')"
+        " order by e.id collate \"C\"",
+        (season_id, only, only),
+    )
+    number = log.numbers.get
+    return [
+        Entrant(EntryId(entry), TeamId(team), number(entry, -1), number(parent, -1), is_anchor)
+        for entry, team, is_anchor, parent in rows
+    ]
+
+
+def _content(entrants: Sequence[Entrant], standing: Standing) -> str:
+    rows = zip(entrants, standing.places, strict=True)
+    return json.dumps(
+        [[each.entry_id, *astuple(place)] for each, place in rows], separators=(",", ":")
+    )
+
+
+def _digest(content: str) -> str:
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def _seed(season_id: SeasonId, version: int) -> int:
+    """63 bits: nobody chooses the draws."""
+    drawn = hashlib.sha256(f"{season_id} {version}".encode()).digest()
+    return int.from_bytes(drawn[:8], "big") >> 1
+
+
+def _versions(conn: Connection, where: str, arguments: tuple[object, ...]) -> list[Version]:
+    with conn.cursor(row_factory=class_row(Version)) as cur:
+        return cur.execute(f"{VERSION} where {where}", arguments).fetchall()

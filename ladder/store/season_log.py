@@ -1,0 +1,154 @@
+"""A season's log as arrays: every result that stands, in order of acceptance, read on as it grows.
+
+Contenders are numbered by their first game in the log, so the numbers, too, are a function of it.
+Equal bundles of one profile are one contender, whoever uploaded them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ladder.ids import EntryId, SeasonId
+from ladder.official.games import Games
+from ladder.rating import KAGGLE
+from ladder.store.db import Connection
+
+AT_ONCE: Final = 20_000
+"""Results in one answer of the database."""
+
+
+class SeasonLog:
+    """The part of one season's log that was read so far."""
+
+    def __init__(self, season_id: SeasonId) -> None:
+        self.season_id = season_id
+        self.no = 0
+        """Read up to this number."""
+        self.readings = 0
+        """Grows when something that had been read was withdrawn, and all was read anew."""
+        self._forget()
+
+    @property
+    def numbers(self) -> Mapping[EntryId, int]:
+        """The contender that each entry with a game in the log is."""
+        return self._numbers
+
+    @property
+    def contenders(self) -> int:
+        """How many there are."""
+        return len(self._bundles)
+
+    @property
+    def parents(self) -> NDArray[np.int32]:
+        """[contenders]: whom each one's first entry replaced, of those that were there before."""
+        return np.array(self._parents, np.int32)
+
+    @property
+    def games(self) -> Games:
+        """All of them that were read."""
+        return Games(self._contenders, self._ranks, self._faults)
+
+    def read(self, conn: Connection, until: int, most: int = AT_ONCE) -> int:
+        """Reads up to ``most`` numbers on, none beyond ``until``; returns how many results it read.
+
+        Where a result that had been read is withdrawn by then, it begins anew.
+        """
+        if self.no and self._is_withdrawn(conn, until):
+            self.no = 0
+            self.readings += 1
+            self._forget()
+        self._knows_until = max(self._knows_until, until)
+        end = min(until, self.no + most)
+        if end <= self.no:
+            return 0
+        read = self._read(conn, end)
+        self.no = end
+        return read
+
+    def _is_withdrawn(self, conn: Connection, until: int) -> bool:
+        """Whether something that was read has been withdrawn since."""
+        row = conn.execute(
+            "select exists (select 1 from acceptances w join acceptances a"
+            "   on a.match_id = w.match_id and a.act = 'accept'"
+            " where w.season_id = %s and w.no > %s and w.no <= %s and w.act = 'withdraw'"
+            " and a.season_id = w.season_id and a.no <= %s)",
+            (self.season_id, self._knows_until, until, self.no),
+        ).fetchone()
+        return row is not None and bool(row[0])
+
+    def _forget(self) -> None:
+        self._numbers: dict[EntryId, int] = {}
+        self._bundles: dict[tuple[str, str], int] = {}
+        self._parents: list[int] = []
+        games = Games.none()
+        self._contenders, self._ranks, self._faults = games.contenders, games.ranks, games.faults
+        self._knows_until = 0  # withdrawals up to here are heeded
+
+    def _read(self, conn: Connection, end: int) -> int:
+        rows = conn.execute(
+            "select array_agg(s.entry_id order by s.seat), array_agg(s.placement order by s.seat),"
+            " array_agg(s.verdict <> 'DONE' and z.fault_rule <> %s order by s.seat)"
+            " from acceptances a join seats s on s.match_id = a.match_id"
+            " join seasons z on z.id = a.season_id"
+            " where a.season_id = %s and a.no > %s and a.no <= %s and a.act = 'accept'"
+            " and not exists (select 1 from acceptances w where w.match_id = a.match_id"
+            "   and w.act = 'withdraw' and w.no <= %s)"
+            " group by a.no order by a.no",
+            (KAGGLE, self.season_id, self.no, end, self._knows_until),
+        ).fetchall()
+        if not rows:
+            return 0
+        self._number(conn, (entry for entries, _, _ in rows for entry in entries))
+        seats = max(self._contenders.shape[1], max(len(entries) for entries, _, _ in rows))
+        shape = (len(rows), seats)
+        contenders = np.full(shape, -1, np.int32)
+        ranks = np.zeros(shape, np.int16)
+        faults = np.zeros(shape, np.bool_)
+        for n, (entries, placements, lost) in enumerate(rows):
+            for seat in self._seated(entries, placements):
+                contenders[n, seat] = self._numbers[entries[seat]]
+                ranks[n, seat] = placements[seat]
+                faults[n, seat] = lost[seat]
+        self._contenders = _joined(self._contenders, contenders, -1)
+        self._ranks = _joined(self._ranks, ranks, 0)
+        self._faults = _joined(self._faults, faults, False)
+        return len(rows)
+
+    def _seated(self, entries: Sequence[EntryId], placements: Sequence[int]) -> Iterable[int]:
+        """The seats that count: of a contender with several the one that came in best."""
+        best: dict[int, int] = {}
+        for seat, entry in enumerate(entries):
+            number = self._numbers[entry]
+            if number not in best or placements[seat] < placements[best[number]]:
+                best[number] = seat
+        return best.values()
+
+    def _number(self, conn: Connection, entries: Iterable[EntryId]) -> None:
+        """Numbers for entries that have none, in order of their first appearance."""
+        new = list(dict.fromkeys(entry for entry in entries if entry not in self._numbers))
+        if not new:
+            return
+        rows = conn.execute(
+            "select e.id, b.digest, e.profile, e.parent_entry_id from entries e"
+            " join submissions b on b.id = e.submission_id where e.id = any (%s)",
+            (new,),
+        )
+        known = {EntryId(entry): (bundle, profile, parent) for entry, bundle, profile, parent in rows}
+        for entry in new:
+            bundle, profile, parent = known[entry]
+            number = self._bundles.setdefault((bundle, profile), len(self._bundles))
+            self._numbers[entry] = number
+            if number == len(self._parents):
+                self._parents.append(-1 if parent is None else self._numbers.get(parent, -1))
+
+
+def _joined(old: NDArray[Any], new: NDArray[Any], empty: int | bool) -> NDArray[Any]:
+    """Both, with the seats of the wider."""
+    missing = new.shape[1] - old.shape[1]
+    if missing:
+        old = np.pad(old, ((0, 0), (0, missing)), constant_values=empty)
+    return np.concatenate((old, new))

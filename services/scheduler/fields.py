@@ -1,0 +1,72 @@
+"""What the pairing must know of a season besides its rows, kept up to date in memory: where each
+entry officially stands, and who has met whom. A new leader begins anew and catches up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ladder.ids import EntryId, SeasonId
+from ladder.model import Season
+from ladder.official.standing import Place
+from ladder.pairing import Candidate, Meetings
+from ladder.store import db, entries, official
+from ladder.store.season_log import SeasonLog
+
+READ_AT_ONCE: Final = 5_000
+"""Results of a log that one round of the scheduler reads, so that a long log delays no round."""
+
+
+@dataclass
+class _Seen:
+    log: SeasonLog
+    met: Meetings = field(default_factory=Meetings)
+    readings: int = 0
+    counted: int = 0
+    """Games of the log that ``met`` has."""
+    version: int = 0
+    places: dict[EntryId, Place] = field(default_factory=dict)
+
+
+class Fields:
+    """Of all seasons that were asked for."""
+
+    def __init__(self) -> None:
+        self._seen: dict[SeasonId, _Seen] = {}
+
+    def candidates(self, conn: db.Connection, season: Season) -> list[Candidate]:
+        """The season's active entries, by their official standing where they have one."""
+        seen = self._of(season.id)
+        if seen.version != season.official_version:
+            found = official.latest(conn, season.id)
+            if found is not None:
+                seen.version, seen.places = found[0].version, found[1]
+        return [
+            _placed(each, seen.places.get(each.entry_id), season)
+            for each in entries.candidates(conn, season.id)
+        ]
+
+    def met(self, conn: db.Connection, season: Season) -> Meetings:
+        """Who has met whom, as far as the log was read by now."""
+        seen = self._of(season.id)
+        seen.log.read(conn, season.accepted_no, READ_AT_ONCE)
+        if seen.readings != seen.log.readings:
+            seen.readings, seen.counted, seen.met = seen.log.readings, 0, Meetings()
+        games: NDArray[np.int32] = seen.log.games.contenders
+        if len(games) > seen.counted:
+            seen.met = seen.met.plus(dict(seen.log.numbers), games[seen.counted :])
+            seen.counted = len(games)
+        return seen.met
+
+    def _of(self, season_id: SeasonId) -> _Seen:
+        return self._seen.setdefault(season_id, _Seen(SeasonLog(season_id)))
+
+
+def _placed(each: Candidate, place: Place | None, season: Season) -> Candidate:
+    """On the official scale; before its first fit an entry stands where its live rating is."""
+    if place is None:
+        return replace(each, mu=each.mu + season.score_offset)
+    return replace(each, mu=place.score, sigma=place.sigma, loss=place.loss)
