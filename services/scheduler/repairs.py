@@ -114,12 +114,13 @@ def _pair(
     league = leagues.get_league(conn, season.league_id)
     served = {profile for worker in workers for profile in worker.profiles}
     proposal = pairing.propose(
-        [one for one in entries.candidates(conn, season.id) if one.profile in served],
+        entries.candidates(conn, season.id),
         seats=season.seats,
         lineups=missing,
         rng=rng,
         beta=season.beta,
         same_team_lineups=league.same_team_lineups,
+        admissible=served,
     )
     made = 0
     for lineup in proposal.lineups:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from math import sqrt
 from random import Random
 from typing import Any
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from ladder.ids import AgentId, EntryId, SubmissionId, TeamId
 from ladder.pairing import Candidate, Proposal, propose
+from ladder.pairing.worth import information
 
 
 def candidate(number: int, **changes: Any) -> Candidate:
@@ -138,10 +140,17 @@ def test_a_large_field_is_paired_from_the_neighbourhood() -> None:
 
 
 def _season(field: list[Candidate], rounds: int) -> Counter[str]:
-    """Games had by each after that many lineups, two at a time."""
+    """Games had by each after that many lineups, two at a time; each game tells something."""
     rng = Random(5)
     games: Counter[str] = Counter()
     for _ in range(rounds // 2):
-        now = [replace(c, games=c.games + games[c.entry_id]) for c in field]
+        now = [
+            replace(
+                c,
+                games=c.games + games[c.entry_id],
+                sigma=1 / sqrt(c.sigma**-2 + information(4) * games[c.entry_id] / 150**2),
+            )
+            for c in field
+        ]
         games += counted(propose(now, seats=4, lineups=2, rng=rng, beta=150.0))
     return games
