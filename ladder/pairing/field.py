@@ -1,0 +1,166 @@
+"""The field while lineups are made: arrays by contender, in order of rating."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ladder.pairing import worth
+from ladder.pairing.candidates import Candidate
+from ladder.pairing.meetings import Meetings
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+PLACING_GAMES: Final = 5  # no weight counts against an entry before these: everybody is seen early
+NOVELTY: Final = 0.3
+REST: Final = 0.01  # of the mean value, for everybody: nobody is worth nothing
+WHOLE: Final = 1024  # fields up to this size are looked at whole for each lineup
+NEAR: Final = 256  # in larger ones: nearest by rating on either side
+DRAWS: Final = 128  # of those, and as many of the whole field
+FRESH: Final = 64  # lineups for which one sum over the whole field serves
+
+
+class Field:
+    """What each candidate's next game is worth, games in flight counted as if they were known.
+
+    A candidate is named by its place in order of rating.
+    """
+
+    def __init__(
+        self, candidates: Sequence[Candidate], seats: int, beta: float, met: Meetings
+    ) -> None:
+        by_id = sorted(candidates, key=lambda c: c.entry_id)
+        mu = np.array([c.mu for c in by_id], np.float64)
+        order = np.argsort(mu, kind="stable")
+        self.who = [by_id[n] for n in order.tolist()]
+        sigma = np.array([c.sigma for c in self.who], np.float64)
+        in_flight = np.array([c.in_flight for c in self.who], np.float64)
+        games = np.array([c.games for c in self.who], np.float64)
+        weight = np.array([c.weight for c in self.who], np.float64)
+        loss = np.array([c.loss for c in self.who], np.float64)  # None is NaN
+        self.turn: Places = np.empty_like(order)
+        self.turn[order] = np.arange(len(order))
+        """Places in order of entry ids."""
+        self._mu = mu[order] / beta
+        first = np.maximum(sigma / beta, 1e-3) ** 2
+        self._seats = seats
+        self._told = worth.information(seats)
+        self._variance = first / (1 + first * self._told * in_flight)
+        self._loss = _losses(self._mu, np.sqrt(first), loss) * self._variance / first
+        self._played = games + in_flight
+        self._weight = weight
+        gain = self._loss * self._variance * self._told / (1 + self._variance * self._told)
+        light = self._played < PLACING_GAMES
+        value = gain * np.where(light, np.maximum(weight, 1.0), weight) ** 2
+        self._rest = float(value.mean()) * REST or 1.0
+        self.value: Floats = value + self._rest
+        self._met = met
+        self._number = met.numbers([c.entry_id for c in self.who]) if met else None
+        self._meets: dict[int, list[int]] = defaultdict(list)
+        self._summed: tuple[Floats, Floats] | None = None
+        self._age = 0
+
+    def __len__(self) -> int:
+        return len(self.who)
+
+    def play(self, lineup: Sequence[int]) -> None:
+        """This lineup will be played: everybody in it is known better, and has met the others."""
+        for place in lineup:
+            variance = float(self._variance[place])
+            known = 1 + variance * self._told
+            loss = float(self._loss[place]) / known
+            variance /= known
+            played = float(self._played[place]) + 1
+            weight = float(self._weight[place])
+            if played < PLACING_GAMES:
+                weight = max(weight, 1.0)
+            gain = loss * variance * self._told / (1 + variance * self._told)
+            self._variance[place] = variance
+            self._loss[place] = loss
+            self._played[place] = played
+            self.value[place] = gain * weight**2 + self._rest
+            self._meets[place] += [other for other in lineup if other != place]
+
+    def around(self, lead: int, rng: np.random.Generator) -> tuple[Places, Floats]:
+        """Places to draw a partner from, and how likely each is by its value and nearness.
+
+        The whole field, or of a large one a sample (a place may be in it more than once).
+        """
+        if len(self) <= WHOLE:
+            places = np.arange(len(self))
+            return places, self.value * self._nearness(lead, places)
+        low = max(0, min(lead - NEAR, len(self) - 2 * NEAR))
+        near = self.value[low : low + 2 * NEAR].cumsum()
+        value, wide = self._sums()
+        places = np.concatenate((low + _spread(near, rng), _spread(wide, rng)))
+        own = self.value[places]
+        is_near = (places >= low) & (places < low + 2 * NEAR)
+        drawn = value[places] / wide[-1] + is_near * own / near[-1]
+        return places, own / drawn * self._nearness(lead, places)
+
+    def likely(self, lead: int, places: Places) -> Floats:
+        """The same for these places alone, each there once."""
+        return self.value[places] * self._nearness(lead, places)
+
+    def novelty(self, member: int, places: Places) -> Floats | float:
+        """How much less likely each is for having met this member already."""
+        meets = self._meets.get(member)
+        if self._number is None and meets is None:
+            return 1.0
+        counts = np.zeros(len(places))
+        if self._number is not None:
+            counts += self._met.between(int(self._number[member]), self._number[places])
+        if meets is not None:
+            counts += np.bincount(meets, minlength=len(self))[places]
+        novelty: Floats = 1 / (1 + NOVELTY * counts)
+        return novelty
+
+    def _nearness(self, lead: int, places: Places) -> Floats:
+        """exp(-d^2 / (2 (1 + v + v'))), but for a factor: 1 for the nearest of them all.
+
+        The distance d counts from the nearest few on: one far ahead of the field meets more of it
+        than the next in rank.
+        """
+        few = self._mu[max(0, lead - self._seats) : lead + self._seats + 1]
+        gap = np.sort(np.abs(few - self._mu[lead]))[min(self._seats, len(few)) - 1]
+        width = 1 + self._variance[lead] + self._variance[places]
+        away = np.maximum(np.abs(self._mu[places] - self._mu[lead]) - gap, 0.0) ** 2 / (2 * width)
+        away[places == lead] = np.inf
+        nearest = away.min()
+        if nearest == np.inf:
+            return np.zeros(len(places))
+        nearness: Floats = np.exp(nearest - away)
+        return nearness
+
+    def _sums(self) -> tuple[Floats, Floats]:
+        """Values of a while ago, and their running sum."""
+        if self._summed is None or self._age >= FRESH:
+            self._summed = (self.value.copy(), self.value.cumsum())
+            self._age = 0
+        self._age += 1
+        return self._summed
+
+
+def _losses(mu: Floats, sigma: Floats, given: Floats) -> Floats:
+    """Who has no loss yet is worth the most that any other is, or what the order loses by it."""
+    missing = np.isnan(given)
+    if not missing.any():
+        return given
+    if missing.all():
+        return worth.order_loss(mu, mu, sigma)
+    losses = given.copy()
+    own = worth.order_loss(mu, mu[missing], sigma[missing])
+    losses[missing] = np.maximum(own, np.nanmax(given))
+    return losses
+
+
+def _spread(sums: Floats, rng: np.random.Generator) -> Places:
+    """Places at even distances along these running sums."""
+    steps = (np.arange(DRAWS) + rng.random()) * (sums[-1] / DRAWS)
+    places: Places = np.minimum(sums.searchsorted(steps, side="right"), len(sums) - 1)
+    return places
