@@ -56,6 +56,12 @@ class Standing:
     """The rank goes by its score."""
 
     @property
+    def shown(self) -> tuple[float, float]:
+        """Score and sigma that the row stands by: official, or live before the first fit."""
+        place = self.official
+        return (self.score, self.sigma) if place is None else (place.score, place.sigma)
+
+    @property
     def chance(self) -> float | None:
         """That the team deserves this medal or a better one; None without a medal or a fit."""
         if self.medal is None or self.official is None:

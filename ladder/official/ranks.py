@@ -41,6 +41,27 @@ def draw_ranks(mu: Floats, sigma: Floats, count: int, seed: int) -> Ranks:
     return ranks
 
 
+def draw_among(
+    mu: Floats,
+    sigma: Floats,
+    twins: NDArray[np.intp],
+    rivals: NDArray[np.intp],
+    count: int,
+    seed: int,
+) -> Ranks:
+    """``count`` draws of the rank that everybody would have among these rivals: [count, n].
+
+    ``twins`` gives whose draw each one shares (its own place where nobody's): they tie.
+    """
+    rng = np.random.Generator(np.random.SFC64(seed))
+    drawn = np.empty((count, len(mu)), np.int32)
+    for row in drawn:
+        skills = (rng.standard_normal(len(mu)) * sigma + mu)[twins]
+        order = np.sort(skills[rivals])
+        row[:] = len(rivals) - np.searchsorted(order, skills, side="right") + 1
+    return drawn
+
+
 def outlook(ranks: Ranks, cuts: Sequence[int]) -> Outlook:
     """Intervals that leave out 2.5 % of the draws on either side, and chances."""
     low, high = np.quantile(ranks, (0.025, 0.975), axis=0, method="inverted_cdf")

@@ -21,8 +21,8 @@ def read(conn: Connection, season_id: SeasonId) -> Board:
     Keep it per revision: it changes only when the season's revision does.
     """
     rows = conn.execute(
-        "select s.revision, s.score_offset, s.accepted_no, e.id, e.agent_id, a.name, e.team_id, t.name, e.mu,"
-        " e.sigma, e.games, e.last_match_at, e.is_anchor from seasons s"
+        "select s.revision, s.score_offset, s.accepted_no, e.id, e.agent_id, a.name, e.team_id,"
+        " t.name, e.mu, e.sigma, e.games, e.last_match_at, e.is_anchor from seasons s"
         " left join entries e on e.season_id = s.id and e.state = 'active'"
         " left join agents a on a.id = e.agent_id left join teams t on t.id = e.team_id"
         " where s.id = %s",
@@ -36,9 +36,7 @@ def read(conn: Connection, season_id: SeasonId) -> Board:
     if found is not None:
         version, places = found
         fitted = Fitted(version.version, version.log_no, version.made_at, version.wrong_medals)
-    contenders = (
-        Contender(*row[3:], official=places.get(row[3])) for row in rows if row[3] is not None
-    )
+    contenders = (Contender(*(*row[3:], places.get(row[3]))) for row in rows if row[3] is not None)
     return Board(season_id, revision, accepted_no, fitted, build(contenders, score_offset))
 
 

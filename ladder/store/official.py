@@ -197,7 +197,7 @@ def _refit(conn: Connection, season_id: SeasonId, kept: _Kept) -> int:
     fitted = _fitted(conn, kept.log, season["rated_no"], warm)
     if warm is None or kept.log.readings != readings:
         parent = None
-    version = season["official_version"] + 1
+    version = int(season["official_version"]) + 1
     kept.version, kept.messages = version, fitted.messages  # not committed: the next one is cold
     entrants = _entrants(conn, season_id, kept.log)
     weight = OPEN_WEIGHT if season["state"] == "open" else FINAL_WEIGHT
@@ -266,7 +266,7 @@ def _entrants(
     rows = conn.execute(
         "select e.id, e.team_id, e.is_anchor, coalesce(e.parent_entry_id, '') from entries e"
         " where e.season_id = %s and (e.id = any (%s) or %s::text[] is null and state = 'active')"
-        " order by e.id collate \"C\"",
+        ' order by e.id collate "C"',
         (season_id, only, only),
     )
     number = log.numbers.get

@@ -30,6 +30,8 @@ class SeasonLog:
         """Read up to this number."""
         self.readings = 0
         """Grows when something that had been read was withdrawn, and all was read anew."""
+        self._knows_until = 0
+        """Withdrawals up to this number are heeded."""
         self._forget()
 
     @property
@@ -58,7 +60,7 @@ class SeasonLog:
         Where a result that had been read is withdrawn by then, it begins anew.
         """
         if self.no and self._is_withdrawn(conn, until):
-            self.no = 0
+            self.no = self._knows_until = 0
             self.readings += 1
             self._forget()
         self._knows_until = max(self._knows_until, until)
@@ -86,7 +88,6 @@ class SeasonLog:
         self._parents: list[int] = []
         games = Games.none()
         self._contenders, self._ranks, self._faults = games.contenders, games.ranks, games.faults
-        self._knows_until = 0  # withdrawals up to here are heeded
 
     def _read(self, conn: Connection, end: int) -> int:
         rows = conn.execute(
@@ -137,7 +138,7 @@ class SeasonLog:
             " join submissions b on b.id = e.submission_id where e.id = any (%s)",
             (new,),
         )
-        known = {EntryId(entry): (bundle, profile, parent) for entry, bundle, profile, parent in rows}
+        known = {entry: (bundle, profile, parent) for entry, bundle, profile, parent in rows}
         for entry in new:
             bundle, profile, parent = known[entry]
             number = self._bundles.setdefault((bundle, profile), len(self._bundles))

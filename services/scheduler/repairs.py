@@ -231,8 +231,8 @@ def close(conn: db.Connection) -> dict[str, int]:
 
 
 def forget(conn: db.Connection) -> dict[str, int]:
-    """Answers that nobody will repeat a request for, workers long gone, and most of the old official
-    standings' rows are dropped."""
+    """Answers that nobody will repeat a request for, workers long gone, and most rows of old
+    official standings are dropped."""
     with conn.transaction():
         answers = idempotency.forget(conn)
     with conn.transaction():

@@ -40,12 +40,6 @@ def read(house: State, conn: Connection, season: Season) -> Board:
     return house.boards.board(season.id, season.revision, lambda: leaderboard.read(conn, season.id))
 
 
-def shown(row: Standing) -> tuple[float, float]:
-    """Score and sigma as the table draws them: official, or live before the first fit."""
-    place = row.official
-    return (row.score, row.sigma) if place is None else (place.score, place.sigma)
-
-
 def cut(board: Board, page: int) -> BoardPage:
     """The page with this number, or the nearest one that exists."""
     pages = max(1, -(-len(board.rows) // PAGE_ROWS))
@@ -53,7 +47,7 @@ def cut(board: Board, page: int) -> BoardPage:
     start = (number - 1) * PAGE_ROWS
     rows = board.rows[start : start + PAGE_ROWS]
     played = [row for row in rows if row.games > 0] or list(rows)
-    spans = [shown(row) for row in played]
+    spans = [row.shown for row in played]
     counted = Counter(row.medal for row in board.rows if row.medal is not None)
     return BoardPage(
         rows=rows,

@@ -9,6 +9,7 @@ from urllib.parse import quote
 from markupsafe import Markup, escape
 
 from games import GAMES
+from ladder.official.standing import Place
 
 UNITS: Final = (("d", 86400), ("h", 3600), ("min", 60))
 STATES: Final = {
@@ -115,6 +116,20 @@ def chip(state: Any) -> Markup:
     return Markup('<span class="chip {}">{}</span>').format(kind, word)
 
 
+def ranks(place: Place) -> str:
+    """The interval of a rank: ``3–7``, or the one number that is left."""
+    if place.rank_low == place.rank_high:
+        return str(place.rank_low)
+    return f"{place.rank_low}\N{EN DASH}{place.rank_high}"
+
+
+def percent(chance: float) -> str:
+    """A probability; never one that nobody can know."""
+    if chance > 0.99:
+        return ">99%"
+    return "<1%" if chance < 0.01 else f"{chance:.0%}"
+
+
 def plural(count: int, one: str, many: str | None = None) -> str:
     """``1 match``, ``2 matches``."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
@@ -160,6 +175,8 @@ FILTERS: Final = {
     "day": day,
     "chip": chip,
     "plural": plural,
+    "ranks": ranks,
+    "percent": percent,
     "seat_mark": seat_mark,
     "address": address,
     "prose": prose,

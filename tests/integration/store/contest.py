@@ -98,13 +98,18 @@ class Contest:
             self.conn, agent or self.agent(), name, 1000, "main.py", "", None
         )[0]
 
-    def pending(self, agent: AgentId | None = None, **terms: Any) -> EntryId:
-        """A new entry, waiting for its validation."""
-        return entries.enter(self.conn, self.season.id, self.submission(agent).id, **terms)[0].id
+    def pending(
+        self, agent: AgentId | None = None, content: str | None = None, **terms: Any
+    ) -> EntryId:
+        """A new entry, waiting for its validation; of a bundle of its own unless given."""
+        made = self.submission(agent, content)
+        return entries.enter(self.conn, self.season.id, made.id, **terms)[0].id
 
-    def active(self, agent: AgentId | None = None, **terms: Any) -> EntryId:
+    def active(
+        self, agent: AgentId | None = None, content: str | None = None, **terms: Any
+    ) -> EntryId:
         """A new entry that has passed its validation."""
-        entry_id = self.pending(agent, **terms)
+        entry_id = self.pending(agent, content, **terms)
         match_id = entries.get_entry(self.conn, entry_id).validation_match_id
         assert match_id is not None
         assert self.play(match_id, [1] * self.season.seats) is Finish.ACCEPTED
