@@ -117,13 +117,17 @@ def fit(
     """The skills of all contenders given all games.
 
     Without ``warm`` a pure function of the other arguments; with it the same within ``tolerance``,
-    sooner. ``draw_probability`` is that of two equals; None: the measured share of ties among the
-    pairs of a game.
+    sooner. ``draw_probability`` is that of two equals; None: whatever lets the pairs that met tie
+    as often as they did.
     """
     n = len(prior)
     layout = lay_out(games)
     meetings = misfit.meetings(layout)
-    eps = _margin(meetings, draw_probability)
+    pairs, tied = misfit.count(meetings), misfit.tied(meetings)
+    del meetings
+    share = tied if draw_probability is None else draw_probability
+    share = min(max(share, LEAST_DRAW if tied else 0.0), MOST_DRAW)
+    eps = margin(share)
     league = _League(prior, layout)
     if warm is not None and warm.games <= len(games) and warm.digest == _digest(games, warm.games):
         _restore(layout, warm)
@@ -131,6 +135,8 @@ def fit(
     mu, precision, shift = league.marginals(*sums(layout, n))
     leaps, done, change = _Leaps(), 0, np.inf
     while done < sweeps and change >= tolerance:
+        if draw_probability is None and tied:
+            eps = margin(share, misfit.width(pairs, mu, precision**-0.5))
         told = sweep(layout, precision, shift, eps, DAMPING if done else 1.0)
         last = mu
         reached, precision, shift = league.marginals(*told)
@@ -140,7 +146,6 @@ def fit(
         shift += precision * (mu - reached)
     mu = league.mu
     sigma = precision**-0.5
-    pairs = misfit.count(meetings)
     kappa = misfit.kappa(pairs, mu, sigma, eps)
     widened = np.sqrt(sigma**2 + kappa**2 * misfit.concentration(pairs, n))
     messages = _save(layout, games, league)
@@ -275,13 +280,6 @@ class _League:
             square += slope / (float(((pi * weight) ** 2).sum()) + TYPICAL_WEIGHT / square**2)
             square = min(max(square, LEAST_SPREAD**2), MOST_SPREAD**2)
         self.spread = square**0.5
-
-
-def _margin(meetings: NDArray[np.int64], draw_probability: float | None) -> float:
-    """The draw margin; never none where games tie."""
-    tied = misfit.tied(meetings)
-    share = tied if draw_probability is None else draw_probability
-    return margin(min(max(share, LEAST_DRAW if tied else 0.0), MOST_DRAW))
 
 
 def _digest(games: Games, count: int) -> bytes:

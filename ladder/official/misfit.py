@@ -29,18 +29,15 @@ DOUBT = 1.0
 
 @dataclass(frozen=True)
 class Pairs:
-    """Every pair that met in games without a fault, and how often each outcome was seen."""
+    """Every pair that met in games without a fault of theirs."""
 
     low: NDArray[np.intp]
     high: NDArray[np.intp]
+    meetings: Floats
+    often: NDArray[np.intp]
+    """Those of the pairs that met more than once."""
     outcomes: Floats
-    """[3, pairs], by ``LOW``, ``HIGH`` and ``TIE``."""
-
-    @property
-    def meetings(self) -> Floats:
-        """How often each pair met."""
-        counts: Floats = self.outcomes.sum(axis=0)
-        return counts
+    """How often each outcome was seen there: [3, often], by ``LOW``, ``HIGH`` and ``TIE``."""
 
 
 def meetings(layout: Layout) -> NDArray[np.int64]:
@@ -70,22 +67,35 @@ def tied(keys: NDArray[np.int64]) -> float:
 def count(keys: NDArray[np.int64]) -> Pairs:
     """The pairs of sorted meetings."""
     pair = keys >> OUTCOME_BITS
-    bounds = np.append(np.flatnonzero(np.diff(pair, prepend=-1)), len(pair))
-    outcome = keys & ((1 << OUTCOME_BITS) - 1)
-    outcomes = np.zeros((3, len(bounds) - 1))
+    last = np.empty(len(keys), np.bool_)
+    last[-1:] = True
+    np.not_equal(pair[1:], pair[:-1], out=last[:-1])
+    stop = np.flatnonzero(last) + 1
+    pair = pair[stop - 1]
+    number = np.diff(stop, prepend=0)
+    often = np.flatnonzero(number > 1)
+    stop, number_often = stop[often], number[often]
+    outcomes = np.zeros((3, len(often)))
+    outcome = (keys & ((1 << OUTCOME_BITS) - 1)).astype(np.int8)
     for kind in (HIGH, TIE):
-        upto = np.zeros(len(keys) + 1, np.int64)
+        upto = np.zeros(len(keys) + 1, np.int32)
         np.cumsum(outcome == kind, out=upto[1:])
-        outcomes[kind] = np.diff(upto[bounds])
-    outcomes[LOW] = np.diff(bounds) - outcomes[HIGH] - outcomes[TIE]
-    pair = pair[bounds[:-1]]
-    return Pairs(pair >> NUMBER_BITS, pair & ((1 << NUMBER_BITS) - 1), outcomes)
+        outcomes[kind] = upto[stop] - upto[stop - number_often]
+    outcomes[LOW] = number_often - outcomes[HIGH] - outcomes[TIE]
+    low, high = pair >> NUMBER_BITS, pair & ((1 << NUMBER_BITS) - 1)
+    return Pairs(low, high, number.astype(np.float64), often, outcomes)
+
+
+def width(pairs: Pairs, mu: Floats, sigma: Floats) -> float:
+    """The standard deviation of the differences of performances, over all meetings."""
+    total = pairs.meetings.sum() or 1.0
+    square = (mu[pairs.low] - mu[pairs.high]) ** 2 + sigma[pairs.low] ** 2 + sigma[pairs.high] ** 2
+    return float(np.sqrt(2.0 + (pairs.meetings * square).sum() / total))
 
 
 def kappa(pairs: Pairs, mu: Floats, sigma: Floats, margin: float) -> float:
     """The standard deviation of a pair's own advantage, in beta; shrunk by what may be chance."""
-    often = pairs.meetings > 1
-    low, high, outcomes = pairs.low[often], pairs.high[often], pairs.outcomes[:, often]
+    low, high, outcomes = pairs.low[pairs.often], pairs.high[pairs.often], pairs.outcomes
     if not len(low):
         return 0.0
     root2 = 2.0**0.5
@@ -110,7 +120,7 @@ def kappa(pairs: Pairs, mu: Floats, sigma: Floats, margin: float) -> float:
     noise = float((2.0 * room).sum()) ** 0.5 / explained
     if square <= DOUBT * noise:
         return 0.0
-    return float((square - (DOUBT * noise) ** 2 / square) ** 0.5)
+    return float(np.sqrt(square - (DOUBT * noise) ** 2 / square))
 
 
 def concentration(pairs: Pairs, n: int) -> Floats:
