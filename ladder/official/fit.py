@@ -123,7 +123,7 @@ def fit(
     n = len(prior)
     layout = lay_out(games)
     meetings = misfit.meetings(layout)
-    pairs, tied = misfit.count(meetings), misfit.tied(meetings)
+    pairs, tied = misfit.count(meetings, n), misfit.tied(meetings)
     del meetings
     share = tied if draw_probability is None else draw_probability
     share = min(max(share, LEAST_DRAW if tied else 0.0), MOST_DRAW)
@@ -135,7 +135,7 @@ def fit(
     mu, precision, shift = league.marginals(*sums(layout, n))
     leaps, done, change = _Leaps(), 0, np.inf
     while done < sweeps and change >= tolerance:
-        if draw_probability is None and tied:
+        if draw_probability is None and tied and done & (done - 1) == 0:  # 0, 1, 2, 4, 8 ...
             eps = margin(share, misfit.width(pairs, mu, precision**-0.5))
         told = sweep(layout, precision, shift, eps, DAMPING if done else 1.0)
         last = mu
@@ -147,7 +147,7 @@ def fit(
     mu = league.mu
     sigma = precision**-0.5
     kappa = misfit.kappa(pairs, mu, sigma, eps)
-    widened = np.sqrt(sigma**2 + kappa**2 * misfit.concentration(pairs, n))
+    widened = np.sqrt(sigma**2 + kappa**2 * misfit.concentration(pairs))
     messages = _save(layout, games, league)
     return Fit(mu, sigma, widened, kappa, league.spread, league.centre, messages, done)
 

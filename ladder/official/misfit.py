@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ladder.official.chains import Layout, collect
+from ladder.official.chains import BLOCK, Layout, collect
 from ladder.official.truncated import ahead, level
 
 Floats = NDArray[np.float64]
@@ -34,6 +34,8 @@ class Pairs:
     low: NDArray[np.intp]
     high: NDArray[np.intp]
     meetings: Floats
+    played: Floats
+    """Everybody's meetings, by contender."""
     often: NDArray[np.intp]
     """Those of the pairs that met more than once."""
     outcomes: Floats
@@ -64,8 +66,8 @@ def tied(keys: NDArray[np.int64]) -> float:
     return float((keys & TIE > 0).mean()) if len(keys) else 0.0
 
 
-def count(keys: NDArray[np.int64]) -> Pairs:
-    """The pairs of sorted meetings."""
+def count(keys: NDArray[np.int64], n: int) -> Pairs:
+    """The pairs of sorted meetings of ``n`` contenders."""
     pair = keys >> OUTCOME_BITS
     last = np.empty(len(keys), np.bool_)
     last[-1:] = True
@@ -83,14 +85,21 @@ def count(keys: NDArray[np.int64]) -> Pairs:
         outcomes[kind] = upto[stop] - upto[stop - number_often]
     outcomes[LOW] = number_often - outcomes[HIGH] - outcomes[TIE]
     low, high = pair >> NUMBER_BITS, pair & ((1 << NUMBER_BITS) - 1)
-    return Pairs(low, high, number.astype(np.float64), often, outcomes)
+    met = number.astype(np.float64)
+    played = collect(low, met, n) + collect(high, met, n)
+    return Pairs(low, high, met, played, often, outcomes)
 
 
 def width(pairs: Pairs, mu: Floats, sigma: Floats) -> float:
     """The standard deviation of the differences of performances, over all meetings."""
-    total = pairs.meetings.sum() or 1.0
-    square = (mu[pairs.low] - mu[pairs.high]) ** 2 + sigma[pairs.low] ** 2 + sigma[pairs.high] ** 2
-    return float(np.sqrt(2.0 + (pairs.meetings * square).sum() / total))
+    square = 0.0
+    for start in range(0, len(pairs.low), BLOCK):
+        block = slice(start, start + BLOCK)
+        apart = mu[pairs.low[block]] - mu[pairs.high[block]]
+        apart *= apart
+        square += float((apart * pairs.meetings[block]).sum())
+    square += float((pairs.played * sigma**2).sum())
+    return float(np.sqrt(2.0 + 2.0 * square / max(float(pairs.played.sum()), 1.0)))
 
 
 def kappa(pairs: Pairs, mu: Floats, sigma: Floats, margin: float) -> float:
@@ -123,10 +132,9 @@ def kappa(pairs: Pairs, mu: Floats, sigma: Floats, margin: float) -> float:
     return float(np.sqrt(square - (DOUBT * noise) ** 2 / square))
 
 
-def concentration(pairs: Pairs, n: int) -> Floats:
+def concentration(pairs: Pairs) -> Floats:
     """The sum of the squared shares that each opponent has of one's meetings; 0 without any."""
-    meetings = pairs.meetings
-    total = collect(pairs.low, meetings, n) + collect(pairs.high, meetings, n)
-    squares = collect(pairs.low, meetings**2, n) + collect(pairs.high, meetings**2, n)
-    shares: Floats = squares / np.maximum(total, 1.0) ** 2
+    n, square = len(pairs.played), pairs.meetings**2
+    squares = collect(pairs.low, square, n) + collect(pairs.high, square, n)
+    shares: Floats = squares / np.maximum(pairs.played, 1.0) ** 2
     return shares
