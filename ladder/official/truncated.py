@@ -85,6 +85,9 @@ def level(t: Array, margin: Array) -> tuple[Array, Array]:
     return np.copysign(v, -t), np.clip(w, 0.0, 1.0 - CERTAIN)
 
 
-def margin(draw_probability: float) -> float:
-    """By how much a difference (in beta) must exceed 0, if equals tie that often."""
-    return float(NormalDist().inv_cdf((1.0 + draw_probability) / 2.0) * 2.0**0.5)
+def margin(share: float, width: float = 2.0**0.5) -> float:
+    """The difference (in beta) below which performances tie, if that share of them does.
+
+    ``width`` is the standard deviation of all their differences; as given, that between equals.
+    """
+    return float(NormalDist().inv_cdf((1.0 + share) / 2.0) * width)
