@@ -54,9 +54,7 @@ class Field:
         self._loss = _losses(self._mu, np.sqrt(first), loss) * self._variance / first
         self._played = games + in_flight
         self._weight = weight
-        gain = self._loss * self._variance * self._told / (1 + self._variance * self._told)
-        light = self._played < PLACING_GAMES
-        value = gain * np.where(light, np.maximum(weight, 1.0), weight) ** 2
+        value = self._gain(np.arange(len(mu)))
         self._rest = float(value.mean()) * REST or 1.0
         self.value: Floats = value + self._rest
         self._met = met
@@ -70,20 +68,13 @@ class Field:
 
     def play(self, lineup: Sequence[int]) -> None:
         """This lineup will be played: everybody in it is known better, and has met the others."""
+        places = np.array(lineup)
+        known = 1 + self._variance[places] * self._told
+        self._variance[places] /= known
+        self._loss[places] /= known
+        self._played[places] += 1
+        self.value[places] = self._gain(places) + self._rest
         for place in lineup:
-            variance = float(self._variance[place])
-            known = 1 + variance * self._told
-            loss = float(self._loss[place]) / known
-            variance /= known
-            played = float(self._played[place]) + 1
-            weight = float(self._weight[place])
-            if played < PLACING_GAMES:
-                weight = max(weight, 1.0)
-            gain = loss * variance * self._told / (1 + variance * self._told)
-            self._variance[place] = variance
-            self._loss[place] = loss
-            self._played[place] = played
-            self.value[place] = gain * weight**2 + self._rest
             self._meets[place] += [other for other in lineup if other != place]
 
     def around(self, lead: int, rng: np.random.Generator) -> tuple[Places, Floats]:
@@ -119,6 +110,15 @@ class Field:
             counts += np.bincount(meets, minlength=len(self))[places]
         novelty: Floats = 1 / (1 + NOVELTY * counts)
         return novelty
+
+    def _gain(self, places: Places) -> Floats:
+        """What a game takes off each one's loss; as the loss falls with the square of the games,
+        the square of a weight makes games go by weight."""
+        told = self._variance[places] * self._told
+        weight = self._weight[places]
+        weight = np.where(self._played[places] < PLACING_GAMES, np.maximum(weight, 1.0), weight)
+        gain: Floats = self._loss[places] * told / (1 + told) * weight**2
+        return gain
 
     def _nearness(self, lead: int, places: Places) -> Floats:
         """exp(-d^2 / (2 (1 + v + v'))), but for a factor: 1 for the nearest of them all.
