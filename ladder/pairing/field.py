@@ -22,6 +22,7 @@ REST: Final = 0.01  # of the mean value, for everybody: nobody is worth nothing
 WHOLE: Final = 1024  # fields up to this size are looked at whole for each lineup
 NEAR: Final = 256  # in larger ones: nearest by rating on either side
 DRAWS: Final = 128  # of those, and as many of the whole field
+EVEN: Final = np.arange(DRAWS) / DRAWS
 FRESH: Final = 64  # lineups for which one sum over the whole field serves
 
 
@@ -37,12 +38,12 @@ class Field:
         by_id = sorted(candidates, key=lambda c: c.entry_id)
         mu = np.array([c.mu for c in by_id], np.float64)
         order = np.argsort(mu, kind="stable")
+        sigma = np.array([c.sigma for c in by_id], np.float64)[order]
+        in_flight = np.array([c.in_flight for c in by_id], np.float64)[order]
+        games = np.array([c.games for c in by_id], np.float64)[order]
+        weight = np.array([c.weight for c in by_id], np.float64)[order]
+        loss = np.array([c.loss for c in by_id], np.float64)[order]  # None is NaN
         self.who = [by_id[n] for n in order.tolist()]
-        sigma = np.array([c.sigma for c in self.who], np.float64)
-        in_flight = np.array([c.in_flight for c in self.who], np.float64)
-        games = np.array([c.games for c in self.who], np.float64)
-        weight = np.array([c.weight for c in self.who], np.float64)
-        loss = np.array([c.loss for c in self.who], np.float64)  # None is NaN
         self.turn: Places = np.empty_like(order)
         self.turn[order] = np.arange(len(order))
         """Places in order of entry ids."""
@@ -58,7 +59,7 @@ class Field:
         self._rest = float(value.mean()) * REST or 1.0
         self.value: Floats = value + self._rest
         self._met = met
-        self._number = met.numbers([c.entry_id for c in self.who]) if met else None
+        self._number = met.numbers([c.entry_id for c in by_id])[order] if met else None
         self._meets: dict[int, list[int]] = defaultdict(list)
         self._summed: tuple[Floats, Floats] | None = None
         self._age = 0
@@ -161,6 +162,6 @@ def _losses(mu: Floats, sigma: Floats, given: Floats) -> Floats:
 
 def _spread(sums: Floats, rng: np.random.Generator) -> Places:
     """Places at even distances along these running sums."""
-    steps = (np.arange(DRAWS) + rng.random()) * (sums[-1] / DRAWS)
+    steps = (EVEN + rng.random() / DRAWS) * sums[-1]
     places: Places = np.minimum(sums.searchsorted(steps, side="right"), len(sums) - 1)
     return places
