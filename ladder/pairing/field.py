@@ -21,9 +21,9 @@ NOVELTY: Final = 0.3
 REST: Final = 0.01  # of the mean value, for everybody: nobody is worth nothing
 WHOLE: Final = 1024  # fields up to this size are looked at whole for each lineup
 NEAR: Final = 256  # in larger ones: nearest by rating on either side
-DRAWS: Final = 128  # of those, and as many of the whole field
+DRAWS: Final = 96  # of those, and as many of the whole field
 EVEN: Final = np.arange(DRAWS) / DRAWS
-FRESH: Final = 64  # lineups for which one sum over the whole field serves
+FRESH: Final = 8  # lineups for which one sample of the whole field serves
 
 
 class Field:
@@ -61,8 +61,9 @@ class Field:
         self._met = met
         self._number = met.numbers([c.entry_id for c in by_id])[order] if met else None
         self._meets: dict[int, list[int]] = defaultdict(list)
-        self._summed: tuple[Floats, Floats] | None = None
-        self._age = 0
+        self._looks = 0
+        self._total = float(self.value.sum())
+        self._sample: tuple[Places, Floats] = np.zeros(0, np.intp), np.zeros(0)
 
     def __len__(self) -> int:
         return len(self.who)
@@ -88,11 +89,11 @@ class Field:
             return places, self.value * self._nearness(lead, places)
         low = max(0, min(lead - NEAR, len(self) - 2 * NEAR))
         near = self.value[low : low + 2 * NEAR].cumsum()
-        value, wide = self._sums()
-        places = np.concatenate((low + _spread(near, rng), _spread(wide, rng)))
+        wide, chance = self._wide(rng)
+        places = np.concatenate((low + _spread(near, rng), wide))
         own = self.value[places]
-        is_near = (places >= low) & (places < low + 2 * NEAR)
-        drawn = value[places] / wide[-1] + is_near * own / near[-1]
+        drawn = np.concatenate((own[:DRAWS] / self._total, chance))
+        drawn += ((places >= low) & (places < low + 2 * NEAR)) * (own / near[-1])
         return places, own / drawn * self._nearness(lead, places)
 
     def likely(self, lead: int, places: Places) -> Floats:
@@ -138,13 +139,15 @@ class Field:
         nearness: Floats = np.exp(nearest - away)
         return nearness
 
-    def _sums(self) -> tuple[Floats, Floats]:
-        """Values of a while ago, and their running sum."""
-        if self._summed is None or self._age >= FRESH:
-            self._summed = (self.value.copy(), self.value.cumsum())
-            self._age = 0
-        self._age += 1
-        return self._summed
+    def _wide(self, rng: np.random.Generator) -> tuple[Places, Floats]:
+        """Places of the whole field by value, and the chance that each had; kept for a while."""
+        if self._looks % FRESH == 0:
+            sums = self.value.cumsum()
+            self._total = float(sums[-1])
+            places = _spread(sums, rng)
+            self._sample = places, self.value[places] / self._total
+        self._looks += 1
+        return self._sample
 
 
 def _losses(mu: Floats, sigma: Floats, given: Floats) -> Floats:
