@@ -23,7 +23,7 @@ SEATS = 4
 BATCH = 50
 AGENTS = (100, 1_000, 10_000)
 BETA = 150.0
-CHUNK = 1_000_000
+CHUNK = 250_000
 
 
 def league(agents: int) -> list[Candidate]:
@@ -118,7 +118,7 @@ def _each(times: Sequence[float]) -> list[float]:
     return [1e6 * t / BATCH for t in times]
 
 
-def main() -> int:
+def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--seconds", type=float, default=4.0, help="of measuring in each field")
     options.add_argument("--matches", type=int, default=10_000_000, help="of the largest league")
@@ -129,8 +129,7 @@ def main() -> int:
         matches = chosen.matches * agents // max(AGENTS)
         lines += [row.cells() for row in rows(agents, matches, chosen.seconds)]
     print(aligned(lines))
-    return 0 if all(line[4] in ("yes", "-") for line in lines[1:]) else 1
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    main()

@@ -26,7 +26,20 @@ EpisodeId = NewType("EpisodeId", str)
 ScrimId = NewType("ScrimId", str)
 
 ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
-PREFIXES: Final = ("usr", "tea", "tok", "lea", "sea", "age", "sub", "ent", "mat", "epi", "scr")
+PREFIXES: Final = (
+    "usr",
+    "tea",
+    "tok",
+    "lea",
+    "sea",
+    "age",
+    "sub",
+    "ent",
+    "mat",
+    "epi",
+    "scr",
+    "aud",
+)
 _lock = threading.Lock()
 _last = (0, 0)
 PATTERN: Final = re.compile(rf"^({'|'.join(PREFIXES)})_[{ALPHABET}]{{26}}$")

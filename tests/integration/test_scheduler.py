@@ -405,7 +405,11 @@ def test_answers_kept_for_repeats_are_dropped_after_their_time(conn: Connection)
     matches.register_worker(conn, hello("here"))
     matches.register_worker(conn, hello("long gone"))
     conn.execute("update workers set seen_at = now() - interval '2 days' where id = 'long gone'")
-    assert repairs.forget(conn) == {"answers_forgotten": 1, "workers_forgotten": 1}
+    assert repairs.forget(conn) == {
+        "answers_forgotten": 1,
+        "workers_forgotten": 1,
+        "standings_dropped": 0,
+    }
     assert matches.see_worker(conn, "here")
     assert not matches.see_worker(conn, "long gone")
     rows = conn.execute("select key from idempotency_keys").fetchall()
