@@ -1,5 +1,6 @@
 """What the pairing must know of a season besides its rows, kept up to date in memory: where each
-entry officially stands, and who has met whom. A new leader begins anew and catches up."""
+entry officially stands, who has met whom, and who sat where. A new leader begins anew and catches
+up."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ class _Seen:
     met: Meetings = field(default_factory=Meetings)
     readings: int = 0
     counted: int = 0
-    """Games of the log that ``met`` has."""
+    """Games of the log that ``met`` and ``sat`` have."""
+    sat: NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 0), np.int32))
+    """[contenders, seats]: games had in each seat."""
     version: int = 0
     places: dict[EntryId, Place] = field(default_factory=dict)
 
@@ -44,29 +47,41 @@ class Fields:
             found = official.latest(conn, season.id)
             if found is not None:
                 seen.version, seen.places = found[0].version, found[1]
-        return [
-            _placed(each, seen.places.get(each.entry_id), season)
-            for each in entries.candidates(conn, season.id)
-        ]
+        return [self._known(each, seen, season) for each in entries.candidates(conn, season.id)]
 
     def met(self, conn: db.Connection, season: Season) -> Meetings:
         """Who has met whom, as far as the log was read by now."""
         seen = self._of(season.id)
         seen.log.read(conn, season.accepted_no, READ_AT_ONCE)
         if seen.readings != seen.log.readings:
-            seen.readings, seen.counted, seen.met = seen.log.readings, 0, Meetings()
-        games: NDArray[np.int32] = seen.log.games.contenders
+            self._seen[season.id] = seen = _Seen(seen.log, readings=seen.log.readings)
+        games = seen.log.games.contenders
         if len(games) > seen.counted:
-            seen.met = seen.met.plus(dict(seen.log.numbers), games[seen.counted :])
+            new = games[seen.counted :]
+            seen.met = seen.met.plus(dict(seen.log.numbers), new)
+            seen.sat = _counted(seen.sat, seen.log.contenders, new)
             seen.counted = len(games)
         return seen.met
 
     def _of(self, season_id: SeasonId) -> _Seen:
         return self._seen.setdefault(season_id, _Seen(SeasonLog(season_id)))
 
+    def _known(self, each: Candidate, seen: _Seen, season: Season) -> Candidate:
+        """On the official scale; before its first fit an entry stands where its live rating is."""
+        place = seen.places.get(each.entry_id)
+        number = seen.log.numbers.get(each.entry_id, -1)
+        sat = tuple(seen.sat[number].tolist()) if 0 <= number < len(seen.sat) else ()
+        if place is None:
+            return replace(each, mu=each.mu + season.score_offset, seat_games=sat)
+        return replace(each, mu=place.score, sigma=place.sigma, loss=place.loss, seat_games=sat)
 
-def _placed(each: Candidate, place: Place | None, season: Season) -> Candidate:
-    """On the official scale; before its first fit an entry stands where its live rating is."""
-    if place is None:
-        return replace(each, mu=each.mu + season.score_offset)
-    return replace(each, mu=place.score, sigma=place.sigma, loss=place.loss)
+
+def _counted(
+    before: NDArray[np.int32], contenders: int, games: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    """The counts with these games added."""
+    counts = np.zeros((contenders, games.shape[1]), np.int32)
+    counts[: before.shape[0], : before.shape[1]] = before
+    for seat, sitting in enumerate(games.T):
+        counts[:, seat] += np.bincount(sitting[sitting >= 0], minlength=contenders).astype(np.int32)
+    return counts

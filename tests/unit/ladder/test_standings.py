@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from ladder.ids import AgentId, EntryId, TeamId
 from ladder.medals import Medal
+from ladder.official.standing import Place
 from ladder.standings import Contender, build
 
 
@@ -114,3 +115,48 @@ def test_every_team_is_ranked_once_and_ranks_never_fall(
     assert sorted(ordinary) == sorted({c.team_id for c in field if not c.is_anchor})
     assert sum(r.is_anchor for r in rows) == sum(c.is_anchor for c in field)
     assert rows == build(reversed(field), 0.0)
+
+
+def place(score: float, *chances: float) -> Place:
+    gold, silver, bronze = chances or (0.0, 0.0, 0.0)
+    return Place(score, 10.0, 1, 1, 3, (gold, silver, bronze), 0.1)
+
+
+def test_ranks_go_by_the_official_score_and_the_live_one_stays_beside_it() -> None:
+    rows = build(
+        [contender(1, 900.0, official=place(650.0)), contender(2, 500.0, official=place(700.0))],
+        score_offset=10.0,
+    )
+    assert [(r.entry_id, r.rank, r.score, r.shown) for r in rows] == [
+        ("ent_0002", 1, 510.0, (700.0, 10.0)),
+        ("ent_0001", 2, 910.0, (650.0, 10.0)),
+    ]
+
+
+def test_who_has_no_official_score_yet_stands_among_the_others_by_the_live_one() -> None:
+    rows = build(
+        [
+            contender(1, 0.0, official=place(700.0)),
+            contender(2, 640.0),
+            contender(3, 0.0, official=place(600.0)),
+        ],
+        score_offset=10.0,
+    )
+    assert [(r.entry_id, r.shown) for r in rows] == [
+        ("ent_0001", (700.0, 10.0)),
+        ("ent_0002", (650.0, 100.0)),
+        ("ent_0003", (600.0, 10.0)),
+    ]
+
+
+def test_a_medal_bears_the_chance_of_its_class_or_a_better_one() -> None:
+    field = [contender(n, 0.0, official=place(900.0 - n, 0.5, 0.8, 0.95)) for n in range(10)]
+    rows = build(field, 0.0)
+    assert [(r.medal, r.chance) for r in rows[:5]] == [
+        (Medal.GOLD, 0.5),
+        (Medal.SILVER, 0.8),
+        (Medal.BRONZE, 0.95),
+        (Medal.BRONZE, 0.95),
+        (None, None),
+    ]
+    assert build([contender(n, 900.0 - n) for n in range(10)], 0.0)[0].chance is None
