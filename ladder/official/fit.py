@@ -39,6 +39,8 @@ CENTRE_WEIGHT: Final = 0.1
 PATIENCE: Final = 30
 HALFWAY: Final = 0.5
 """After so many rounds without an end smaller steps are made, and no leaps."""
+MEASURED: Final = (0, 1, 2, 4, 8)
+"""Before these rounds the draw margin is measured."""
 MEMORY: Final = 3
 """Rounds that are looked back on (``_Leaps``)."""
 LONGEST: Final = 50.0
@@ -147,7 +149,7 @@ def fit(
     mu, precision, shift = league.marginals(*sums(layout, n))
     leaps, done, change = _Leaps(), 0, np.inf
     while done < sweeps and change >= tolerance:
-        if draw_probability is None and tied and done & (done - 1) == 0:  # 0, 1, 2, 4, 8 ...
+        if draw_probability is None and tied and done in MEASURED:
             eps = margin(share, misfit.width(pairs, mu, precision**-0.5))
         patient = done >= PATIENCE
         damping = (HALFWAY if patient else DAMPING) if done else 1.0
