@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 TOLERANCE: Final = 5e-5
 """Beta by which a mean may still move in a round when the fit ends: 0.0075 points.
 
-What is left to go is at most some ten times as much."""
+Measured, what is left to go then is less than 0.1 points."""
 SWEEPS: Final = 200
 """At most so many rounds."""
 TYPICAL_SPREAD: Final = 1.0
@@ -33,7 +33,9 @@ TYPICAL_WEIGHT: Final = 4.0
 """The spread before anybody has played, and of how many contenders that is worth the word."""
 LEAST_SPREAD: Final = 0.05
 MOST_SPREAD: Final = 10.0
+"""What a learned spread is kept between."""
 SCORINGS: Final = 3
+"""Steps towards the likeliest spread in each round."""
 CENTRE_WEIGHT: Final = 0.1
 """Precision with which the centre is near the means that were given."""
 PATIENCE: Final = 30
