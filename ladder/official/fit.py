@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 TOLERANCE: Final = 5e-5
 """Beta by which a mean may still move in a round when the fit ends: 0.0075 points.
 
-What is left to go is at most some ten times as much."""
+Measured, what is left to go then is less than 0.1 points."""
 SWEEPS: Final = 200
 """At most so many rounds."""
 TYPICAL_SPREAD: Final = 1.0
@@ -33,11 +33,20 @@ TYPICAL_WEIGHT: Final = 4.0
 """The spread before anybody has played, and of how many contenders that is worth the word."""
 LEAST_SPREAD: Final = 0.05
 MOST_SPREAD: Final = 10.0
+"""What a learned spread is kept between."""
 SCORINGS: Final = 3
+"""Steps towards the likeliest spread in each round."""
 CENTRE_WEIGHT: Final = 0.1
 """Precision with which the centre is near the means that were given."""
+PATIENCE: Final = 30
+HALFWAY: Final = 0.5
+"""After so many rounds without an end smaller steps are made, and no leaps."""
+MEASURED: Final = (0, 1, 2, 4, 8)
+"""Before these rounds the draw margin is measured."""
 MEMORY: Final = 3
 """Rounds that are looked back on (``_Leaps``)."""
+LONGEST: Final = 50.0
+"""A leap of more than so many of the last round's steps is not believed."""
 RIDGE: Final = 1e-10
 TINY: Final = 1e-300
 DAMPING: Final = 0.9
@@ -59,6 +68,13 @@ class Prior:
     """-1, or whose fitted mean is this one's prior mean: it submitted again."""
     parent_sd: float = 0.4
     """What a resubmission changes; the parent's own uncertainty is added."""
+
+    def __post_init__(self) -> None:
+        ancestor = self.parent
+        for _ in range(len(self).bit_length()):  # each step goes twice as far back
+            ancestor = np.where(ancestor >= 0, ancestor[ancestor], -1).astype(np.int32)
+        if (ancestor >= 0).any():
+            raise ValueError("a contender is its own ancestor")
 
     @classmethod
     def unknown(cls, n: int) -> Prior:
@@ -135,14 +151,16 @@ def fit(
     mu, precision, shift = league.marginals(*sums(layout, n))
     leaps, done, change = _Leaps(), 0, np.inf
     while done < sweeps and change >= tolerance:
-        if draw_probability is None and tied and done & (done - 1) == 0:  # 0, 1, 2, 4, 8 ...
+        if draw_probability is None and tied and done in MEASURED:
             eps = margin(share, misfit.width(pairs, mu, precision**-0.5))
-        told = sweep(layout, precision, shift, eps, DAMPING if done else 1.0)
+        patient = done >= PATIENCE
+        damping = (HALFWAY if patient else DAMPING) if done else 1.0
+        told = sweep(layout, precision, shift, eps, damping)
         last = mu
         reached, precision, shift = league.marginals(*told)
         done += 1
         change = float(np.abs(reached - last).max(initial=0.0))
-        mu = leaps.next(last, reached, precision)
+        mu = reached if patient else leaps.next(last, reached, precision)
         shift += precision * (mu - reached)
     mu = league.mu
     sigma = precision**-0.5
@@ -179,8 +197,11 @@ class _Leaps:
         products[np.diag_indices(len(products))] *= 1.0 + RIDGE
         products[np.diag_indices(len(products))] += TINY
         back = np.linalg.solve(products, (changes * precision) @ change)
-        leap: Floats = reached - back @ moves
-        return leap
+        leap: Floats = back @ moves
+        if np.abs(leap).max() > LONGEST * np.abs(change).max():
+            self.steps = []
+            return reached
+        return reached - leap
 
 
 class _League:
@@ -247,18 +268,26 @@ class _League:
     def _place_frames(self, known: Floats, inner: Floats, told_pi: Floats) -> None:
         """Frames and centre where the priors hold them, each part's shape being what it is."""
         followers = self.layout.followers
+        held = self.given | self.abroad
+        free, fixed = self._total(known, self.free), self._total(known, held)
+        afloat = (
+            collect(self.part, np.where(self.free | self.learned, 1.0, 0.0), self.parts) > 0.0
+        )[self.part[followers.who]]
         force = followers.told_shift - followers.told_precision * inner[followers.who]
-        drift = collect(self.part[followers.who], force, self.parts)
+        drift = collect(self.part[followers.who], np.where(afloat, force, 0.0), self.parts)
+        pull = collect(self.part[followers.who], np.where(afloat, 0.0, force), self.parts)
         near = self.parented & ~self.abroad
         drift += self._total(known * (inner[self.parent] - inner), near)
-        held = self.given | self.abroad
-        pull = self._total(known * (self._means() - inner), held)
-        free, fixed = self._total(known, self.free), self._total(known, held)
-        lean = self._total(known * inner, self.free)
-        afloat = free > 0.0
+        # How far each follows a lift, and how the drift changes with it.
+        follows = told_pi / (known + told_pi)
+        force = np.where(afloat, followers.told_precision * follows[followers.who], 0.0)
+        slope = self._total(known * (follows[self.parent] - follows), near)
+        slope -= collect(self.part[followers.who], force, self.parts)
         told = collect(self.part, told_pi, self.parts)
-        self.lift = np.where(afloat & (told > 0.0), -drift / np.maximum(told, TINY), 0.0)
-        pull += np.where(afloat, 0.0, drift)
+        lift = (self.lift * slope - drift) / np.maximum(told + slope, 0.01 * told + TINY)
+        self.lift = np.where(told > 0.0, lift, 0.0)
+        pull += self._total(known * (self._means() - inner), held)
+        lean = self._total(known * inner, self.free)
         weight = np.maximum(free + fixed, TINY)
         if self.given.any():
             stiffness = CENTRE_WEIGHT + float((free * fixed / weight).sum())

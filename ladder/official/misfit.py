@@ -10,6 +10,7 @@ of the squared shares of meetings (Herfindahl).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +20,16 @@ from ladder.official.truncated import ahead, level
 
 Floats = NDArray[np.float64]
 
-LOW, HIGH, TIE = 0, 1, 2
+LOW: Final = 0
+HIGH: Final = 1
+TIE: Final = 2
 """Who came in better: the contender with the lower number, the other, or neither."""
-OUTCOME_BITS = 2
-NUMBER_BITS = 31
-DOUBT = 1.0
+OUTCOME_BITS: Final = 2
+NUMBER_BITS: Final = 31
+LEAST_ROOM: Final = 1e-3
+"""With less than this to read kappa from (squared precisions of pairs) nothing is read."""
+MOST_KAPPA: Final = 2.0
+DOUBT: Final = 1.0
 """Standard errors that kappa^2 must exceed before anything is made of it."""
 
 
@@ -123,13 +129,13 @@ def kappa(pairs: Pairs, mu: Floats, sigma: Floats, margin: float) -> float:
     room = weight**2 - (outcomes * weights**2).sum(0)
     kept = np.clip(1.0 - weight * unsure, 0.0, 1.0)
     explained = float((room * kept**2).sum())
-    if explained <= 0.0:
+    if explained < LEAST_ROOM:
         return 0.0
     square = float((products + unsure * room).sum()) / explained
     noise = float((2.0 * room).sum()) ** 0.5 / explained
     if square <= DOUBT * noise:
         return 0.0
-    return float(np.sqrt(square - (DOUBT * noise) ** 2 / square))
+    return min(MOST_KAPPA, float(np.sqrt(square - (DOUBT * noise) ** 2 / square)))
 
 
 def concentration(pairs: Pairs) -> Floats:
