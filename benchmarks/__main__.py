@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-NAMES = ("engine", "sandbox", "fairness", "api", "latency", "refit", "pairing")
+NAMES = ("engine", "sandbox", "fairness", "api", "latency", "refit", "rater", "pairing")
 
 
 def main() -> int:

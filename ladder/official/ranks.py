@@ -54,11 +54,18 @@ def draw_among(
     ``twins`` gives whose draw each one shares (its own place where nobody's): they tie.
     """
     rng = np.random.Generator(np.random.SFC64(seed))
+    first, own = np.unique(twins, return_inverse=True)
+    rivals_there = np.bincount(own[rivals], minlength=len(first))
+    rank = np.empty(len(first), np.int32)
     drawn = np.empty((count, len(mu)), np.int32)
     for row in drawn:
-        skills = (rng.standard_normal(len(mu)) * sigma + mu)[twins]
-        order = np.sort(skills[rivals])
-        row[:] = len(rivals) - np.searchsorted(order, skills, side="right") + 1
+        skills = rng.standard_normal(len(first))
+        skills *= sigma[first]
+        skills += mu[first]
+        best_first = np.argsort(-skills)
+        there = rivals_there[best_first]
+        rank[best_first] = np.cumsum(there) - there + 1
+        row[:] = rank[own]
     return drawn
 
 
