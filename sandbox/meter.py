@@ -119,7 +119,7 @@ class Meter:
         """What the node's witness has seen of its cores; see ``witness.most_lost``."""
         if self._lost < 0:
             return b""
-        return os.pread(self._lost, self._lost_bytes, 0)
+        return os.pread(self._lost, self._lost_bytes, witness.OWN_BYTES)
 
     def freeze(self) -> None:
         """Stop every process of the group where it stands."""

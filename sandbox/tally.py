@@ -15,9 +15,10 @@ GPU works unseen, the charge is the wall's.
 A core that a hypervisor takes away stands still in the name of whoever ran on it, in wall and cpu
 time; had the agent stood in the queue, its wait is forgiven already, and nobody can tell the two
 apart. So what was *lost* makes no move late and costs no bank, and makes no other move cheaper: it
-is taken off what a charge has above the time that is free. Lost is what the core that was gone
-longest was gone, as the node's witness saw it, or what the hypervisor itself says it took of a
-core, up to twice the cpu time used: the latter is an average, and owed to agents at work.
+is taken off what a charge has above the time that is free, up to ``SPARED_SECONDS`` in a match.
+Lost is what the core that was gone longest was gone, as the node's witness saw it, or what the
+hypervisor itself says it took of a core, up to twice the cpu time used: the latter is an average,
+and owed to agents at work.
 
 What a seat computes between its moves is *off turn*. The kernel books the time of a running thread
 at its core's next tick, so the last of a move's own cpu time is often seen only after it; what the
@@ -43,6 +44,9 @@ STOLEN_AGE_SECONDS: Final = 0.1
 _STOLEN: Final = Stolen()
 QUICK_SECONDS: Final = 0.001
 """Moves shorter than this need no forgiveness: the reads for it would cost as much as they."""
+SPARED_SECONDS: Final = 0.25
+"""Of what was lost, in one match: more than a machine that is fit for it loses, and too little to
+win by for agents that find a way to make losses."""
 SENT_SECONDS: Final = 0.0002
 """A question that takes longer to be written was interrupted."""
 LEAST_MORE_SECONDS: Final = 0.001
@@ -104,6 +108,8 @@ class Tally:
         "_pressure",
         "_queue",
         "_seen_cpu",
+        "_sparable_seconds",
+        "_spared_seconds",
         "_stolen",
         "_unsent_seconds",
         "_was_quick",
@@ -123,7 +129,8 @@ class Tally:
         self._was_quick = False
         self._closed_at = self._cpu = self._seen_cpu = self._pressure = self._queue = 0.0
         self._stolen = 0.0
-        self._free_seconds = self._unsent_seconds = 0.0
+        self._free_seconds = self._unsent_seconds = self._spared_seconds = 0.0
+        self._sparable_seconds = SPARED_SECONDS
         self._losses = b""
         self._others_cpu = self._doubted_at = self._doubt_looked_at = self._doubt_pressure = 0.0
         self._paid_cpu: float | None = None
@@ -144,13 +151,15 @@ class Tally:
                 if self._paid_cpu is not None:
                     unpaid = self._cpu - self._paid_cpu - OFF_TURN_SECONDS
                     if unpaid > 0:
-                        unpaid -= most_lost(self._losses, meter.losses())
-                    if unpaid > 0:
-                        off_turn = unpaid / meter.cpus
                         self.ponders = True
+                        lost = most_lost(self._losses, meter.losses())
+                        spared = min(unpaid, lost, self._sparable_seconds)
+                        self._sparable_seconds -= spared
+                        off_turn = (unpaid - spared) / meter.cpus
         self._doubted_at = 0.0
         self._free_seconds = free_seconds
         self._losses = meter.losses()
+        self._unsent_seconds = 0.0
         if meter.can_forgive:
             self._stolen = _STOLEN.seconds(now, STOLEN_AGE_SECONDS)
             self._pressure = meter.pressure_seconds()
@@ -161,13 +170,10 @@ class Tally:
     def sent(self, started_at: float, now: float) -> None:
         """The question is out. Where that took long, we stood in the queue ourselves before it was:
         what the agent neither worked nor waited meanwhile is no time of its own."""
-        self._unsent_seconds = 0.0
-        if now - started_at > SENT_SECONDS:
+        meter = self._meter
+        if now - started_at > SENT_SECONDS and meter.can_forgive:
             ours = min(now - started_at, self._own.since_asked_seconds())
-            meter = self._meter
-            theirs = self._used_cpu() if meter.has_cpu else 0.0
-            if meter.can_forgive:
-                theirs += meter.queue_seconds() - self._queue
+            theirs = self._used_cpu() + meter.queue_seconds() - self._queue
             self._unsent_seconds = max(0.0, ours - theirs)
 
     def cost_so_far(self, started_at: float, now: float) -> Cost:
@@ -175,7 +181,8 @@ class Tally:
         wall = now - started_at
         meter = self._meter
         cpu = self._used_cpu() if meter.has_cpu else None
-        own_wait = self._own.waited_seconds(started_at, now) + self._unsent_seconds
+        own_wait = self._own.waited_seconds(started_at, now)
+        self._spared_seconds = 0.0
         if cpu is None or not meter.can_forgive:
             seen = 0.0 if cpu is None or meter.by_wall else cpu
             cost = cost_of(wall, seen, 0.0, 0.0, own_wait, meter.cpus)
@@ -185,8 +192,9 @@ class Tally:
         waited = max(meter.pressure_seconds() - self._pressure, meter.queue_seconds() - self._queue)
         if waited > 0:
             others_cpu = sum(map(Meter.cpu_seconds, self._others)) - self._others_cpu
-        patience = self.patience_seconds
-        cost = cost_of(wall, cpu, waited, others_cpu, own_wait, meter.cpus, patience)
+        # A wait that began before the question was out is in both.
+        waited = max(waited - max(0.0, others_cpu), self._unsent_seconds)
+        cost = cost_of(wall, cpu, waited, 0.0, own_wait, meter.cpus, self.patience_seconds)
         if cost.charged_seconds <= self._free_seconds:
             return cost
         stolen = min(_STOLEN.seconds(now) - self._stolen, 2 * cpu)
@@ -194,9 +202,10 @@ class Tally:
 
     def _spared(self, cost: Cost, lost: float) -> Cost:
         """The cost less what was lost, as far as it is above the time that is free."""
-        spared = min(lost, cost.charged_seconds - self._free_seconds)
+        spared = min(lost, self._sparable_seconds, cost.charged_seconds - self._free_seconds)
         if spared <= 0:
             return cost
+        self._spared_seconds = spared
         forgiven = min(cost.wall_seconds, cost.waited_seconds + spared)
         charged = cost.charged_seconds - spared
         return Cost(cost.wall_seconds, cost.cpu_seconds, forgiven, charged)
@@ -239,7 +248,9 @@ class Tally:
             cost = Cost(wall, cpu, 0.0, max(wall, seen))
         else:
             cost = self.cost_so_far(started_at, now)
-            self.patience_seconds -= cost.waited_seconds
+            self._sparable_seconds -= self._spared_seconds
+            self._losses = meter.losses()
+            self.patience_seconds -= cost.waited_seconds - self._spared_seconds
         if self.ponders:
             meter.freeze()
         if cost.cpu_seconds is not None:

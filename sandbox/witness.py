@@ -3,8 +3,9 @@
 A hypervisor takes cores away, and seldom tells: a pause of the machine, or a page that its host has
 to fetch first, is in nobody's account of stolen time and in the cpu time of whoever ran. So one
 thread for each core, above all others of the machine (``SCHED_FIFO``), sleeps short steps; by as
-much as it wakes late the core was gone. It is the first to run when the core comes back, so a loss
-is written down before an agent that suffered it can answer.
+much as it wakes late the core was gone. It is the first to run when the core comes back, so that is
+written down before an agent that suffered it can answer. The part of a loss that lies within a step
+is not seen: half a step of a long one, most of one shorter than a step.
 
 The node starts the process (this file, run as a script) and lends its memory with every seat: one
 double a core, the running total in seconds. The threads sleep for good while nothing is lent.
@@ -14,6 +15,8 @@ from __future__ import annotations
 
 import array
 import contextlib
+import ctypes
+import fcntl
 import mmap
 import os
 import select
@@ -25,7 +28,10 @@ import time
 from pathlib import Path
 from typing import Final
 
-STEP_SECONDS: Final = 0.005
+STEP_SECONDS: Final = 0.002
+"""On few cores; on many it is longer, as their threads share an interpreter. Of a loss shorter than
+that only part is seen."""
+STEP_SECONDS_A_CORE: Final = 0.0001
 LEAST_SECONDS: Final = 0.001
 """Less than this is an interrupt, or the kernel at work for others."""
 REST_SECONDS: Final = 2.0
@@ -33,7 +39,14 @@ REST_SECONDS: Final = 2.0
 START_SECONDS: Final = 10.0
 _WORD: Final = struct.Struct("d")
 _PRIORITY: Final = 1  # the lowest of its class, and above everything that is not of it
-_OWN_WORDS: Final = 2  # after the losses: whether the threads are awake, how many matches there are
+_AWAKE: Final = 0  # before the losses: whether the threads are awake,
+_MATCHES: Final = 8  # and how many matches there are
+OWN_BYTES: Final = 16
+MOST_STARTS: Final = 16
+_SEALS: Final = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | 0x10
+"""The last: F_SEAL_FUTURE_WRITE, from Linux 5.1 on."""
+_STACK_BYTES: Final = 1 << 18
+_LOCK_ALL: Final = 3  # MCL_CURRENT | MCL_FUTURE
 _READY: Final = b"ready\n"
 
 
@@ -41,41 +54,34 @@ class Witness:
     """The node's end: starts the process, and tells it when something is lent."""
 
     def __init__(self) -> None:
-        """OSError where the process may not run above all others."""
-        cores = max(os.sched_getaffinity(0)) + 1
-        self._size = _WORD.size * (cores + _OWN_WORDS)
-        self._shared = os.memfd_create("witness", os.MFD_CLOEXEC)
-        self.descriptor = -1
-        """The losses, to be read only; lent with every seat."""
+        """OSError where the process may not run above all others, or not on every core."""
+        if len(os.sched_getaffinity(0)) < (os.cpu_count() or 1):
+            raise PermissionError("not every core may be watched: boxes may run on others than we")
+        self._size = OWN_BYTES + _WORD.size * _possible_cores()
         self._lock = threading.Lock()
         self._matches = 0
+        self._memory = mmap.mmap(-1, self._size)
         self._process: subprocess.Popen[bytes] | None = None
-        try:
-            os.ftruncate(self._shared, self._size)
-            self._memory = mmap.mmap(self._shared, self._size)
-            self.descriptor = os.open(f"/proc/self/fd/{self._shared}", os.O_RDONLY | os.O_CLOEXEC)
-            process = self._start()
-            assert process.stdout is not None
-            said = select.select([process.stdout], [], [], START_SECONDS)[0]
-            if not said or process.stdout.readline() != _READY:
-                raise PermissionError("no thread may run above all others (it takes CAP_SYS_NICE)")
-        except BaseException:
-            self.close()
-            raise
+        self._lent: list[int] = []
+        self._start()
+
+    @property
+    def descriptor(self) -> int:
+        """The losses, which nobody can write who is given it; lent with every seat."""
+        return self._lent[-1]
 
     @property
     def is_awake(self) -> bool:
         """Whether it watches."""
-        return _word(self._memory, -2) > 0
+        return _word(self._memory, _AWAKE) > 0
 
     def begins(self) -> None:
         """A match's boxes are lent."""
         with self._lock:
             self._matches += 1
-            self._write(-1, self._matches)
-            if self._process is not None and self._process.poll() is not None:
-                self._end()  # somebody killed it; what was lost meanwhile nobody saw
-                self._start()
+            self._write(_MATCHES, self._matches)
+            if self._process is None or self._process.poll() is not None:
+                self._again()
             if not self.is_awake and self._process and self._process.stdin:
                 with contextlib.suppress(OSError):
                     self._process.stdin.write(b".")
@@ -84,27 +90,51 @@ class Witness:
         """They are back."""
         with self._lock:
             self._matches -= 1
-            self._write(-1, self._matches)
+            self._write(_MATCHES, self._matches)
 
     def close(self) -> None:
         """End the process. Safe to repeat."""
         with self._lock:
             self._end()
-            for descriptor in (self._shared, self.descriptor):
-                if descriptor >= 0:
-                    os.close(descriptor)
-            self._shared = self.descriptor = -1
+            for descriptor in self._lent:
+                os.close(descriptor)
+            self._lent.clear()
 
-    def _start(self) -> subprocess.Popen[bytes]:
-        self._write(-2, 0)
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(Path(__file__).resolve()), str(self._shared)],
-            stdin=subprocess.PIPE,  # its end, when the node dies in whatever way
-            stdout=subprocess.PIPE,
-            bufsize=0,
-            pass_fds=(self._shared,),
-        )
-        return self._process
+    def _again(self) -> None:
+        """Somebody killed it; what was lost meanwhile nobody saw. Where it cannot be had again, the
+        next match tries; after many times nobody does."""
+        self._end()
+        if len(self._lent) < MOST_STARTS:
+            with contextlib.suppress(OSError):
+                self._start()
+
+    def _start(self) -> None:
+        """A new process and new memory for it, with the totals so far; OSError."""
+        shared = os.memfd_create("witness", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        try:
+            os.ftruncate(shared, self._size)
+            memory = mmap.mmap(shared, self._size)
+            memory[:] = self._memory[:]
+            _WORD.pack_into(memory, _AWAKE, 0)
+            process = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(Path(__file__).resolve()), str(shared)],
+                stdin=subprocess.PIPE,  # its end, when the node dies in whatever way
+                stdout=subprocess.PIPE,
+                bufsize=0,
+                pass_fds=(shared,),
+            )
+            self._process, self._memory = process, memory
+            assert process.stdout is not None
+            said = select.select([process.stdout], [], [], START_SECONDS)[0]
+            if not said or process.stdout.readline() != _READY:
+                raise PermissionError("no thread may run above all others (CAP_SYS_NICE)")
+            # Both have mapped it; whoever is lent it could open it anew to write, and cannot now.
+            fcntl.fcntl(shared, fcntl.F_ADD_SEALS, _SEALS)
+        except BaseException:
+            os.close(shared)
+            self._end()
+            raise
+        self._lent.append(shared)  # earlier ones stay open: they may be on their way to a worker
 
     def _end(self) -> None:
         if self._process is not None:
@@ -116,12 +146,12 @@ class Witness:
             self._process = None
 
     def _write(self, word: int, value: float) -> None:
-        _WORD.pack_into(self._memory, self._size + word * _WORD.size, value)
+        _WORD.pack_into(self._memory, word, value)
 
 
 def size_of(descriptor: int) -> int:
-    """How many bytes from its start are the losses."""
-    return os.fstat(descriptor).st_size - _OWN_WORDS * _WORD.size
+    """How many bytes are the losses, which begin at ``OWN_BYTES``."""
+    return os.fstat(descriptor).st_size - OWN_BYTES
 
 
 def most_lost(before: bytes, after: bytes) -> float:
@@ -143,7 +173,9 @@ def is_needed(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
 
 
 def is_allowed() -> bool:
-    """Whether this process may run threads above all others."""
+    """Whether this process may run threads above all others, and on every core."""
+    if len(os.sched_getaffinity(0)) < (os.cpu_count() or 1):
+        return False
     policy, parameter = os.sched_getscheduler(0), os.sched_getparam(0)
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
@@ -153,8 +185,17 @@ def is_allowed() -> bool:
     return True
 
 
+def _possible_cores() -> int:
+    """One more than the highest number that a core can have here."""
+    try:
+        text = Path("/sys/devices/system/cpu/possible").read_text()
+        return int(text.strip().split(",")[-1].split("-")[-1]) + 1
+    except (OSError, ValueError):
+        return max(os.sched_getaffinity(0)) + 1
+
+
 def _word(memory: mmap.mmap, word: int) -> float:
-    return float(_WORD.unpack_from(memory, len(memory) + word * _WORD.size)[0])
+    return float(_WORD.unpack_from(memory, word)[0])
 
 
 class _Cores:
@@ -167,6 +208,9 @@ class _Cores:
     def start(self) -> None:
         """A thread on each core; OSError where it may not be above all others."""
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
+        threading.stack_size(_STACK_BYTES)
+        ctypes.CDLL(None).mlockall(_LOCK_ALL)  # where that is refused, it can be late for a page
+        self._step_seconds = max(STEP_SECONDS, STEP_SECONDS_A_CORE * len(os.sched_getaffinity(0)))
         for core in sorted(os.sched_getaffinity(0)):
             threading.Thread(target=self._watch, args=(core,), daemon=True).start()
 
@@ -178,32 +222,33 @@ class _Cores:
             if select.select([0], [], [], patience)[0] and not os.read(0, 64):
                 return
             now = time.monotonic()
-            if _word(self._memory, -1) > 0:
+            if _word(self._memory, _MATCHES) > 0:
                 asleep_at = now + REST_SECONDS
                 self._say(True)
             elif now >= asleep_at:
                 self._say(False)
-                if _word(self._memory, -1) > 0:  # lent while we said so, and nobody woke us
+                if _word(self._memory, _MATCHES) > 0:  # lent while we said so, and nobody woke us
                     self._say(True)
 
     def _say(self, awake: bool) -> None:
-        _WORD.pack_into(self._memory, len(self._memory) - 2 * _WORD.size, awake)
+        _WORD.pack_into(self._memory, _AWAKE, awake)
         (self._awake.set if awake else self._awake.clear)()
 
     def _watch(self, core: int) -> None:
         os.sched_setaffinity(0, {core})
         # Where another has watched before and was killed, its totals go on.
-        (lost,) = _WORD.unpack_from(self._memory, core * _WORD.size)
+        at = OWN_BYTES + core * _WORD.size
+        (lost,) = _WORD.unpack_from(self._memory, at)
         while True:
             self._awake.wait()
-            due = time.monotonic() + STEP_SECONDS
+            due = time.monotonic() + self._step_seconds
             while self._awake.is_set():
                 time.sleep(max(0.0, due - time.monotonic()))
                 now = time.monotonic()
                 if now - due > LEAST_SECONDS:
                     lost += now - due
-                    _WORD.pack_into(self._memory, core * _WORD.size, lost)
-                due = now + STEP_SECONDS
+                    _WORD.pack_into(self._memory, at, lost)
+                due = now + self._step_seconds
 
 
 def main() -> int:

@@ -104,9 +104,10 @@ _NO_MATCH_GROUP = (
 )
 _UNSEEN_LOSSES = Row(
     "fairness",
-    "nobody sees when a hypervisor takes a core away without telling: it is charged to the agent "
-    "that ran on it",
-    "give the node CAP_SYS_NICE (an engine: --cap-add=SYS_NICE; a unit: LimitRTPRIO=1)",
+    "nobody sees when a hypervisor takes a core away: it is charged to the agent that ran on it, "
+    "but for what the hypervisor tells, on average over the cores",
+    "give the node every core and CAP_SYS_NICE (an engine: --cap-add=SYS_NICE; a unit: "
+    "LimitRTPRIO=1), and its control group real time where that is shared out (cpu.rt_runtime_us)",
 )
 _NOT_OURS = tuple(Row(row.attack, row.costs, _AS_ROOT) for row in _NO_MATCH_GROUP)
 

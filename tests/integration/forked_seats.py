@@ -163,6 +163,8 @@ def _watched() -> Iterator[int]:
         return
     witness = Witness()
     witness.begins()
+    while not witness.is_awake:
+        time.sleep(0.001)
     try:
         yield witness.descriptor
     finally:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import mmap
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from sandbox.witness import Witness, is_allowed, most_lost, size_of
+from sandbox.witness import OWN_BYTES, Witness, is_allowed, most_lost, size_of
 
 pytestmark = pytest.mark.skipif(
     not is_allowed(), reason="no thread may run above all others here (it takes CAP_SYS_NICE)"
@@ -28,7 +32,7 @@ def watching() -> Iterator[Witness]:
 
 
 def _losses(witness: Witness) -> bytes:
-    return os.pread(witness.descriptor, size_of(witness.descriptor), 0)
+    return os.pread(witness.descriptor, size_of(witness.descriptor), OWN_BYTES)
 
 
 def _until_awake(witness: Witness, awake: bool = True) -> None:
@@ -104,25 +108,62 @@ def test_a_killed_witness_is_replaced_with_the_next_match_and_what_it_had_seen_s
         assert most_lost(start, _losses(witness)) > 0.09
 
 
-def test_what_is_lent_of_it_can_only_be_read() -> None:
-    with watching() as witness, pytest.raises(OSError, match="Bad file descriptor"):
-        os.pwrite(witness.descriptor, b"x", 0)
+def test_who_is_lent_it_can_neither_write_nor_resize_nor_map_it_to_write() -> None:
+    with watching() as witness:
+        witness.begins()
+        before = _losses(witness)
+        anew = os.open(f"/proc/self/fd/{witness.descriptor}", os.O_RDWR)
+        for act in (
+            lambda: os.pwrite(anew, b"x", OWN_BYTES),
+            lambda: os.ftruncate(anew, 0),
+            lambda: os.ftruncate(anew, 1 << 20),
+            lambda: mmap.mmap(anew, OWN_BYTES, mmap.MAP_SHARED),
+        ):
+            with pytest.raises(PermissionError):
+                act()
+        os.close(anew)
+        _until_awake(witness)
+        assert len(_losses(witness)) == len(before)
+
+
+def test_where_it_cannot_be_started_again_matches_go_on_and_the_next_one_tries(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.EAGAIN, "no more processes")
+
+    with watching() as witness:
+        assert witness._process is not None
+        os.kill(witness._process.pid, signal.SIGKILL)
+        witness._process.wait()
+        with monkeypatch.context() as crowded:
+            crowded.setattr(subprocess, "Popen", full)
+            witness.begins()
+            assert not witness.is_awake
+            witness.ends()
+        witness.begins()
+        _until_awake(witness)
 
 
 def test_it_ends_with_the_node_however_that_ends() -> None:
-    ours, theirs = os.pipe()
-    node = os.fork()
-    if node == 0:
-        made = Witness()
-        made.begins()
-        assert made._process is not None
-        os.write(theirs, str(made._process.pid).encode())
-        time.sleep(60)
-        os._exit(0)
-    pid = int(os.read(ours, 16))
-    os.kill(node, signal.SIGKILL)
-    os.waitpid(node, 0)
+    source = (
+        "import time; from sandbox.witness import Witness; made = Witness(); made.begins();"
+        "print(made._process.pid, flush=True); time.sleep(60)"
+    )
+    node = subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, text=True)
+    assert node.stdout is not None
+    pid = int(node.stdout.readline())
+    node.kill()
+    node.communicate()
     give_up_at = time.monotonic() + 10
-    while Path(f"/proc/{pid}").exists():
+    while _runs(pid):
         assert time.monotonic() < give_up_at
         time.sleep(0.01)
+
+
+def _runs(pid: int) -> bool:
+    """Whether it does; one whose end nobody has asked for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False

@@ -85,6 +85,7 @@ HOSTILE = (
     Hostile("many_terminals", "handles", reaches=True),
     Hostile("many_timers", "handles", reaches=True),
     Hostile("watches_files", "handles", reaches=True),
+    Hostile("interrupt_storms", "handles", reaches=True),
     Hostile("system_v", "sysv", reaches=True),
     Hostile("floods_stdout", "output", ANY, rf"^$|{LATE}"),
     Hostile("floods_from_behind", "output", ANY, rf"^$|{LATE}"),

@@ -91,9 +91,9 @@ class Files:
         (self._folder / "schedstat").write_text(f"1 {queue * 1e9:.0f} 3\n")
 
     def lost(self, first: float, second: float) -> None:
-        """Two cores' losses, and the two words behind them that are the witness's own."""
+        """Two cores' losses, and the two words before them that are the witness's own."""
         with (self._folder / "lost").open("r+b") as file:
-            file.write(struct.pack("4d", first, second, 1.0, 1.0))
+            file.write(struct.pack("4d", 1.0, 1.0, first, second))
 
     @property
     def is_frozen(self) -> bool:
@@ -237,8 +237,8 @@ def test_a_question_that_waited_to_be_written_is_no_time_of_an_agent_that_had_no
     seat.sent(100.0, 100.021)
     files.at(0.010, queue=0.002)
     cost = seat.close(100.0, 100.030)
-    assert cost.waited_seconds == pytest.approx(0.002 + 0.015)
-    assert cost.charged_seconds == pytest.approx(0.013)
+    assert cost.waited_seconds == pytest.approx(0.015)
+    assert cost.charged_seconds == pytest.approx(0.015)
     seat.open(200.0)
     seat.sent(200.0, 200.0001)
     files.at(0.020, queue=0.002)
@@ -255,7 +255,46 @@ def test_a_core_that_was_gone_between_two_moves_is_no_work_off_turn(
     files.at(0.062)
     files.lost(0.0, 0.050)
     assert seat.open(100.2) == 0
-    assert not seat.ponders
+
+
+def test_what_was_lost_in_a_move_pays_for_no_work_after_it(files: Files, own: OwnQueue) -> None:
+    seat = _tally(files, own)
+    seat.open(100.0)
+    files.at(0.040)
+    files.lost(0.030, 0.0)
+    assert seat.close(100.0, 100.040).charged_seconds == pytest.approx(0.010)
+    files.at(0.092)
+    assert seat.open(100.2) == pytest.approx(0.050)
+    assert seat.ponders
+
+
+def test_a_match_spares_a_quarter_of_a_second_and_no_more(files: Files, own: OwnQueue) -> None:
+    seat = _tally(files, own)
+    seat.open(100.0)
+    files.at(0.2)
+    files.lost(0.2, 0.0)
+    assert seat.close(100.0, 100.2).charged_seconds == pytest.approx(0.0)
+    seat.open(200.0)
+    files.at(0.4)
+    files.lost(0.4, 0.0)
+    assert seat.close(200.0, 200.2).charged_seconds == pytest.approx(0.15)
+    files.at(0.5)
+    files.lost(0.5, 0.0)
+    assert seat.open(300.0) > 0.08
+    files.at(0.9)
+    files.lost(0.9, 0.0)
+    assert seat.close(300.0, 300.4).charged_seconds == pytest.approx(0.4)
+
+
+def test_what_was_lost_takes_nothing_of_the_patience_with_waiting(
+    files: Files, own: OwnQueue
+) -> None:
+    seat = Tally(files.meter, [], own, patience_seconds=0.1)
+    seat.open(100.0)
+    files.at(0.0)
+    files.lost(0.2, 0.0)
+    seat.close(100.0, 100.2)
+    assert seat.patience_seconds == pytest.approx(0.1)
 
 
 def test_a_lost_core_is_forgiven_where_only_the_wall_counts(tmp_path: Path, own: OwnQueue) -> None:
