@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 from benchmarks.tables import HEAD, Target, aligned, machine
 from ladder.official.fit import Fit, Prior, fit
 from ladder.official.games import Games
-from ladder.official.ranks import draw_ranks, loss, outlook
-from ladder.official.scale import shown
+from ladder.official.ranks import draw_among, loss, outlook
 
 SEATS = 4
 GRAIN = 0.05
@@ -34,6 +33,8 @@ FAULTS = 0.02
 GROWTH = 0.05
 PEER_GAMES = 1000
 DRAWS = 200
+POINTS = 150.0
+"""To a beta."""
 WARM_SECONDS = {100_000: 0.25, 1_000_000: 3.0}
 Result = TypeVar("Result")
 
@@ -120,14 +121,15 @@ def _sweeps(result: Fit) -> str:
 
 
 def _apart(one: Fit, two: Fit) -> float:
-    return float(shown(np.abs(one.mu - two.mu).max()))
+    return POINTS * float(np.abs(one.mu - two.mu).max())
 
 
 def _draws(size: str, result: Fit, rounds: int) -> Iterator[Target]:
     cuts = (12, 50, 100)
 
     def posterior() -> NDArray[np.float64]:
-        ranks = draw_ranks(result.mu, result.shown_sigma, DRAWS, 1)
+        everybody = np.arange(len(result.mu))
+        ranks = draw_among(result.mu, result.shown_sigma, everybody, everybody, DRAWS, 1)
         outlook(ranks, cuts)
         return loss(ranks, cuts, 0.08)
 

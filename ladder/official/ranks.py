@@ -1,6 +1,6 @@
 """What the posterior says of ranks: draws, intervals, chances of a medal, and what a game is worth.
 
-Contenders (or teams) are ranked from 1 by mean. Draws are independent between them.
+Draws are independent between contenders; a rank is 1 more than the number of rivals who are better.
 """
 
 from __future__ import annotations
@@ -25,20 +25,6 @@ class Outlook:
     """The worst rank of it."""
     chances: Floats
     """[n, cuts]: the probability of a rank at each cut or better."""
-
-
-def draw_ranks(mu: Floats, sigma: Floats, count: int, seed: int) -> Ranks:
-    """``count`` draws of everybody's rank: [count, n], each row a permutation of 1 to n."""
-    rng = np.random.Generator(np.random.SFC64(seed))
-    n = len(mu)
-    ranks = np.empty((count, n), np.int32)
-    places = np.arange(1, n + 1, dtype=np.int32)
-    for row in ranks:
-        skills = rng.standard_normal(n)
-        skills *= sigma
-        skills += mu
-        row[np.argsort(-skills)] = places
-    return ranks
 
 
 def draw_among(
