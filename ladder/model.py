@@ -188,6 +188,10 @@ class Season:
     rated_no: int
     official_version: int
     """Of the standings; 0 before the first fit."""
+    medals: dict[str, Json]
+    """``ladder.medals.Rules`` as JSON."""
+    medal_confidence: float
+    """A medal is sealed from this probability on, once uploads are locked."""
     revision: int
 
 
