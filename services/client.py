@@ -166,6 +166,19 @@ class Client:
     def limits(self, season: str, team: str | None = None) -> Json:
         return self.get(f"/v1/seasons/{season}/limits", team=team)
 
+    # -- repair -------------------------------------------------------------------------------
+
+    def disqualify(self, season: str, subject: str, reason: str) -> Json:
+        body = {"subject": subject, "reason": reason}
+        return self.post(f"/v1/seasons/{season}/disqualifications", body)
+
+    def reinstate(self, season: str, subject: str, reason: str) -> Json:
+        body = {"subject": subject, "reason": reason}
+        return self.post(f"/v1/seasons/{season}/reinstatements", body)
+
+    def audits(self, league: str, *, most: int | None = None) -> Iterator[Json]:
+        return self.pages(f"/v1/leagues/{league}/audits", most=most, limit=min(most or 50, 200))
+
     # -- agents and uploads -------------------------------------------------------------------
 
     def agents(self, team: str | None = None) -> Iterator[Json]:

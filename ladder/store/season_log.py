@@ -1,7 +1,8 @@
 """A season's log as arrays: every result that stands, in order of acceptance, read on as it grows.
 
 Contenders are numbered by their first game in the log, so the numbers, too, are a function of it.
-Equal bundles of one profile are one contender, whoever uploaded them.
+Equal bundles of one profile are one contender, whoever uploaded them. The seats of a disqualified
+entry are empty, as if it had never played.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ class SeasonLog:
         self.no = 0
         """Read up to this number."""
         self.readings = 0
-        """Grows when something that had been read was withdrawn, and all was read anew."""
+        """Grows when something that had been read no longer holds, and all was read anew."""
         self._knows_until = 0
-        """Withdrawals up to this number are heeded."""
+        """Withdrawals and disqualifications up to this number are heeded."""
         self._forget()
 
     @property
@@ -57,9 +58,10 @@ class SeasonLog:
     def read(self, conn: Connection, until: int, most: int = AT_ONCE) -> int:
         """Reads up to ``most`` numbers on, none beyond ``until``; returns how many results it read.
 
-        Where a result that had been read is withdrawn by then, it begins anew.
+        Where a result that had been read is withdrawn by then, or somebody has been disqualified
+        or reinstated, it begins anew.
         """
-        if self.no and self._is_withdrawn(conn, until):
+        if self.no and self._is_overturned(conn, until):
             self.no = self._knows_until = 0
             self.readings += 1
             self._forget()
@@ -71,14 +73,21 @@ class SeasonLog:
         self.no = end
         return read
 
-    def _is_withdrawn(self, conn: Connection, until: int) -> bool:
-        """Whether something that was read has been withdrawn since."""
+    def _is_overturned(self, conn: Connection, until: int) -> bool:
+        """Whether something that was read has been withdrawn since, or the field is another."""
         row = conn.execute(
             "select exists (select 1 from acceptances w join acceptances a"
             "   on a.match_id = w.match_id and a.act = 'accept'"
-            " where w.season_id = %s and w.no > %s and w.no <= %s and w.act = 'withdraw'"
-            " and a.season_id = w.season_id and a.no <= %s)",
-            (self.season_id, self._knows_until, until, self.no),
+            " where w.season_id = %(season)s and w.no > %(known)s and w.no <= %(until)s"
+            " and w.act = 'withdraw' and a.season_id = w.season_id and a.no <= %(read)s)"
+            " or exists (select 1 from acceptances where season_id = %(season)s"
+            "   and no > %(known)s and no <= %(until)s and entry_id is not null)",
+            {
+                "season": self.season_id,
+                "known": self._knows_until,
+                "until": until,
+                "read": self.no,
+            },
         ).fetchone()
         return row is not None and bool(row[0])
 
@@ -88,6 +97,16 @@ class SeasonLog:
         self._parents: list[int] = []
         games = Games.none()
         self._contenders, self._ranks, self._faults = games.contenders, games.ranks, games.faults
+
+    def _disqualified(self, conn: Connection) -> set[EntryId]:
+        """Those whose last act in the heeded part of the log says so."""
+        rows = conn.execute(
+            "select distinct on (entry_id) entry_id, act from acceptances"
+            " where season_id = %s and no <= %s and entry_id is not null"
+            " order by entry_id, no desc",
+            (self.season_id, self._knows_until),
+        )
+        return {EntryId(entry) for entry, act in rows if act == "disqualify"}
 
     def _read(self, conn: Connection, end: int) -> int:
         rows = conn.execute(
@@ -103,7 +122,9 @@ class SeasonLog:
         ).fetchall()
         if not rows:
             return 0
-        self._number(conn, (entry for entries, _, _ in rows for entry in entries))
+        out = self._disqualified(conn)
+        played = (entry for entries, _, _ in rows for entry in entries)
+        self._number(conn, (entry for entry in played if entry not in out))
         seats = max(self._contenders.shape[1], max(len(entries) for entries, _, _ in rows))
         shape = (len(rows), seats)
         contenders = np.full(shape, -1, np.int32)
@@ -123,7 +144,9 @@ class SeasonLog:
         """The seats that count: of a contender with several the one that came in best."""
         best: dict[int, int] = {}
         for seat, entry in enumerate(entries):
-            number = self._numbers[entry]
+            number = self._numbers.get(entry)
+            if number is None:
+                continue  # disqualified
             if number not in best or placements[seat] < placements[best[number]]:
                 best[number] = seat
         return best.values()

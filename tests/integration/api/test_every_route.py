@@ -163,7 +163,22 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
     ("POST", "/v1/scrims/{scrim}/cancel", None, "401 404 200 404 403", ""),
     ("GET", "/health/live", None, "200 200 200 200 200", ""),
     ("GET", "/health/ready", None, "200 200 200 200 200", ""),
+    ("GET", "/v1/leagues/{league}/audits", None, "401 403 403 200 200", "401 404 403 200 200"),
     # What changes the world for the rows above comes last.
+    (
+        "POST",
+        "/v1/seasons/{season}/disqualifications",
+        {"subject": "{host_agent}", "reason": "a walk"},
+        "401 403 403 201 409",
+        "401 404 403 201 409",
+    ),
+    (
+        "POST",
+        "/v1/seasons/{season}/reinstatements",
+        {"subject": "{host_agent}", "reason": "a walk"},
+        "401 403 403 201 409",
+        "401 404 403 201 409",
+    ),
     ("POST", "/v1/teams", {"name": "T", "slug": "t{n}"}, "401 403 403 403 201", ""),
     (
         "POST",
