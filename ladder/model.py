@@ -188,6 +188,8 @@ class Season:
     rated_no: int
     official_version: int
     """Of the standings; 0 before the first fit."""
+    medals: dict[str, Json]
+    """``ladder.medals.Rules`` as JSON."""
     revision: int
 
 

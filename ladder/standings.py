@@ -7,11 +7,11 @@ its live rating puts it: both are on one scale.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from ladder.ids import AgentId, EntryId, SeasonId, TeamId
-from ladder.medals import Medal, medal
+from ladder.medals import Medal, Rules
 from ladder.official.standing import Place
 
 
@@ -88,9 +88,13 @@ class Board:
     """Results in the season's log."""
     fitted: Fitted | None
     rows: tuple[Standing, ...]
+    rules: Rules
+    """Of its medals."""
 
 
-def build(contenders: Iterable[Contender], score_offset: float) -> tuple[Standing, ...]:
+def build(
+    contenders: Iterable[Contender], score_offset: float, rules: Rules
+) -> tuple[Standing, ...]:
     """One row per team, and one per anchor in its place, best score first.
 
     A team stands by its best entry; one that has played goes before one that has not. Only teams
@@ -111,7 +115,6 @@ def build(contenders: Iterable[Contender], score_offset: float) -> tuple[Standin
         elif each.team_id not in best or order(each) < order(best[each.team_id]):
             best[each.team_id] = each
     shown = sorted([*best.values(), *anchors], key=order)
-    teams = sum(1 for each in shown if _is_ranked(each))
 
     rows = []
     place = 0
@@ -137,12 +140,19 @@ def build(contenders: Iterable[Contender], score_offset: float) -> tuple[Standin
                 sigma=each.sigma,
                 games=each.games,
                 last_match_at=each.last_match_at,
-                medal=None if own_rank is None else medal(own_rank, teams),
+                medal=None,
                 is_anchor=each.is_anchor,
                 official=each.official,
             )
         )
-    return tuple(rows)
+    return _awarded(rows, rules)
+
+
+def _awarded(rows: list[Standing], rules: Rules) -> tuple[Standing, ...]:
+    """The rows with the medals of those that are ranked."""
+    ranked = [(row.rank, row.shown[0]) for row in rows if row.rank is not None]
+    given = iter(rules.award(ranked, len(ranked)))
+    return tuple(row if row.rank is None else replace(row, medal=next(given)) for row in rows)
 
 
 def _is_ranked(each: Contender) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ladder.access import LeagueSeen
 from ladder.ids import EntryId, SeasonId, is_id
+from ladder.medals import Rules
 from ladder.model import NotFound, ReplayVisibility, Visibility
 from ladder.official.standing import Place
 from ladder.standings import Board as Board
@@ -21,8 +22,8 @@ def read(conn: Connection, season_id: SeasonId) -> Board:
     Keep it per revision: it changes only when the season's revision does.
     """
     rows = conn.execute(
-        "select s.revision, s.score_offset, s.accepted_no, e.id, e.agent_id, a.name, e.team_id,"
-        " t.name, e.mu, e.sigma, e.games, e.last_match_at, e.is_anchor from seasons s"
+        "select s.revision, s.score_offset, s.accepted_no, s.medals, e.id, e.agent_id, a.name,"
+        " e.team_id, t.name, e.mu, e.sigma, e.games, e.last_match_at, e.is_anchor from seasons s"
         " left join entries e on e.season_id = s.id and e.state = 'active'"
         " left join agents a on a.id = e.agent_id left join teams t on t.id = e.team_id"
         " where s.id = %s",
@@ -30,14 +31,16 @@ def read(conn: Connection, season_id: SeasonId) -> Board:
     ).fetchall()
     if not rows:
         raise NotFound("there is no such season")
-    revision, score_offset, accepted_no = rows[0][:3]
+    revision, score_offset, accepted_no, medals = rows[0][:4]
+    rules = Rules.of(medals)
     fitted, places = None, dict[EntryId, Place]()
     found = official.latest(conn, season_id)
     if found is not None:
         version, places = found
         fitted = Fitted(version.version, version.log_no, version.made_at, version.wrong_medals)
-    contenders = (Contender(*(*row[3:], places.get(row[3]))) for row in rows if row[3] is not None)
-    return Board(season_id, revision, accepted_no, fitted, build(contenders, score_offset))
+    contenders = (Contender(*(*row[4:], places.get(row[4]))) for row in rows if row[4] is not None)
+    standings = build(contenders, score_offset, rules)
+    return Board(season_id, revision, accepted_no, fitted, standings, rules)
 
 
 @dataclass(frozen=True, slots=True)

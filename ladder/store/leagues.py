@@ -12,6 +12,7 @@ from psycopg.types.json import Jsonb
 
 from ladder import ids
 from ladder.ids import LeagueId, SeasonId, UserId
+from ladder.medals import Rules
 from ladder.model import (
     Conflict,
     Json,
@@ -35,7 +36,8 @@ SEASON: Final = (
     "select id, league_id, number, game, configuration, clock, seats, memory_mb, max_bundle_bytes,"
     " daily_limit, mu0, sigma0, beta, tau, draw_probability, fault_rule, score_offset,"
     " cadence_seconds, max_in_flight, max_attempts, lease_seconds, queue_seconds, opens_at,"
-    " closes_at, ends_at, state, accepted_no, rated_no, official_version, revision"
+    " closes_at, ends_at, state, accepted_no, rated_no, official_version, medals,"
+    " revision"
     " from seasons"
 )
 LEAGUE_STATES: Final = ("open", "paused", "closed")
@@ -194,6 +196,7 @@ def create_season(
     cadence_seconds: float = 60.0,
     max_in_flight: int = 64,
     speed_class: str = "any",
+    medals: Rules | None = None,
     opens_at: datetime | None = None,
     closes_at: datetime | None = None,
     ends_at: datetime | None = None,
@@ -225,6 +228,7 @@ def create_season(
         "cadence_seconds": cadence_seconds,
         "max_in_flight": max_in_flight,
         "speed_class": speed_class,
+        "medals": Jsonb((medals or Rules()).to_json()),
         "closes_at": closes_at,
         "ends_at": ends_at,
     }

@@ -19,6 +19,7 @@ import numpy as np
 from psycopg.rows import class_row, dict_row
 
 from ladder.ids import EntryId, SeasonId, TeamId
+from ladder.medals import Rules
 from ladder.model import NotFound
 from ladder.official.fit import Fit, Messages, Prior, fit
 from ladder.official.standing import PARENT_SD, Entrant, Place, Standing, draw_up
@@ -245,13 +246,15 @@ def _drawn(
         beta=season["beta"],
         seed=seed,
         boundary_weight=weight,
+        rules=Rules.of(season["medals"]),
     )
 
 
 def _season(conn: Connection, season_id: SeasonId) -> Mapping[str, Any]:
     with conn.cursor(row_factory=dict_row) as cur:
         season = cur.execute(
-            "select state, mu0, beta, rated_no, official_version from seasons where id = %s",
+            "select state, mu0, beta, rated_no, official_version, medals from seasons"
+            " where id = %s",
             (season_id,),
         ).fetchone()
     if season is None:

@@ -14,6 +14,7 @@ from services.api import etags, paging, sight
 from services.api.auth import Credentials, viewer
 from services.api.fields import SeasonKey
 from services.api.problems import ProblemError, of
+from services.api.seasons import Medals
 from services.api.state import House, read
 
 router = APIRouter(prefix="/v1", tags=["leaderboard"])
@@ -76,12 +77,14 @@ class BoardOut(BaseModel):
     revision: int
     accepted_no: int = Field(description="results in the season's log")
     fitted: FittedOut | None = Field(description="null before the first match was rated")
+    medals: Medals = Field(description="the season's rules, by which the medals below are given")
     total: int = Field(description="rows of the whole board")
     items: list[StandingOut]
     next: str | None = None
 
 
 BOARD = TypeAdapter(BoardOut)
+RULES = TypeAdapter[Medals](Medals)
 
 
 @router.get(
@@ -157,6 +160,7 @@ def serialise(board: leaderboard.Board, season_id: str, start: int, limit: int) 
             revision=board.revision,
             accepted_no=board.accepted_no,
             fitted=None if board.fitted is None else FittedOut.model_validate(board.fitted),
+            medals=RULES.validate_python(board.rules.to_json()),
             total=len(board.rows),
             items=[StandingOut.model_validate(row) for row in rows],
             next=following,

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from games import GAMES
 from games.protocol import ConfigurationError
+from ladder.medals import FARTHEST, MOST_TEAMS, Rules
 from ladder.store import daily, entries, leagues
 from services.api import sight
 from services.api.auth import Anyone, Host, Known
@@ -28,6 +29,11 @@ LONGEST_MATCH_HOURS: Final = 1
 its validation's deadline, and at last be killed by the workers' backstop though nobody erred."""
 
 
+ScoreLine = Annotated[float, Field(ge=-FARTHEST, le=FARTHEST)]
+Count = Annotated[int, Field(ge=0, le=MOST_TEAMS)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
 class Clock(BaseModel):
     """How long agents may think."""
 
@@ -39,6 +45,48 @@ class Clock(BaseModel):
     load: Literal["first_move", "own"] = "first_move"
     """Whether importing the agent is part of its first move, as on Kaggle, or timed alone."""
     load_seconds: Annotated[float, Field(gt=0, le=600)] = 30.0
+
+
+class TableMedals(BaseModel):
+    """Kaggle's rank table, by the number of ranked teams."""
+
+    model_config = ConfigDict(extra="forbid")
+    kind: Literal["table"]
+
+
+class LineMedals(BaseModel):
+    """The least official score of each class."""
+
+    model_config = ConfigDict(extra="forbid")
+    kind: Literal["lines"]
+    gold: ScoreLine = Field(examples=[1210])
+    silver: ScoreLine = Field(examples=[1080])
+    bronze: ScoreLine = Field(examples=[1050])
+
+
+class CountMedals(BaseModel):
+    """So many teams in each class."""
+
+    model_config = ConfigDict(extra="forbid")
+    kind: Literal["counts"]
+    gold: Count = Field(examples=[1])
+    silver: Count = Field(examples=[2])
+    bronze: Count = Field(examples=[3])
+
+
+class ShareMedals(BaseModel):
+    """Such a part of the ranked teams in each class, rounded down cumulatively."""
+
+    model_config = ConfigDict(extra="forbid")
+    kind: Literal["shares"]
+    gold: Share = Field(examples=[0.1])
+    silver: Share = Field(examples=[0.1])
+    bronze: Share = Field(examples=[0.2])
+
+
+Medals = Annotated[
+    TableMedals | LineMedals | CountMedals | ShareMedals, Field(discriminator="kind")
+]
 
 
 def storable(configuration: dict[str, Any]) -> dict[str, Any]:
@@ -71,6 +119,7 @@ class SeasonOut(BaseModel):
     tau: float
     draw_probability: float
     fault_rule: str
+    medals: Medals = Field(description="who earns one, by rank or by official score")
     opens_at: datetime
     closes_at: datetime | None
     ends_at: datetime | None
@@ -87,6 +136,11 @@ class NewSeason(BaseModel):
     seats: Annotated[int, Field(ge=1, le=16)] = 4
     daily_limit: Annotated[int, Field(ge=0, le=10_000)] = 5
     max_bundle_bytes: Annotated[int, Field(ge=1024, le=512 << 20)] = 100 << 20
+    medals: Medals = Field(
+        default_factory=lambda: TableMedals(kind="table"),
+        description="Kaggle's rank table, the least official score of each class, or so many teams "
+        "or such a share of them in each",
+    )
     closes_at: Moment | None = None
     ends_at: Moment | None = None
 
@@ -149,6 +203,10 @@ def create_season(league: LeagueKey, body: NewSeason, conn: Db, who: Host, once:
             f"last {hours:,.1f} hours, at most {LONGEST_MATCH_HOURS} are allowed: fewer steps, or "
             "less time a move.",
         )
+    try:
+        medals = Rules.of(body.medals.model_dump())
+    except ValueError as error:
+        raise ProblemError("invalid", f"body.medals.{error}.") from None
 
     def create() -> SeasonOut:
         canonical = json.dumps(configuration, sort_keys=True, separators=(",", ":"))
@@ -161,6 +219,7 @@ def create_season(league: LeagueKey, body: NewSeason, conn: Db, who: Host, once:
             seats=body.seats,
             daily_limit=body.daily_limit,
             max_bundle_bytes=body.max_bundle_bytes,
+            medals=medals,
             closes_at=body.closes_at,
             ends_at=body.ends_at,
         )

@@ -1,15 +1,21 @@
-"""Verb on the ladder: leaderboard."""
+"""Verb on the ladder: leaderboard; and medal rules as a person types and reads them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
 from services.cli.choosing import season_key
 from services.cli.display import AsJson, moment, print_json, table
-from services.cli.places import connect
+from services.cli.places import Unset, connect
+from services.client import Json
+
+MEDALS_HELP: Final = (
+    "Who earns one: table (Kaggle's), lines:1210,1080,1050 (least score of gold, silver, bronze), "
+    "counts:1,2,3 (teams of each) or shares:0.1,0.1,0.2 (of the teams)."
+)
 
 
 def leaderboard(
@@ -59,6 +65,29 @@ def _medal(row: Mapping[str, Any]) -> str | None:
     if row["medal"] is None:
         return "anchor" if row["is_anchor"] else None
     return row["medal"] if row["chance"] is None else f"{row['medal']} ({row['chance']:.0%})"
+
+
+def medal_rules(text: str) -> Json:
+    """Rules as the API takes them. Raises Unset where the text has another form."""
+    kind, _, numbers = text.partition(":")
+    if text == "table":
+        return {"kind": kind}
+    try:
+        gold, silver, bronze = (float(number) for number in numbers.split(","))
+    except ValueError:
+        raise Unset(
+            f"--medals {text!r}: write table, or lines, counts or shares with three "
+            "numbers, as in lines:1210,1080,1050"
+        ) from None
+    return {"kind": kind, "gold": gold, "silver": silver, "bronze": bronze}
+
+
+def told_medals(rules: Mapping[str, Any]) -> str:
+    """Rules as ``medal_rules`` reads them."""
+    if rules["kind"] == "table":
+        return "table"
+    numbers = ",".join(f"{rules[name]:g}" for name in ("gold", "silver", "bronze"))
+    return f"{rules['kind']}:{numbers}"
 
 
 def register(app: typer.Typer) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from services.cli.boards import MEDALS_HELP, medal_rules, told_medals
 from services.cli.choosing import own_agent
 from services.cli.display import AsJson, out, print_json, table
 from services.cli.places import connect
@@ -58,6 +59,7 @@ def show(league: Json, season: Json | None) -> None:
         f"{season['daily_limit']} uploads a day, {clock['act_seconds']} s a move and "
         f"{clock['bank_seconds']} s in the bank"
     )
+    out.print(f"medals {told_medals(season['medals'])}")
 
 
 @leagues.command("create")
@@ -68,13 +70,15 @@ def create_league(
     private: Annotated[bool, typer.Option("--private", help="Members only.")] = False,
     seats: Annotated[int, typer.Option(min=1, max=16)] = 4,
     daily_limit: Annotated[int, typer.Option(min=0, help="Uploads per team and day.")] = 5,
+    medals: Annotated[str, typer.Option(help=MEDALS_HELP)] = "table",
     as_json: AsJson = False,
 ) -> None:
     """Create a league and open its first season. You become its host."""
     visibility = "private" if private else "public"
+    terms: Json = {"medals": medal_rules(medals)}
     with connect() as ladder:
         made = ladder.create_league(slug, title or slug, game, visibility=visibility)
-        season = ladder.create_season(made["id"], seats=seats, daily_limit=daily_limit)
+        season = ladder.create_season(made["id"], seats=seats, daily_limit=daily_limit, **terms)
         made["current_season"] = season["id"]
     if as_json:
         print_json({"league": made, "season": season})

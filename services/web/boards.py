@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
-from ladder.medals import Medal
+from ladder.medals import Medal, Rules
 from ladder.model import Season
 from ladder.standings import Board, Fitted, Standing
 from ladder.store import leaderboard
@@ -33,6 +33,7 @@ class BoardPage:
     fitted: Fitted | None
     medals: list[tuple[str, int]]
     """Teams with each medal on the whole board, best kind first."""
+    rules: Rules
 
 
 def read(house: State, conn: Connection, season: Season) -> Board:
@@ -62,4 +63,5 @@ def cut(board: Board, page: int) -> BoardPage:
         accepted_no=board.accepted_no,
         fitted=board.fitted,
         medals=[(str(kind), counted[kind]) for kind in Medal if counted[kind]],
+        rules=board.rules,
     )

@@ -188,3 +188,13 @@ def test_what_others_wrote_is_printed_as_they_wrote_it(peck: Peck, world: World)
         shown = peck(*command)
         assert shown.returncode == 0, shown.stderr
         assert "[/] [red]Geese[/red]" in shown.stdout
+
+
+def test_a_league_is_created_with_medals_by_score_lines(peck: Peck) -> None:
+    made = read(peck("league", "create", "lined", "--medals", "lines:1210,1080,1050", "--json"))
+    lines = {"kind": "lines", "gold": 1210.0, "silver": 1080.0, "bronze": 1050.0}
+    assert made["season"]["medals"] == lines
+    assert "medals lines:1210,1080,1050" in peck("league", "show", "lined").stdout
+    refused = peck("league", "create", "odd", "--medals", "lines:1210")
+    assert refused.returncode == 1
+    assert "lines:1210,1080,1050" in refused.stderr

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -7,8 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ladder.ids import AgentId, EntryId, TeamId
-from ladder.medals import Medal
-from ladder.standings import Contender, build
+from ladder.medals import Medal, Rules
+from ladder.standings import Contender, Standing
+from ladder.standings import build as build_by
+
+
+def build(contenders: Iterable[Contender], score_offset: float) -> tuple[Standing, ...]:
+    return build_by(contenders, score_offset, Rules())
 
 
 def contender(number: int, mu: float, **changes: Any) -> Contender:
