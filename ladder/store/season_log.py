@@ -7,13 +7,13 @@ entry are empty, as if it had never played.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ladder.ids import EntryId, SeasonId
+from ladder.ids import EntryId, MatchId, SeasonId
 from ladder.official.games import Games
 from ladder.rating import KAGGLE
 from ladder.store.db import Connection
@@ -23,10 +23,11 @@ AT_ONCE: Final = 20_000
 
 
 class SeasonLog:
-    """The part of one season's log that was read so far."""
+    """The part of one season's log that was read so far, as if these matches had been void."""
 
-    def __init__(self, season_id: SeasonId) -> None:
+    def __init__(self, season_id: SeasonId, void: Collection[MatchId] = ()) -> None:
         self.season_id = season_id
+        self._void = frozenset(void)
         self.no = 0
         """Read up to this number."""
         self.readings = 0
@@ -109,17 +110,19 @@ class SeasonLog:
         return {EntryId(entry) for entry, act in rows if act == "disqualify"}
 
     def _read(self, conn: Connection, end: int) -> int:
-        rows = conn.execute(
-            "select array_agg(s.entry_id order by s.seat), array_agg(s.placement order by s.seat),"
+        found = conn.execute(
+            "select a.match_id, array_agg(s.entry_id order by s.seat),"
+            " array_agg(s.placement order by s.seat),"
             " array_agg(s.verdict <> 'DONE' and z.fault_rule <> %s order by s.seat)"
             " from acceptances a join seats s on s.match_id = a.match_id"
             " join seasons z on z.id = a.season_id"
             " where a.season_id = %s and a.no > %s and a.no <= %s and a.act = 'accept'"
             " and not exists (select 1 from acceptances w where w.match_id = a.match_id"
             "   and w.act = 'withdraw' and w.no <= %s)"
-            " group by a.no order by a.no",
+            " group by a.no, a.match_id order by a.no",
             (KAGGLE, self.season_id, self.no, end, self._knows_until),
         ).fetchall()
+        rows = [row for match_id, *row in found if match_id not in self._void]
         if not rows:
             return 0
         out = self._disqualified(conn)

@@ -1,8 +1,9 @@
-"""Verbs of hosts when a season went wrong: disqualify, reinstate, audits."""
+"""Verbs of hosts when a season went wrong: disqualify, reinstate, rejudge, audits."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 
@@ -40,6 +41,67 @@ def reinstate(
         season = season_key(ladder, league)
         done = ladder.reinstate(season, subject_id(ladder, season, subject), reason)
     told(done, "reinstated", as_json)
+
+
+def rejudge(
+    league: League = None,
+    worker: Annotated[str | None, typer.Option(help="That brought the result.")] = None,
+    node: Annotated[str | None, typer.Option(help="That it was played on.")] = None,
+    image: Annotated[str | None, typer.Option(help="Digest of the box image.")] = None,
+    rules: Annotated[str | None, typer.Option(help="Digest of the game's rules.")] = None,
+    since: Annotated[str | None, typer.Option(help="Finished then or later, with a zone.")] = None,
+    until: Annotated[str | None, typer.Option(help="Finished before.")] = None,
+    agent: Annotated[str | None, typer.Option(help="That sat in it: name or id.")] = None,
+    verdict: Annotated[str | None, typer.Option(help="DONE, ERROR, INVALID or TIMEOUT.")] = None,
+    fault: Annotated[str | None, typer.Option(help="agent, worker, host or game.")] = None,
+    reason: Annotated[str | None, typer.Option(help="With --apply: one sentence.")] = None,
+    apply: Annotated[bool, typer.Option("--apply", help="Judge them again.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Judge matches again that have something in common; without --apply show what it would be.
+
+    Shown are the matches, and how official scores, ranks and medals would differ if their results
+    were void. Applied, they are played once more with their lineups and seeds, a few at a time, and
+    each new result takes the place of the old one.
+    """
+    if apply and reason is None:
+        raise Unset("say why with --reason: it is kept in the audit log")
+    with connect() as ladder:
+        season = season_key(ladder, league)
+        predicate = {
+            "worker": worker,
+            "node": node,
+            "image_digest": image,
+            "rules_digest": rules,
+            "since": since,
+            "until": until,
+            "agent": None if agent is None else subject_id(ladder, season, agent),
+            "verdict": verdict,
+            "fault": fault,
+        }
+        if reason is not None and apply:
+            made = ladder.rejudge(season, reason, **predicate)
+        else:
+            made = ladder.preview_rejudgement(season, **predicate)
+    if as_json:
+        print_json(made)
+    elif apply:
+        show_progress(made)
+    else:
+        show_preview(made)
+
+
+def rejudgement(
+    key: Annotated[str, typer.Argument(help="Its id (rej_...), as `peck rejudge` printed it.")],
+    as_json: AsJson = False,
+) -> None:
+    """Show how far a rejudgement is."""
+    with connect() as ladder:
+        found = ladder.rejudgement(key)
+    if as_json:
+        print_json(found)
+    else:
+        show_progress(found)
 
 
 def audits(
@@ -84,6 +146,49 @@ def subject_id(ladder: Client, season: str, name: str) -> str:
     raise Unset(f"{several} agent {name!r}; give an id (ent_, age_ or tea_)")
 
 
+def show_preview(seen: Json) -> None:
+    table(
+        ["match", "finished", "node", "worker"],
+        [
+            (row["match_id"], moment(row["finished_at"]), row["node"], row["worker"])
+            for row in seen["matches"]
+        ],
+    )
+    out.print(f"{seen['total']} to be judged again")
+    if seen["version"] is None:
+        out.print("No official standing yet to compare with.")
+        return
+    out.print(f"If they were void, against version {seen['version']} of the official standing:")
+    table(
+        ["team", "agent", "rank", "without", "score", "without", "medal", "without"],
+        [changed(row) for row in seen["changes"]],
+    )
+    out.print("Nothing was changed; --apply with --reason judges them again.")
+
+
+def changed(row: Mapping[str, Any]) -> tuple[object, ...]:
+    """One line of the comparison."""
+    before, after = row["before"] or {}, row["after"] or {}
+    name = (row["after"] or row["before"])["agent_name"]
+    pairs = ((before.get(what), after.get(what)) for what in ("rank", "score", "medal"))
+    return (row["team_name"], name, *(value for pair in pairs for value in pair))
+
+
+def show_progress(found: Json) -> None:
+    counts = ", ".join(
+        f"{found[what]} {word}"
+        for what, word in (
+            ("under_way", "under way"),
+            ("waiting", "waiting"),
+            ("void", "void"),
+            ("refused", "judged otherwise"),
+        )
+        if found[what]
+    )
+    rest = f" ({counts})" if counts else ""
+    out.print(f"{found['id']}: {found['done']} of {found['total']} judged again{rest}")
+
+
 def told(done: Json, what: str, as_json: bool) -> None:
     if as_json:
         print_json(done)
@@ -94,5 +199,5 @@ def told(done: Json, what: str, as_json: bool) -> None:
 
 
 def register(app: typer.Typer) -> None:
-    for verb in (disqualify, reinstate, audits):
+    for verb in (disqualify, reinstate, rejudge, rejudgement, audits):
         app.command()(verb)

@@ -19,3 +19,24 @@ create table exclusions (
     created_at timestamptz not null default now(),
     primary key (season_id, subject)
 );
+
+-- Matches that are to be judged again, as one act; the new ones are queued a few at a time.
+create table rejudgements (
+    id text collate "C" primary key,
+    season_id text not null references seasons,
+    predicate jsonb not null,             -- what the old matches have in common
+    reason text not null,
+    by_user text references users,        -- null: the operator, at the machine itself
+    created_at timestamptz not null default now()
+);
+
+create table rejudged (
+    rejudgement_id text not null references rejudgements,
+    match_id text collate "C" not null,   -- the old one
+    by_match_id text collate "C",         -- the new one, once it is queued
+    refusal text,                         -- why there will be none
+    primary key (rejudgement_id, match_id)
+);
+create index rejudged_waiting on rejudged (rejudgement_id, match_id)
+    where by_match_id is null and refusal is null;
+create index rejudged_match on rejudged (match_id);

@@ -6,9 +6,12 @@ import json
 
 import pytest
 
+from ladder.ids import SeasonId
+from ladder.store import ratings, rejudging
+from ladder.store.official import Fitter
 from services.client import ApiError
 from tests.integration.api.test_cli import Peck, peck, read  # noqa: F401 - a fixture
-from tests.integration.api.world import World
+from tests.integration.api.world import World, finish
 
 
 def test_a_disqualified_entry_is_shown_as_such_and_only_its_owner_reads_why(world: World) -> None:
@@ -73,3 +76,47 @@ def test_a_host_disqualifies_and_reinstates_by_name(peck: Peck, world: World) ->
     assert "a test" in peck("audits", "public", **token).stdout
     refused = peck("disqualify", "nobody", "--league", "public", "--reason", "x", **token)
     assert (refused.returncode, "no agent 'nobody'" in refused.stderr) == (1, True)
+
+
+def judge_all(world: World) -> None:
+    """What the scheduler, the workers, the rater and the fit do meanwhile."""
+    with world.connect() as conn:
+        for act, match_id in rejudging.waiting(conn):
+            made = rejudging.queue(conn, act, match_id)
+            conn.commit()
+            assert made is not None
+            finish(conn, world.blobs, made)
+        ratings.apply(conn, SeasonId(world.seasons["public"]))
+
+
+def test_a_rejudgement_is_previewed_applied_and_followed(peck: Peck, world: World) -> None:  # noqa: F811
+    season, token = world.seasons["public"], {"PECK_TOKEN": world.tokens["host"]}
+    with world.connect() as conn:
+        Fitter().refit(conn, SeasonId(season))
+    asked = ("rejudge", "--league", "public", "--node", "node")
+    seen = read(peck(*asked, "--json", **token))
+    assert (seen["total"], seen["version"]) == (1, 1)
+    assert [row["match_id"] for row in seen["matches"]] == [world.matches["public.rated"]]
+    assert {row["team_name"] for row in seen["changes"]} == {"Team member", "Team host"}
+    shown = peck(*asked, **token).stdout
+    assert "1 to be judged again" in shown
+    assert "Nothing was changed" in shown
+    assert list(world.client("host").audits("public")) == []
+    assert "say why with --reason" in peck(*asked, "--apply", **token).stderr
+
+    made = read(peck(*asked, "--apply", "--reason", "a bad node", "--json", **token))
+    assert (made["waiting"], made["predicate"]) == (1, {"node": "node"})
+    judge_all(world)
+    assert "1 of 1 judged again" in peck("rejudgement", made["id"], **token).stdout
+    (audit,) = world.client("host").audits("public")
+    assert (audit["act"], audit["subject"]) == ("rejudge", made["id"])
+
+
+def test_a_predicate_must_say_something_that_fits(world: World) -> None:
+    host, season = world.client("host"), world.seasons["public"]
+    with pytest.raises(ApiError, match="say what the matches have in common"):
+        host.preview_rejudgement(season)
+    assert host.preview_rejudgement(season, agent=world.agents["public.rival"])["total"] == 0
+    with pytest.raises(ApiError, match="fits no result") as refused:
+        host.rejudge(season, "because", verdict="TIMEOUT")
+    assert refused.value.slug == "conflict"
