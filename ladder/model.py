@@ -246,6 +246,8 @@ class Entry:
     last_match_at: datetime | None
     created_at: datetime
     activated_at: datetime | None
+    disqualified_at: datetime | None
+    """Its state is retired then, and its results do not count officially."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,6 +170,31 @@ class Client:
     def limits(self, season: str, team: str | None = None) -> Json:
         return self.get(f"/v1/seasons/{season}/limits", team=team)
 
+    # -- repair -------------------------------------------------------------------------------
+
+    def disqualify(self, season: str, subject: str, reason: str) -> Json:
+        body = {"subject": subject, "reason": reason}
+        return self.post(f"/v1/seasons/{season}/disqualifications", body)
+
+    def reinstate(self, season: str, subject: str, reason: str) -> Json:
+        body = {"subject": subject, "reason": reason}
+        return self.post(f"/v1/seasons/{season}/reinstatements", body)
+
+    def preview_rejudgement(self, season: str, **predicate: str | None) -> Json:
+        given = {name: value for name, value in predicate.items() if value is not None}
+        return self.post(f"/v1/seasons/{season}/rejudgements/preview", {"predicate": given})
+
+    def rejudge(self, season: str, reason: str, **predicate: str | None) -> Json:
+        given = {name: value for name, value in predicate.items() if value is not None}
+        body = {"predicate": given, "reason": reason}
+        return self.post(f"/v1/seasons/{season}/rejudgements", body)
+
+    def rejudgement(self, key: str) -> Json:
+        return self.get(f"/v1/rejudgements/{key}")
+
+    def audits(self, league: str, *, most: int | None = None) -> Iterator[Json]:
+        return self.pages(f"/v1/leagues/{league}/audits", most=most, limit=min(most or 50, 200))
+
     # -- agents and uploads -------------------------------------------------------------------
 
     def agents(self, team: str | None = None) -> Iterator[Json]:

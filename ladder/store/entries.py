@@ -21,6 +21,7 @@ from ladder.model import (
     MatchKind,
     NotFound,
     Season,
+    Submission,
     Viewer,
 )
 from ladder.pairing import Candidate
@@ -34,7 +35,8 @@ ENTRY: Final = (
     "select e.id, e.season_id, s.league_id, e.agent_id, a.name as agent_name, e.team_id,"
     " t.name as team_name, e.submission_id, b.number as submission_number, e.profile, e.state,"
     " e.reason, e.is_anchor, e.pairing_weight, e.validation_match_id, e.deadline_at, e.mu, e.sigma,"
-    " e.games, e.in_flight, e.faults, e.last_match_at, e.created_at, e.activated_at"
+    " e.games, e.in_flight, e.faults, e.last_match_at, e.created_at, e.activated_at,"
+    " e.disqualified_at"
     " from entries e join seasons s on s.id = e.season_id join agents a on a.id = e.agent_id"
     " join teams t on t.id = e.team_id join submissions b on b.id = e.submission_id"
 )
@@ -83,7 +85,8 @@ def enter(
 
     A new entry takes one of the day's uploads (unless ``count_limit`` is false) and gets its
     validation match, all in the caller's transaction; a repeat takes nothing. Raises NotFound,
-    Conflict (season or league not open), LadderError (bundle too large), DailyLimitReached.
+    Conflict (season or league not open, agent or team disqualified), LadderError (bundle too
+    large), DailyLimitReached.
     """
     season = leagues.get_season(conn, season_id)
     submission = agents.get_submission(conn, submission_id)
@@ -91,6 +94,7 @@ def enter(
     if known is not None:
         return known, limits(conn, season_id, submission.team_id), False
     _refuse_closed(conn, season)
+    _refuse_excluded(conn, season_id, submission)
     if submission.size_bytes > season.max_bundle_bytes:
         raise LadderError(
             f"bundle: {submission.size_bytes} bytes, this season allows {season.max_bundle_bytes}"
@@ -339,6 +343,16 @@ def _refuse_closed(conn: Connection, season: Season) -> None:
         raise Conflict(f"the season opens at {season.opens_at.isoformat()}")
     if is_late or season.state != "open":
         raise Conflict("uploads to this season are locked")
+
+
+def _refuse_excluded(conn: Connection, season_id: SeasonId, submission: Submission) -> None:
+    row = conn.execute(
+        "select subject from exclusions where season_id = %s and subject in (%s, %s)",
+        (season_id, submission.agent_id, submission.team_id),
+    ).fetchone()
+    if row is not None:
+        whose = "this team" if row[0] == submission.team_id else "this agent"
+        raise Conflict(f"{whose} is disqualified from this season: ask its host")
 
 
 def _take(conn: Connection, season: Season, team_id: TeamId, day: date) -> date:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ladder.access import LeagueSeen
@@ -16,10 +17,13 @@ from ladder.store import official, sealing
 from ladder.store.db import Connection
 
 
-def read(conn: Connection, season_id: SeasonId) -> Board:
+def read(
+    conn: Connection, season_id: SeasonId, supposed: Mapping[EntryId, Place] | None = None
+) -> Board:
     """The whole board and the revision it belongs to, of one moment. Raises NotFound.
 
-    Keep it per revision: it changes only when the season's revision does.
+    Keep it per revision: it changes only when the season's revision does. With ``supposed`` places
+    it is the board as those would make it.
     """
     rows = conn.execute(
         "select s.revision, s.score_offset, s.accepted_no, s.medals, s.medal_confidence,"
@@ -40,6 +44,8 @@ def read(conn: Connection, season_id: SeasonId) -> Board:
     if found is not None:
         version, places = found
         fitted = Fitted(version.version, version.log_no, version.made_at, version.wrong_medals)
+    if supposed is not None:
+        places = dict(supposed)
     contenders = (
         Contender(*(*row[7:], places.get(row[7])))
         for row in rows

@@ -120,14 +120,17 @@ def create(
     It needs a GPU for each seat of a GPU profile, and is then queued where nodes have them.
 
     A rated match counts as in flight for its entries. A rejudge names the finished rated match it
-    is to replace, takes its seed, and is refused while another one is under way or has replaced it.
+    is to replace, has its lineup and its seed, and is refused while another one is under way or has
+    replaced it.
     ``turn`` says how many matches whoever asked for it has in the queue before it.
     Raises Conflict (an entry is not active; rejudge refused), LadderError (wrong number of seats).
     """
     if len(lineup) != season.seats:
         raise LadderError(f"lineup: {len(lineup)} seats, this season plays {season.seats}")
     if rejudges is not None:
-        seed = _rejudged_seed(conn, rejudges)
+        seed = _rejudged_seed(conn, rejudges, season.id)
+        if list(lineup) != lineup_of(conn, rejudges):
+            raise Conflict("lineup: a rejudge has the lineup of the match that it replaces")
     seed = secrets.token_bytes(16) if seed is None else seed
     if len(seed) != 16:
         raise LadderError(f"seed: {len(seed)} bytes, it must be 16")
@@ -167,6 +170,16 @@ def create(
             ],
         )
     return match_id
+
+
+def lineup_of(conn: Connection, match_id: MatchId) -> list[LineupSeat]:
+    """Who sat where in a match."""
+    with conn.cursor(row_factory=class_row(LineupSeat)) as cur:
+        return cur.execute(
+            "select entry_id, submission_id, agent_id, team_id, profile from seats"
+            " where match_id = %s order by seat",
+            (match_id,),
+        ).fetchall()
 
 
 def queue_of(kind: str, gpu: int) -> str:
@@ -392,14 +405,16 @@ def _count_in_flight(conn: Connection, lineup: Sequence[LineupSeat], *, is_rejud
         raise Conflict("lineup: a rated match needs active entries in all seats")
 
 
-def _rejudged_seed(conn: Connection, old: MatchId) -> bytes:
+def _rejudged_seed(conn: Connection, old: MatchId, season_id: SeasonId) -> bytes:
     """The old match's seed. Locks it, so that of two rejudges at once one is refused."""
     row = conn.execute(
-        "select seed, kind, state from matches where id = %s for update", (old,)
+        "select seed, kind, state, season_id from matches where id = %s for update", (old,)
     ).fetchone()
     if row is None:
         raise NotFound("there is no such match")
-    seed, kind, state = row
+    seed, kind, state, played_in = row
+    if played_in != season_id:
+        raise Conflict("rejudges: this match belongs to another season")
     if kind != "rated" or state != "finished":
         raise Conflict("rejudges: only a finished rated match can be judged again")
     other = conn.execute(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 from psycopg.rows import class_row, dict_row
 
-from ladder.ids import EntryId, SeasonId, TeamId
+from ladder.ids import EntryId, MatchId, SeasonId, TeamId
 from ladder.medals import Rules
 from ladder.model import NotFound
 from ladder.official.fit import Fit, Messages, Prior, fit
@@ -178,6 +178,25 @@ def recomputed(conn: Connection, season_id: SeasonId, version: int) -> str:
     own = chain[0]
     standing = _drawn(fitted, entrants, season, own.seed, own.boundary_weight, own.teams)
     return _digest(_content(entrants, standing))
+
+
+def supposed(
+    conn: Connection, season_id: SeasonId, void: Collection[MatchId]
+) -> dict[EntryId, Place] | None:
+    """The places of the newest version if these matches had been void; None before the first.
+
+    A cold fit of the log that the version knows, with its draws. Nothing is written.
+    """
+    found = latest(conn, season_id)
+    if found is None:
+        return None
+    version, known = found
+    log = SeasonLog(season_id, void)
+    fitted = _fitted(conn, log, version.log_no, None)
+    entrants = _entrants(conn, season_id, log, list(known))
+    season = _season(conn, season_id)
+    standing = _drawn(fitted, entrants, season, version.seed, version.boundary_weight)
+    return {each.entry_id: place for each, place in zip(entrants, standing.places, strict=True)}
 
 
 def drop_old(conn: Connection) -> int:

@@ -52,8 +52,9 @@ def apply(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
     """Folds up to ``limit`` numbers of the season's log into the ratings; returns how many.
 
     One rater per season at a time (advisory lock of the transaction); the caller commits. A
-    withdrawal rates the whole standing log anew, so ratings remain a pure function of its prefix.
-    Raises NotFound.
+    withdrawal rates the whole standing log anew, so ratings remain a pure function of its prefix. A
+    disqualification moves nobody here: live ratings tell what was played, the official fit what
+    counts. Raises NotFound.
     """
     conn.execute("select pg_advisory_xact_lock(%s, hashtext(%s))", (RATER_LOCK, season_id))
     season = conn.execute(
@@ -71,9 +72,11 @@ def apply(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
     ).fetchall()
     if not log:
         return 0
-    results = _results(conn, [match_id for _, match_id, _ in log])
+    results = _results(conn, [match_id for _, match_id, _ in log if match_id is not None])
     state = _Fold(_ratings(conn, season_id, (e for r in results.values() for e in r.entries)))
     for no, match_id, act in log:
+        if match_id is None:
+            continue
         result = results[match_id]
         if act == "accept":
             state.move(no, match_id, rating.fold(parameters, state.ratings, result))
@@ -84,7 +87,8 @@ def apply(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
             _withdraw(conn, season_id, parameters, state, no, match_id)
             for entry in set(result.entries):
                 state.games[entry] -= 1
-    _write(conn, season_id, state, log[-1][0])
+    overturned = any(act != "accept" for _, _, act in log)
+    _write(conn, season_id, state, log[-1][0], overturned=overturned)
     return len(log)
 
 
@@ -158,11 +162,17 @@ def _ratings(
     return {EntryId(entry): Rating(mu, sigma) for entry, mu, sigma in rows}
 
 
-def _write(conn: Connection, season_id: SeasonId, state: _Fold, rated_no: int) -> None:
-    """Season first, then entries in order: the lock order of the store."""
+def _write(
+    conn: Connection, season_id: SeasonId, state: _Fold, rated_no: int, *, overturned: bool
+) -> None:
+    """Season first, then entries in order: the lock order of the store.
+
+    Where what had counted no longer does, the official standing is due at once.
+    """
     conn.execute(
-        "update seasons set rated_no = %s, revision = revision + 1 where id = %s",
-        (rated_no, season_id),
+        "update seasons set rated_no = %s, revision = revision + 1,"
+        " official_is_stale = official_is_stale or %s where id = %s",
+        (rated_no, overturned, season_id),
     )
     with conn.cursor() as cur:
         cur.executemany(

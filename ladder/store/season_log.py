@@ -1,18 +1,19 @@
 """A season's log as arrays: every result that stands, in order of acceptance, read on as it grows.
 
 Contenders are numbered by their first game in the log, so the numbers, too, are a function of it.
-Equal bundles of one profile are one contender, whoever uploaded them.
+Equal bundles of one profile are one contender, whoever uploaded them. The seats of a disqualified
+entry are empty, as if it had never played.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ladder.ids import EntryId, SeasonId
+from ladder.ids import EntryId, MatchId, SeasonId
 from ladder.official.games import Games
 from ladder.rating import KAGGLE
 from ladder.store.db import Connection
@@ -22,16 +23,17 @@ AT_ONCE: Final = 20_000
 
 
 class SeasonLog:
-    """The part of one season's log that was read so far."""
+    """The part of one season's log that was read so far, as if these matches had been void."""
 
-    def __init__(self, season_id: SeasonId) -> None:
+    def __init__(self, season_id: SeasonId, void: Collection[MatchId] = ()) -> None:
         self.season_id = season_id
+        self._void = frozenset(void)
         self.no = 0
         """Read up to this number."""
         self.readings = 0
-        """Grows when something that had been read was withdrawn, and all was read anew."""
+        """Grows when something that had been read no longer holds, and all was read anew."""
         self._knows_until = 0
-        """Withdrawals up to this number are heeded."""
+        """Withdrawals and disqualifications up to this number are heeded."""
         self._forget()
 
     @property
@@ -57,9 +59,10 @@ class SeasonLog:
     def read(self, conn: Connection, until: int, most: int = AT_ONCE) -> int:
         """Reads up to ``most`` numbers on, none beyond ``until``; returns how many results it read.
 
-        Where a result that had been read is withdrawn by then, it begins anew.
+        Where a result that had been read is withdrawn by then, or somebody has been disqualified
+        or reinstated, it begins anew.
         """
-        if self.no and self._is_withdrawn(conn, until):
+        if self.no and self._is_overturned(conn, until):
             self.no = self._knows_until = 0
             self.readings += 1
             self._forget()
@@ -71,14 +74,21 @@ class SeasonLog:
         self.no = end
         return read
 
-    def _is_withdrawn(self, conn: Connection, until: int) -> bool:
-        """Whether something that was read has been withdrawn since."""
+    def _is_overturned(self, conn: Connection, until: int) -> bool:
+        """Whether something that was read has been withdrawn since, or the field is another."""
         row = conn.execute(
             "select exists (select 1 from acceptances w join acceptances a"
             "   on a.match_id = w.match_id and a.act = 'accept'"
-            " where w.season_id = %s and w.no > %s and w.no <= %s and w.act = 'withdraw'"
-            " and a.season_id = w.season_id and a.no <= %s)",
-            (self.season_id, self._knows_until, until, self.no),
+            " where w.season_id = %(season)s and w.no > %(known)s and w.no <= %(until)s"
+            " and w.act = 'withdraw' and a.season_id = w.season_id and a.no <= %(read)s)"
+            " or exists (select 1 from acceptances where season_id = %(season)s"
+            "   and no > %(known)s and no <= %(until)s and entry_id is not null)",
+            {
+                "season": self.season_id,
+                "known": self._knows_until,
+                "until": until,
+                "read": self.no,
+            },
         ).fetchone()
         return row is not None and bool(row[0])
 
@@ -89,21 +99,35 @@ class SeasonLog:
         games = Games.none()
         self._contenders, self._ranks, self._faults = games.contenders, games.ranks, games.faults
 
-    def _read(self, conn: Connection, end: int) -> int:
+    def _disqualified(self, conn: Connection) -> set[EntryId]:
+        """Those whose last act in the heeded part of the log says so."""
         rows = conn.execute(
-            "select array_agg(s.entry_id order by s.seat), array_agg(s.placement order by s.seat),"
+            "select distinct on (entry_id) entry_id, act from acceptances"
+            " where season_id = %s and no <= %s and entry_id is not null"
+            " order by entry_id, no desc",
+            (self.season_id, self._knows_until),
+        )
+        return {EntryId(entry) for entry, act in rows if act == "disqualify"}
+
+    def _read(self, conn: Connection, end: int) -> int:
+        found = conn.execute(
+            "select a.match_id, array_agg(s.entry_id order by s.seat),"
+            " array_agg(s.placement order by s.seat),"
             " array_agg(s.verdict <> 'DONE' and z.fault_rule <> %s order by s.seat)"
             " from acceptances a join seats s on s.match_id = a.match_id"
             " join seasons z on z.id = a.season_id"
             " where a.season_id = %s and a.no > %s and a.no <= %s and a.act = 'accept'"
             " and not exists (select 1 from acceptances w where w.match_id = a.match_id"
             "   and w.act = 'withdraw' and w.no <= %s)"
-            " group by a.no order by a.no",
+            " group by a.no, a.match_id order by a.no",
             (KAGGLE, self.season_id, self.no, end, self._knows_until),
         ).fetchall()
+        rows = [row for match_id, *row in found if match_id not in self._void]
         if not rows:
             return 0
-        self._number(conn, (entry for entries, _, _ in rows for entry in entries))
+        out = self._disqualified(conn)
+        played = (entry for entries, _, _ in rows for entry in entries)
+        self._number(conn, (entry for entry in played if entry not in out))
         seats = max(self._contenders.shape[1], max(len(entries) for entries, _, _ in rows))
         shape = (len(rows), seats)
         contenders = np.full(shape, -1, np.int32)
@@ -123,7 +147,9 @@ class SeasonLog:
         """The seats that count: of a contender with several the one that came in best."""
         best: dict[int, int] = {}
         for seat, entry in enumerate(entries):
-            number = self._numbers[entry]
+            number = self._numbers.get(entry)
+            if number is None:
+                continue  # disqualified
             if number not in best or placements[seat] < placements[best[number]]:
                 best[number] = seat
         return best.values()

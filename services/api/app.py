@@ -26,6 +26,7 @@ from services.api import (
     matches,
     problems,
     profiles,
+    repair,
     scrims,
     seasons,
     submissions,
@@ -56,6 +57,7 @@ ROUTERS: Final = (
     entries.router,
     matches.router,
     scrims.router,
+    repair.router,
     health.router,
 )
 BODILESS: Final = ("get", "delete", "head")

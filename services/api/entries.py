@@ -53,10 +53,13 @@ class EntryOut(BaseModel):
     last_match_at: datetime | None
     created_at: datetime
     activated_at: datetime | None
+    disqualified_at: datetime | None = Field(
+        description="since when its results do not count officially; it is retired then"
+    )
     reason: str | None = Field(
         default=None,
-        description="why it was rejected, or what a pending one waits for that no node has now;"
-        " its owner's eyes only",
+        description="why it was rejected or disqualified, or what a pending one waits for that no"
+        " node has now; its owner's eyes only",
     )
     validation_match_id: str | None = Field(default=None, description="its owner's eyes only")
     queue: QueueOut | None = Field(

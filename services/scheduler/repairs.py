@@ -23,6 +23,7 @@ from ladder.store import (
     matches,
     official,
     ratings,
+    rejudging,
     serving,
     watch,
 )
@@ -52,6 +53,7 @@ def repairs(ring: Bell, rng: Random | None = None) -> list[Repair]:
     return [
         Repair("reap", 0.0, reap),
         Repair("expire", 1.0, expire),
+        Repair("rejudge", 1.0, rejudge),
         Repair("pair", 0.0, lambda conn: pair(conn, chance, fields)),
         Repair("ring", 0.0, bells.play),
         Repair("rate", 0.0, bells.rate),
@@ -76,6 +78,15 @@ def expire(conn: db.Connection) -> dict[str, int]:
     with conn.transaction():
         renewed = len(entries.expire(conn))
     return {"expired": expired, "validations_renewed": renewed}
+
+
+def rejudge(conn: db.Connection) -> dict[str, int]:
+    """The next matches that hosts have judged again, before new ones take their place."""
+    made = 0
+    for turn, (act, match_id) in enumerate(rejudging.waiting(conn)):
+        with conn.transaction():
+            made += rejudging.queue(conn, act, match_id, turn) is not None
+    return {"rejudges_queued": made}
 
 
 def pair(conn: db.Connection, rng: Random, fields: Fields | None = None) -> dict[str, int]:

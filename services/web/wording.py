@@ -23,6 +23,7 @@ STATES: Final = {
     "active": ("good", "active"),
     "rejected": ("bad", "rejected"),
     "retired": ("", "retired"),
+    "disqualified": ("bad", "disqualified"),
     "queued": ("warn", "queued"),
     "running": ("accent", "running"),
     "finished": ("good", "finished"),

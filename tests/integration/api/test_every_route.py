@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from services.client import ApiError
-from tests.integration.api.world import GOOD, World
+from tests.integration.api.world import GOOD, World, play_rated
 
 PEOPLE = ("stranger", "rival", "member", "host", "admin")
 JSON = dict[str, Any]
@@ -164,7 +164,43 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
     ("POST", "/v1/scrims/{scrim}/cancel", None, "401 404 200 404 403", ""),
     ("GET", "/health/live", None, "200 200 200 200 200", ""),
     ("GET", "/health/ready", None, "200 200 200 200 200", ""),
+    ("GET", "/v1/leagues/{league}/audits", None, "401 403 403 200 200", "401 404 403 200 200"),
+    (
+        "GET",
+        "/v1/rejudgements/{rejudgement}",
+        None,
+        "401 403 403 200 200",
+        "401 404 403 200 200",
+    ),
+    (
+        "POST",
+        "/v1/seasons/{season}/rejudgements/preview",
+        {"predicate": {"node": "node"}},
+        "401 403 403 200 200",
+        "401 404 403 200 200",
+    ),
     # What changes the world for the rows above comes last.
+    (
+        "POST",
+        "/v1/seasons/{season}/rejudgements",
+        {"predicate": {"node": "node"}, "reason": "a walk"},
+        "401 403 403 201 409",
+        "401 404 403 201 409",
+    ),
+    (
+        "POST",
+        "/v1/seasons/{season}/disqualifications",
+        {"subject": "{host_agent}", "reason": "a walk"},
+        "401 403 403 201 409",
+        "401 404 403 201 409",
+    ),
+    (
+        "POST",
+        "/v1/seasons/{season}/reinstatements",
+        {"subject": "{host_agent}", "reason": "a walk"},
+        "401 403 403 201 409",
+        "401 404 403 201 409",
+    ),
     ("POST", "/v1/teams", {"name": "T", "slug": "t{n}"}, "401 403 403 403 201", ""),
     (
         "POST",
@@ -188,6 +224,8 @@ def words(world: World, league: str) -> dict[str, str]:
     insider = "insider" if league == "private" else "member"
     rated = world.client("member").match(world.matches[f"{league}.rated"])
     spare = world.client("member").mint_token("spare", ["read"])
+    act = world.client("host").rejudge(world.seasons[league], "a walk", node="node")
+    play_rated(world, league)  # one that no rejudgement has taken
     return {
         "user": world.users["member"],
         "token": spare["id"],
@@ -200,10 +238,11 @@ def words(world: World, league: str) -> dict[str, str]:
         "submission": world.submissions[f"{league}.member"],
         "entry": world.entries[f"{league}.member"],
         "rejected": world.entries[f"{league}.rejected"],
-        "rated": world.matches[f"{league}.rated"],
+        "rated": rated["id"],
         "validation": world.matches[f"{league}.member.validation"],
         "scrim": world.scrims[league],
         "scrimmage": world.matches[f"{league}.scrim"],
+        "rejudgement": act["id"],
         "number": str(rated["episodes"][0]["number"]),
     }
 

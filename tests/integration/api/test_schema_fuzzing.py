@@ -37,7 +37,15 @@ CHECKS = (
 HEADERS = ("content-type", "content-digest", "idempotency-key", "if-none-match")
 EXAMPLES = 8
 MOST_EXAMPLES = 60
-LAST = ("retire_entry", "cancel_scrim", "change_season", "change_league", "create_season")
+LAST = (
+    "retire_entry",
+    "cancel_scrim",
+    "change_season",
+    "change_league",
+    "create_season",
+    "disqualify",
+    "reinstate",
+)
 FUZZING: dict[str, Any] = {
     "deadline": None,
     "derandomize": True,
@@ -76,6 +84,8 @@ def test_no_answer_is_undeclared_and_every_operation_can_succeed(
         "lineup": [found["agent"], found["host_agent"]],
         "configuration": {},
         "medals": {"kind": "table"},
+        "predicate": {"node": "node"},
+        "subject": found["host_agent"],
         "owner": found["user"],
         "seats": 2,
         "episode": 0,

@@ -1,0 +1,331 @@
+"""Judging again: the matches that have something in common are played once more, as one act.
+
+First a preview: which matches, and what the official board would be without their results. Then
+the act itself: new matches with the lineups and seeds of the old ones, queued a few at a time by
+the scheduler. Each takes the place of the old one when it is accepted, in a finished season too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime
+from typing import Final
+
+from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
+
+from ladder import ids
+from ladder.ids import AgentId, EntryId, LeagueId, MatchId, RejudgementId, SeasonId, UserId
+from ladder.medals import Medal
+from ladder.model import Conflict, Json, LadderError, MatchKind, NotFound
+from ladder.standings import Standing
+from ladder.store import audits, leaderboard, leagues, matches, official
+from ladder.store.db import Connection, whole
+
+MOST: Final = 10_000
+"""Matches in one act."""
+AT_ONCE: Final = 32
+"""Of one act queued or running: the others wait, and rated play goes on beside them."""
+NOTICED: Final = 0.1
+"""Points; a score that moves by less has not moved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """What the matches have in common: all that is given."""
+
+    worker: str | None = None
+    """That brought the result."""
+    node: str | None = None
+    """That it was played on."""
+    image_digest: str | None = None
+    rules_digest: str | None = None
+    since: datetime | None = None
+    """Finished at this moment or later."""
+    until: datetime | None = None
+    """Finished before."""
+    agent: AgentId | None = None
+    """That sat in it."""
+    verdict: str | None = None
+    """Of a seat; of the agent's, where one is given."""
+    fault: str | None = None
+    """``agent``: a seat (of the agent) lost by its own; else whose doing an earlier attempt was."""
+
+    def to_json(self) -> dict[str, Json]:
+        """What is given."""
+        return {
+            name: value.isoformat() if isinstance(value, datetime) else value
+            for name, value in asdict(self).items()
+            if value is not None
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A result that stands, and that a predicate fits."""
+
+    match_id: MatchId
+    no: int
+    """In the season's log."""
+    finished_at: datetime
+    worker: str
+    node: str
+    image_digest: str
+    rules_digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What the board shows of a team."""
+
+    entry_id: EntryId
+    agent_name: str
+    score: float
+    rank: int | None
+    medal: Medal | None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A team, or a reference agent, that would stand elsewhere."""
+
+    team_name: str
+    before: Row | None
+    after: Row | None
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What an act would be about, and what the results in question make of the board."""
+
+    suspects: tuple[Suspect, ...]
+    version: int | None
+    """Of the official standing that is compared; None before the first fit."""
+    changes: tuple[Change, ...]
+    """If they were void; best first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejudgement:
+    """One act, and how far it is."""
+
+    id: RejudgementId
+    season_id: SeasonId
+    league_id: LeagueId
+    predicate: dict[str, Json]
+    reason: str
+    created_at: datetime
+    total: int
+    waiting: int
+    """Not queued yet."""
+    under_way: int
+    done: int
+    """Accepted: the new result stands."""
+    void: int
+    """Could not be played: the old result stands."""
+    refused: int
+    """Judged again otherwise meanwhile."""
+
+
+def preview(conn: Connection, season_id: SeasonId, predicate: Predicate) -> Preview:
+    """The matches, and the board without their results. Nothing is written.
+
+    Raises NotFound, LadderError (nothing given; too many matches).
+    """
+    leagues.get_season(conn, season_id)
+    suspects = _suspects(conn, season_id, predicate)
+    found = official.latest(conn, season_id)
+    places = official.supposed(conn, season_id, {one.match_id for one in suspects})
+    if found is None or places is None:
+        return Preview(tuple(suspects), None, ())
+    before = leaderboard.read(conn, season_id).rows
+    after = leaderboard.read(conn, season_id, places).rows
+    return Preview(tuple(suspects), found[0].version, tuple(_changes(before, after)))
+
+
+@whole
+def rejudge(
+    conn: Connection, season_id: SeasonId, predicate: Predicate, *, by: UserId | None, reason: str
+) -> Rejudgement:
+    """Has the matches judged again; the scheduler queues them.
+
+    Raises NotFound, LadderError (nothing given; too many), Conflict (no match fits).
+    """
+    season = leagues.get_season(conn, season_id)
+    # Of two acts at once the second sees what the first one took.
+    conn.execute("select 1 from seasons where id = %s for no key update", (season_id,))
+    suspects = _suspects(conn, season_id, predicate)
+    if not suspects:
+        raise Conflict("predicate: it fits no result that stands and is not being judged again")
+    rejudgement_id = RejudgementId(ids.new("rej"))
+    conn.execute(
+        "insert into rejudgements (id, season_id, predicate, reason, by_user)"
+        " values (%s, %s, %s, %s, %s)",
+        (rejudgement_id, season_id, Jsonb(predicate.to_json()), reason, by),
+    )
+    conn.execute(
+        "insert into rejudged (rejudgement_id, match_id) select %s, unnest(%s::text[])",
+        (rejudgement_id, [one.match_id for one in suspects]),
+    )
+    audits.record(
+        conn,
+        season.league_id,
+        by=by,
+        act="rejudge",
+        subject=rejudgement_id,
+        reason=reason,
+        season_id=season_id,
+        details={"predicate": predicate.to_json(), "matches": len(suspects)},
+    )
+    return get_rejudgement(conn, rejudgement_id)
+
+
+def get_rejudgement(conn: Connection, rejudgement_id: RejudgementId) -> Rejudgement:
+    """An act and how far it is. Raises NotFound."""
+    with conn.cursor(row_factory=class_row(Rejudgement)) as cur:
+        found = cur.execute(
+            "select r.id, r.season_id, s.league_id, r.predicate, r.reason, r.created_at,"
+            " count(*) as total,"
+            " count(*) filter (where d.by_match_id is null and d.refusal is null) as waiting,"
+            " count(*) filter (where m.state in ('queued', 'running')) as under_way,"
+            " count(*) filter (where m.state = 'finished') as done,"
+            " count(*) filter (where m.state = 'void') as void,"
+            " count(*) filter (where d.refusal is not null) as refused"
+            " from rejudgements r join seasons s on s.id = r.season_id"
+            " join rejudged d on d.rejudgement_id = r.id"
+            " left join matches m on m.id = d.by_match_id"
+            " where r.id = %s group by r.id, s.league_id",
+            (rejudgement_id,),
+        ).fetchone()
+    if found is None:
+        raise NotFound("there is no such rejudgement")
+    return found
+
+
+def waiting(conn: Connection, at_once: int = AT_ONCE) -> list[tuple[RejudgementId, MatchId]]:
+    """The next matches to be queued of each act, at most ``at_once`` of it being under way."""
+    acts = conn.execute(
+        "select distinct rejudgement_id from rejudged"
+        " where by_match_id is null and refusal is null order by rejudgement_id"
+    ).fetchall()
+    found: list[tuple[RejudgementId, MatchId]] = []
+    for (act,) in acts:
+        room = at_once - get_rejudgement(conn, act).under_way
+        rows = conn.execute(
+            "select match_id from rejudged where rejudgement_id = %s and by_match_id is null"
+            " and refusal is null order by match_id limit %s",
+            (act, max(0, room)),
+        )
+        found += [(act, MatchId(row[0])) for row in rows]
+    return found
+
+
+@whole
+def queue(
+    conn: Connection, rejudgement_id: RejudgementId, match_id: MatchId, turn: int = 0
+) -> MatchId | None:
+    """Queues the match that is to replace this one; None where there will be none."""
+    old = matches.get_match(conn, match_id)
+    made, refusal = None, None
+    try:
+        made = matches.create(
+            conn,
+            season=leagues.get_season(conn, old.season_id),
+            kind=MatchKind.RATED,
+            lineup=matches.lineup_of(conn, match_id),
+            rejudges=match_id,
+            turn=turn,
+        )
+    except Conflict as error:
+        refusal = str(error)
+    conn.execute(
+        "update rejudged set by_match_id = %s, refusal = %s"
+        " where rejudgement_id = %s and match_id = %s",
+        (made, refusal, rejudgement_id, match_id),
+    )
+    return made
+
+
+def _suspects(conn: Connection, season_id: SeasonId, predicate: Predicate) -> list[Suspect]:
+    """Results that stand, that it fits, and that are not being judged again, oldest first."""
+    where = " and ".join(_clauses(predicate))
+    values = {field.name: getattr(predicate, field.name) for field in fields(predicate)}
+    with conn.cursor(row_factory=class_row(Suspect)) as cur:
+        found = cur.execute(
+            "select m.id as match_id, a.no, m.finished_at, t.worker, t.node, t.image_digest,"  # noqa: S608
+            " t.rules_digest from acceptances a join matches m on m.id = a.match_id"
+            " join attempts t on t.match_id = m.id and t.ended = 'finished'"
+            " where a.season_id = %(season)s and a.act = 'accept'"
+            " and not exists (select 1 from acceptances w where w.match_id = a.match_id"
+            "   and w.act = 'withdraw')"
+            " and not exists (select 1 from matches r where r.rejudges = m.id"
+            "   and r.state <> 'void')"
+            " and not exists (select 1 from rejudged d where d.match_id = m.id"
+            "   and d.by_match_id is null and d.refusal is null)"
+            f" and {where} order by a.no limit %(most)s",
+            {**values, "season": season_id, "most": MOST + 1},
+        ).fetchall()
+    if len(found) > MOST:
+        raise LadderError(f"predicate: it fits more than {MOST:,} matches; narrow it")
+    return found
+
+
+def _clauses(predicate: Predicate) -> list[str]:
+    """Conditions on the match ``m`` and the attempt ``t`` that brought its result."""
+    clauses = [
+        f"t.{name} = %({name})s"
+        for name in ("worker", "node", "image_digest", "rules_digest")
+        if getattr(predicate, name) is not None
+    ]
+    if predicate.since is not None:
+        clauses.append("m.finished_at >= %(since)s")
+    if predicate.until is not None:
+        clauses.append("m.finished_at < %(until)s")
+    seat = ["x.agent_id = %(agent)s"] if predicate.agent is not None else []
+    if predicate.verdict is not None:
+        seat.append("x.verdict = %(verdict)s")
+    if predicate.fault == "agent":
+        seat.append("x.verdict <> 'DONE'")
+    elif predicate.fault is not None:
+        clauses.append(
+            "exists (select 1 from attempts f where f.match_id = m.id and f.fault = %(fault)s)"
+        )
+    if seat:
+        both = " and ".join(seat)
+        clauses.append(f"m.id in (select x.match_id from seats x where {both})")  # noqa: S608
+    if not clauses:
+        names = ", ".join(field.name for field in fields(predicate))
+        raise LadderError(f"predicate: say what the matches have in common: {names}")
+    return clauses
+
+
+def _changes(before: Iterable[Standing], after: Iterable[Standing]) -> list[Change]:
+    """What differs between two boards, by team; reference agents each for themselves."""
+    old = {_key(row): row for row in before}
+    new = {_key(row): row for row in after}
+    changes = []
+    for key in dict.fromkeys((*new, *old)):
+        one, two = old.get(key), new.get(key)
+        known = one or two
+        if known is not None and _differ(one, two):
+            changes.append(Change(known.team_name, _row(one), _row(two)))
+    return changes
+
+
+def _key(row: Standing) -> str:
+    return row.entry_id if row.is_anchor else row.team_id
+
+
+def _differ(one: Standing | None, two: Standing | None) -> bool:
+    if one is None or two is None:
+        return True
+    return (one.entry_id, one.rank, one.medal) != (two.entry_id, two.rank, two.medal) or abs(
+        one.shown[0] - two.shown[0]
+    ) >= NOTICED
+
+
+def _row(row: Standing | None) -> Row | None:
+    if row is None:
+        return None
+    return Row(row.entry_id, row.agent_name, row.shown[0], row.rank, row.medal)

@@ -1,0 +1,169 @@
+"""What a host does when a season went wrong: disqualify and reinstate.
+
+Every act is written to the audit log in its own transaction. Matches and results stay as they are:
+the season's log says from which number on something counts or no longer does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from ladder import ids
+from ladder.ids import EntryId, SeasonId, UserId
+from ladder.model import Conflict, LadderError, NotFound
+from ladder.store import audits, leagues, matches
+from ladder.store.db import Connection, whole
+
+SUBJECTS: Final = {"ent": "id", "age": "agent_id", "tea": "team_id"}
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What was done to whom."""
+
+    audit_id: str
+    subject: str
+    entries: tuple[EntryId, ...]
+    """Those that it changed."""
+
+
+@whole
+def disqualify(
+    conn: Connection, season_id: SeasonId, subject: str, *, by: UserId | None, reason: str
+) -> Act:
+    """Takes an entry, or all of an agent or a team (they enter nothing more), out of a season.
+
+    Its entries are retired, and from the next official fit on their seats are empty, as if they
+    had never played. Matches and live ratings stay. Raises NotFound, LadderError (not an id that
+    can be disqualified), Conflict (it is already).
+    """
+    which = _which(subject)
+    season = leagues.get_season(conn, season_id)
+    waiting = conn.execute(
+        f"select validation_match_id from entries where season_id = %s and {which} = %s"  # noqa: S608
+        " and state = 'pending' and validation_match_id is not null order by id",
+        (season_id, subject),
+    ).fetchall()
+    matches.void(conn, [row[0] for row in waiting], "the entry was disqualified")
+    _lock(conn, season_id)
+    rows = conn.execute(
+        "select id, state, disqualified_at is not null from entries"  # noqa: S608
+        f" where season_id = %s and {which} = %s order by id for update",
+        (season_id, subject),
+    ).fetchall()
+    if not rows:
+        raise NotFound(f"subject: {subject} has no entry in this season")
+    out = [(EntryId(entry), state) for entry, state, is_out in rows if not is_out]
+    out = [(entry, state) for entry, state in out if state != "rejected"]
+    excluded = which != "id" and _exclude(conn, season_id, subject)
+    if not out and not excluded:
+        raise Conflict("subject: it is disqualified already, or never passed validation")
+    _log(conn, season_id, "disqualify", [entry for entry, _ in out])
+    for entry, state in out:
+        conn.execute(
+            "update entries set state = 'retired', deadline_at = null, disqualified_at = now(),"
+            " disqualified_from = %s, reason = %s where id = %s",
+            (state, f"disqualified: {reason}", entry),
+        )
+    audit_id = audits.record(
+        conn,
+        season.league_id,
+        by=by,
+        act="disqualify",
+        subject=subject,
+        reason=reason,
+        season_id=season_id,
+        details={"entries": [entry for entry, _ in out]},
+    )
+    return Act(audit_id, subject, tuple(entry for entry, _ in out))
+
+
+@whole
+def reinstate(
+    conn: Connection, season_id: SeasonId, subject: str, *, by: UserId | None, reason: str
+) -> Act:
+    """Undoes a disqualification: the results count again, and what was active plays again.
+
+    Where its agent has as many active entries as it may by now, the entry stays retired. Raises
+    NotFound, LadderError, Conflict (it is not disqualified).
+    """
+    which = _which(subject)
+    season = leagues.get_season(conn, season_id)
+    _lock(conn, season_id)
+    rows = conn.execute(
+        "select id, disqualified_from from entries"  # noqa: S608
+        f" where season_id = %s and {which} = %s and disqualified_at is not null"
+        " order by id for update",
+        (season_id, subject),
+    ).fetchall()
+    admitted = conn.execute(
+        "delete from exclusions where season_id = %(season)s and (subject = %(subject)s"
+        " or subject in (select id from agents where team_id = %(subject)s))",
+        {"season": season_id, "subject": subject},
+    ).rowcount
+    if not rows and not admitted:
+        raise Conflict("subject: it is not disqualified in this season")
+    back = [EntryId(entry) for entry, _ in rows]
+    _log(conn, season_id, "reinstate", back)
+    for entry, state in rows:
+        conn.execute(
+            "update entries e set disqualified_at = null, disqualified_from = null, reason = null,"
+            " deadline_at = case when %(state)s = 'pending' then now() end,"
+            " state = case when %(state)s = 'active' and (select count(*) from entries o"
+            "     where o.season_id = e.season_id and o.agent_id = e.agent_id"
+            "     and o.state = 'active') >= (select active_limit from seasons"
+            "     where id = e.season_id) then 'retired' else %(state)s end where id = %(entry)s",
+            {"state": state, "entry": entry},
+        )
+    audit_id = audits.record(
+        conn,
+        season.league_id,
+        by=by,
+        act="reinstate",
+        subject=subject,
+        reason=reason,
+        season_id=season_id,
+        details={"entries": back},
+    )
+    return Act(audit_id, subject, tuple(back))
+
+
+def _which(subject: str) -> str:
+    """The column that bears this id."""
+    for prefix, column in SUBJECTS.items():
+        if ids.is_id(subject, prefix):
+            return column
+    raise LadderError("subject: give the id of an entry (ent_), an agent (age_) or a team (tea_)")
+
+
+def _lock(conn: Connection, season_id: SeasonId) -> None:
+    """The season before its entries: the lock order of the store."""
+    conn.execute("select 1 from seasons where id = %s for no key update", (season_id,))
+
+
+def _exclude(conn: Connection, season_id: SeasonId, subject: str) -> bool:
+    """Whether it was not excluded before."""
+    made = conn.execute(
+        "insert into exclusions (season_id, subject) values (%s, %s) on conflict do nothing",
+        (season_id, subject),
+    )
+    return made.rowcount == 1
+
+
+def _log(conn: Connection, season_id: SeasonId, act: str, entries: list[EntryId]) -> None:
+    """Writes the act into the season's log, a number for each entry."""
+    row = conn.execute(
+        "update seasons set accepted_no = accepted_no + %s, revision = revision + 1,"
+        " official_is_stale = true where id = %s returning accepted_no",
+        (len(entries), season_id),
+    ).fetchone()
+    assert row is not None
+    with conn.cursor() as cur:
+        cur.executemany(
+            "insert into acceptances (season_id, no, act, entry_id) values (%s, %s, %s, %s)",
+            [
+                (season_id, row[0] - len(entries) + n, act, entry)
+                for n, entry in enumerate(entries, 1)
+            ],
+        )

@@ -1,0 +1,260 @@
+"""Repair of a season by its hosts, and the log of all that was done beyond the course of play."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from ladder.ids import AgentId, RejudgementId
+from ladder.medals import Medal
+from ladder.store import audits, rejudging, repair
+from services.api import sight
+from services.api.auth import Host, Known
+from services.api.fields import Key, LeagueKey, Line, Moment, RejudgementKey, SeasonKey
+from services.api.idempotency import Once
+from services.api.paging import Page, Paging
+from services.api.problems import of
+from services.api.state import Db
+
+router = APIRouter(prefix="/v1", tags=["repair"])
+MATCHES_SHOWN: Final = 200
+Given = Annotated[Line, Field(min_length=1)]
+Reason = Annotated[Line, Field(min_length=1, description="one sentence, kept in the audit log")]
+
+
+class Verdict(BaseModel):
+    """Who is meant, and why."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {"subject": "ent_01j8x6m3c2k4v9q0w7r5t1y8z3", "reason": "It colludes with another."}
+            ]
+        },
+    )
+    subject: Annotated[Key, Field(description="id of an entry, an agent or a team")]
+    reason: Reason
+
+
+class ActOut(BaseModel):
+    """What was done to whom."""
+
+    model_config = ConfigDict(from_attributes=True)
+    audit_id: str = Field(examples=["aud_01j8x6m3c2k4v9q0w7r5t1y8z3"])
+    subject: str
+    entries: list[str] = Field(description="those that it changed")
+
+
+class Predicate(BaseModel):
+    """What matches have in common: all that is given, and something must be."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"node": "node-7"}]})
+    worker: Annotated[Given | None, Field(description="that brought the result")] = None
+    node: Annotated[Given | None, Field(description="that it was played on")] = None
+    image_digest: Given | None = None
+    rules_digest: Given | None = None
+    since: Annotated[Moment | None, Field(description="finished then or later")] = None
+    until: Annotated[Moment | None, Field(description="finished before")] = None
+    agent: Annotated[Key | None, Field(description="id of one that sat in it")] = None
+    verdict: Annotated[
+        Literal["DONE", "ERROR", "INVALID", "TIMEOUT"] | None,
+        Field(description="of a seat; of the agent's, where one is given"),
+    ] = None
+    fault: Annotated[
+        Literal["agent", "worker", "host", "game"] | None,
+        Field(description="`agent`: a seat lost by its own; else whose an earlier attempt's was"),
+    ] = None
+
+    def meant(self) -> rejudging.Predicate:
+        given = self.model_dump()
+        return rejudging.Predicate(
+            **{**given, "agent": None if self.agent is None else AgentId(self.agent)}
+        )
+
+
+class Question(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    predicate: Predicate
+
+
+class NewRejudgement(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    predicate: Predicate
+    reason: Reason
+
+
+class SuspectOut(BaseModel):
+    """A result that stands, and where it came from."""
+
+    model_config = ConfigDict(from_attributes=True)
+    match_id: str = Field(examples=["mat_01j8x6m3c2k4v9q0w7r5t1y8z3"])
+    no: int = Field(description="in the season's log")
+    finished_at: datetime
+    worker: str
+    node: str
+    image_digest: str
+    rules_digest: str
+
+
+class PlaceOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+    entry_id: str
+    agent_name: str
+    score: float
+    rank: int | None
+    medal: Medal | None
+
+
+class ChangeOut(BaseModel):
+    """A team, or a reference agent, that would stand elsewhere."""
+
+    model_config = ConfigDict(from_attributes=True)
+    team_name: str
+    before: PlaceOut | None
+    after: PlaceOut | None
+
+
+class PreviewOut(BaseModel):
+    """What would be judged again, and what these results make of the official standing."""
+
+    total: int = Field(description="matches")
+    matches: list[SuspectOut] = Field(description=f"the first {MATCHES_SHOWN} of them")
+    version: int | None = Field(description="of the official standing that is compared")
+    changes: list[ChangeOut] = Field(description="if these results were void, best first")
+
+
+class RejudgementOut(BaseModel):
+    """Matches that are judged again as one act, and how far that is."""
+
+    model_config = ConfigDict(from_attributes=True)
+    id: str = Field(examples=["rej_01j8x6m3c2k4v9q0w7r5t1y8z3"])
+    season_id: str
+    predicate: dict[str, Any]
+    reason: str
+    created_at: datetime
+    total: int
+    waiting: int = Field(description="not queued yet")
+    under_way: int
+    done: int = Field(description="the new result stands")
+    void: int = Field(description="could not be played; the old result stands")
+    refused: int = Field(description="judged again otherwise meanwhile")
+
+
+class AuditOut(BaseModel):
+    """One act beyond the course of play."""
+
+    model_config = ConfigDict(from_attributes=True)
+    id: str = Field(examples=["aud_01j8x6m3c2k4v9q0w7r5t1y8z3"])
+    season_id: str | None
+    by_user: str | None = Field(description="null: the operator, at the machine itself")
+    by_name: str | None
+    act: str = Field(examples=["disqualify"])
+    subject: str
+    reason: str
+    details: dict[str, Any]
+    created_at: datetime
+
+
+@router.get("/leagues/{league}/audits", summary="List audited acts", responses=of(403, 404))
+def list_audits(league: LeagueKey, conn: Db, who: Known, span: Paging) -> Page[AuditOut]:
+    """Hosts and administrators only: who changed what beyond the course of play, and why. Newest
+    first."""
+    found = sight.hosted_league(conn, who, league)
+    rows = audits.list_audits(conn, found.id, after=span.after, limit=span.limit)
+    return span.page(rows, lambda row: row.id, AuditOut.model_validate)
+
+
+@router.post(
+    "/seasons/{season}/disqualifications",
+    status_code=201,
+    summary="Disqualify",
+    response_model=ActOut,
+    responses=of(403, 404, 409),
+)
+def disqualify(season: SeasonKey, body: Verdict, conn: Db, who: Host, once: Once) -> Response:
+    """Hosts and administrators only. Takes an entry, or all of an agent or a team, out of the
+    season: the official standing is fitted as if it had never played. Matches and the live ratings
+    of others stay as they are. An agent or team enters nothing more in the season."""
+    return _act(repair.disqualify, season, body, conn, who, once)
+
+
+@router.post(
+    "/seasons/{season}/reinstatements",
+    status_code=201,
+    summary="Undo a disqualification",
+    response_model=ActOut,
+    responses=of(403, 404, 409),
+)
+def reinstate(season: SeasonKey, body: Verdict, conn: Db, who: Host, once: Once) -> Response:
+    """Hosts and administrators only. The results count again, and what was active plays again."""
+    return _act(repair.reinstate, season, body, conn, who, once)
+
+
+@router.post(
+    "/seasons/{season}/rejudgements/preview",
+    summary="Preview a rejudgement",
+    responses=of(403, 404),
+)
+def preview_rejudgement(season: SeasonKey, body: Question, conn: Db, who: Host) -> PreviewOut:
+    """Hosts and administrators only. Which results the predicate fits, and how the official scores,
+    ranks and medals would differ if they were void. Nothing is changed."""
+    found = sight.season(conn, who, season)
+    sight.hosted_league(conn, who, found.league_id)
+    seen = rejudging.preview(conn, found.id, body.predicate.meant())
+    return PreviewOut(
+        total=len(seen.suspects),
+        matches=[SuspectOut.model_validate(one) for one in seen.suspects[:MATCHES_SHOWN]],
+        version=seen.version,
+        changes=[ChangeOut.model_validate(one) for one in seen.changes],
+    )
+
+
+@router.post(
+    "/seasons/{season}/rejudgements",
+    status_code=201,
+    summary="Judge matches again",
+    response_model=RejudgementOut,
+    responses=of(403, 404, 409),
+)
+def create_rejudgement(
+    season: SeasonKey, body: NewRejudgement, conn: Db, who: Host, once: Once
+) -> Response:
+    """Hosts and administrators only. The matches are played once more with their lineups and seeds,
+    a few at a time; each new result takes the place of the old one. A finished season plays these
+    alone, and its final standing is fitted anew."""
+    found = sight.season(conn, who, season)
+    sight.hosted_league(conn, who, found.league_id)
+
+    def create() -> RejudgementOut:
+        made = rejudging.rejudge(
+            conn, found.id, body.predicate.meant(), by=who.user_id, reason=body.reason
+        )
+        return RejudgementOut.model_validate(made)
+
+    return once.run(create)
+
+
+@router.get("/rejudgements/{rejudgement}", summary="Read a rejudgement", responses=of(403, 404))
+def read_rejudgement(rejudgement: RejudgementKey, conn: Db, who: Known) -> RejudgementOut:
+    """Hosts and administrators only: how many are done of how many."""
+    found = rejudging.get_rejudgement(conn, RejudgementId(rejudgement))
+    sight.hosted_league(conn, who, found.league_id)
+    return RejudgementOut.model_validate(found)
+
+
+def _act(
+    act: Callable[..., repair.Act], season: str, body: Verdict, conn: Db, who: Host, once: Once
+) -> Response:
+    found = sight.season(conn, who, season)
+    sight.hosted_league(conn, who, found.league_id)
+
+    def create() -> ActOut:
+        done = act(conn, found.id, body.subject, by=who.user_id, reason=body.reason)
+        return ActOut.model_validate(done)
+
+    return once.run(create)
