@@ -24,6 +24,7 @@ EntryId = NewType("EntryId", str)
 MatchId = NewType("MatchId", str)
 EpisodeId = NewType("EpisodeId", str)
 ScrimId = NewType("ScrimId", str)
+InvitationId = NewType("InvitationId", str)
 
 ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 PREFIXES: Final = (
@@ -39,6 +40,7 @@ PREFIXES: Final = (
     "epi",
     "scr",
     "aud",
+    "inv",
 )
 _lock = threading.Lock()
 _last = (0, 0)

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from games import GAMES
 from ladder.ids import LeagueId, UserId
 from ladder.model import League, LeagueRole, ReplayVisibility, Viewer, Visibility
-from ladder.store import daily, leagues, users
+from ladder.store import daily, invitations, leagues, users
 from services.api import sight
 from services.api.auth import Anyone, Host, Known
 from services.api.fields import KEY, LeagueKey, Line, Slug, Text
@@ -160,10 +160,20 @@ def read_league(league: LeagueKey, conn: Db, who: Anyone) -> LeagueOut:
     return shown(conn, who, sight.league(conn, who, league))
 
 
-@router.patch("/leagues/{league}", summary="Change a league", responses=of(403, 404))
+@router.patch("/leagues/{league}", summary="Change a league", responses=of(403, 404, 409))
 def change_league(league: LeagueKey, body: LeagueChange, conn: Db, who: Host) -> LeagueOut:
-    """Hosts and administrators only. A paused league starts no new matches."""
+    """Hosts and administrators only. A paused league starts no new matches.
+
+    Nothing is shown to more people than competitors agreed to at joining: that is refused until
+    each of them agreed to the wider terms (`PUT /v1/leagues/{league}/consent`).
+    """
     found = sight.hosted_league(conn, who, league)
+    invitations.refuse_widening(
+        conn,
+        found.id,
+        body.visibility or found.visibility,
+        body.replay_visibility or found.replay_visibility,
+    )
     change = body.model_dump(exclude_none=True, exclude={"state"})
     changed = leagues.update_league(conn, found.id, **change)
     if body.state is not None:

@@ -37,7 +37,14 @@ CHECKS = (
 HEADERS = ("content-type", "content-digest", "idempotency-key", "if-none-match")
 EXAMPLES = 8
 MOST_EXAMPLES = 60
-LAST = ("retire_entry", "cancel_scrim", "change_season", "change_league", "create_season")
+LAST = (
+    "retire_entry",
+    "cancel_scrim",
+    "change_season",
+    "change_league",
+    "create_season",
+    "revoke_invitation",
+)
 FUZZING: dict[str, Any] = {
     "deadline": None,
     "derandomize": True,
