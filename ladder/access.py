@@ -5,7 +5,7 @@ The rules, in one place (DESIGN.md section 12, "Who sees what"):
 | resource | seen by |
 |---|---|
 | a public league, its seasons, board, entries on the board | everybody |
-| a private league and all of that | members and admins |
+| a league by invitation, a private one, and all of that | members and admins |
 | an agent, a team | its own people, admins, and whoever may see a league it has played in |
 | a rated match | whoever may see the league |
 | a validation match | the entry's team, the league's hosts, admins |
@@ -155,8 +155,8 @@ def may_see(viewer: Viewer, resource: Resource) -> bool:
 
 
 def may_enter(viewer: Viewer, league: LeagueSeen, team_id: TeamId) -> bool:
-    """Whether this viewer may enter this team's agents: own team, and in a private league a
-    competitor or host of it."""
+    """Whether this viewer may enter this team's agents: own team, and where the league
+    is not public a competitor or host of it."""
     if team_id not in viewer.team_ids:
         return False
     role = viewer.roles.get(league.league_id)

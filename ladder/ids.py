@@ -25,6 +25,7 @@ MatchId = NewType("MatchId", str)
 EpisodeId = NewType("EpisodeId", str)
 ScrimId = NewType("ScrimId", str)
 RejudgementId = NewType("RejudgementId", str)
+InvitationId = NewType("InvitationId", str)
 
 ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 PREFIXES: Final = (
@@ -41,6 +42,7 @@ PREFIXES: Final = (
     "scr",
     "aud",
     "rej",
+    "inv",
 )
 _lock = threading.Lock()
 _last = (0, 0)

@@ -56,6 +56,8 @@ class LimitReached(LadderError):
 class Visibility(StrEnum):
     PUBLIC = "public"
     """Anyone may see the league."""
+    INVITATION = "invitation"
+    """Members and admins only; who holds one of its codes may join."""
     PRIVATE = "private"
     """Members and admins only."""
 

@@ -156,6 +156,31 @@ class Client:
     def put_member(self, league: str, user: str, role: str) -> None:
         self.send("PUT", f"/v1/leagues/{league}/members/{user}", json={"role": role})
 
+    def invite(self, league: str, **terms: Any) -> Json:
+        return self.post(f"/v1/leagues/{league}/invitations", terms)
+
+    def invitations(self, league: str) -> Iterator[Json]:
+        return self.pages(f"/v1/leagues/{league}/invitations", limit=200)
+
+    def revoke_invitation(self, league: str, invitation: str) -> Json:
+        path = f"/v1/leagues/{league}/invitations/{invitation}"
+        revoked: Json = self.send("DELETE", path).json()
+        return revoked
+
+    def invited(self, code: str) -> Json:
+        return self.post("/v1/join/terms", {"code": code})
+
+    def join(self, code: str, terms: str) -> Json:
+        return self.post("/v1/join", {"code": code, "terms": terms})
+
+    def terms(self, league: str, **settings: str | None) -> Json:
+        return self.get(f"/v1/leagues/{league}/terms", **settings)
+
+    def consent(self, league: str, terms: str) -> Json:
+        path = f"/v1/leagues/{league}/consent"
+        told: Json = self.send("PUT", path, json={"terms": terms}).json()
+        return told
+
     def season(self, key: str) -> Json:
         return self.get(f"/v1/seasons/{key}")
 

@@ -93,7 +93,8 @@ def enter(
     known = _find(conn, season_id, submission_id)
     if known is not None:
         return known, limits(conn, season_id, submission.team_id), False
-    _refuse_closed(conn, season)
+    if not is_anchor:  # whoever makes a season may enter its anchors before it opens
+        _refuse_closed(conn, season)
     _refuse_excluded(conn, season_id, submission)
     if submission.size_bytes > season.max_bundle_bytes:
         raise LadderError(

@@ -150,13 +150,17 @@ def set_role(
         return
     try:
         with atomic(conn):
-            conn.execute(
-                "insert into league_members (league_id, user_id, role) values (%s, %s, %s)"
+            given = conn.execute(
+                "insert into league_members"
+                " (league_id, user_id, role, agreed_visibility, agreed_replays)"
+                " select id, %s, %s, visibility, replay_visibility from leagues where id = %s"
                 " on conflict (league_id, user_id) do update set role = excluded.role",
-                (league_id, user_id, LeagueRole(role).value),
+                (user_id, LeagueRole(role).value, league_id),
             )
     except errors.ForeignKeyViolation:
         raise NotFound("there is no such league or user") from None
+    if given.rowcount == 0:
+        raise NotFound("there is no such league or user")
 
 
 def list_members(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Final
 
 from fastapi import Path, Query
-from pydantic import AwareDatetime, Field, StringConstraints
+from pydantic import AfterValidator, StringConstraints
 
 KEY: Final = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 UNSEEN: Final = r"\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff"
@@ -26,11 +26,21 @@ Name = Annotated[
 ]
 Line = Annotated[str, StringConstraints(pattern=LINE, max_length=200)]
 Text = Annotated[str, StringConstraints(pattern=TEXT, max_length=4000)]
-Moment = Annotated[
-    AwareDatetime,
-    Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(9000, 1, 1, tzinfo=UTC)),
-]
-"""A time that Postgres and every client can write down."""
+
+
+def aware(moment: datetime) -> datetime:
+    """A time that means the same everywhere, and that Postgres and every client can write down.
+    Raises ValueError with the remedy."""
+    if moment.tzinfo is None:
+        raise ValueError(
+            "it has no time zone; add Z for UTC or an offset, as in 2026-12-01T18:00:00+01:00"
+        )
+    if not 1970 <= moment.year < 9000:
+        raise ValueError("it must lie between the years 1970 and 8999")
+    return moment
+
+
+Moment = Annotated[datetime, AfterValidator(aware)]
 Key = Annotated[str, StringConstraints(pattern=KEY)]
 
 
@@ -50,4 +60,5 @@ EntryKey = Annotated[str, key("entry id")]
 MatchKey = Annotated[str, key("match id")]
 RejudgementKey = Annotated[str, key("rejudgement id")]
 ScrimKey = Annotated[str, key("scrim id")]
+InvitationKey = Annotated[str, key("invitation id")]
 Filter = Annotated[str | None, Query(pattern=KEY)]

@@ -10,16 +10,20 @@ from fastapi import APIRouter, Path, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from games import GAMES
-from ladder.ids import LeagueId, UserId
+from ladder.ids import LeagueId, SeasonId, UserId
 from ladder.model import League, LeagueRole, ReplayVisibility, Viewer, Visibility
-from ladder.store import daily, leagues, users
+from ladder.store import daily, entries, invitations, leagues, users
+from services import anchors
 from services.api import sight
 from services.api.auth import Anyone, Host, Known
+from services.api.entries import EntryOut
+from services.api.entries import shown as shown_entry
 from services.api.fields import KEY, LeagueKey, Line, Slug, Text
 from services.api.idempotency import Once
 from services.api.paging import Page, Paging
 from services.api.problems import ProblemError, of
-from services.api.state import Db
+from services.api.seasons import NewSeason, SeasonOut, season_maker
+from services.api.state import Db, House
 
 router = APIRouter(prefix="/v1", tags=["leagues"])
 
@@ -65,6 +69,18 @@ class NewLeague(BaseModel):
     replay_visibility: ReplayVisibility = ReplayVisibility.PUBLIC
     description: Text = ""
     same_team_lineups: bool = False
+    season: NewSeason | None = Field(default=None, description="its first season, made with it")
+    anchors: Annotated[list[Annotated[Line, Field(min_length=1)]], Field(max_length=20)] = Field(
+        default_factory=list,
+        description="reference agents that pin the season's scale: names of this installation's, "
+        "or ids of own submissions",
+        examples=[["greedy", "random_legal"]],
+    )
+
+
+class MadeLeague(LeagueOut):
+    season: SeasonOut | None = None
+    anchors: list[EntryOut] = Field(default_factory=list)
 
 
 class LeagueChange(BaseModel):
@@ -133,25 +149,65 @@ def list_leagues(conn: Db, who: Anyone, span: Paging) -> Page[LeagueOut]:
     "/leagues",
     status_code=201,
     summary="Create a league",
-    response_model=LeagueOut,
-    responses=of(403, 409, 429),
+    response_model=MadeLeague,
+    responses=of(403, 404, 409, 429),
 )
-def create_league(body: NewLeague, conn: Db, who: Host, once: Once) -> Response:
-    """The caller becomes its host. It has no season yet: create one next."""
+def create_league(body: NewLeague, conn: Db, house: House, who: Host, once: Once) -> Response:
+    """The caller becomes its host. With `season` its first season is made too, with the reference
+    agents in `anchors` entered: all of it or nothing."""
     if body.game not in GAMES:
         raise ProblemError(
             "invalid", f"body.game: there is no game {body.game!r}; try GET /v1/games."
         )
 
-    def create() -> LeagueOut:
-        league = leagues.create_league(conn, created_by=who.user_id, **body.model_dump())
+    known = anchors.names(body.game)
+    for name in body.anchors:
+        if body.season is None:
+            raise ProblemError("invalid", "body.anchors: they enter a season; give one too.")
+        if name not in known and not name.startswith("sub_"):
+            raise ProblemError(
+                "invalid",
+                f"body.anchors: there is no reference agent {name!r}; choose from "
+                f"{', '.join(known) or 'none'}, or give the id of a submission.",
+            )
+
+    def create() -> MadeLeague:
+        settings = body.model_dump(exclude={"season", "anchors"})
+        league = leagues.create_league(conn, created_by=who.user_id, **settings)
         if who.user_id is not None:
             daily.leagues(conn, who.user_id)
-        out = shown(conn, who, league)
+        season, entered = None, []
+        if body.season is not None:
+            season = first_season(conn, league, body.season)
+            entered = [
+                enter_anchor(conn, house, who, SeasonId(season.id), body.game, name)
+                for name in dict.fromkeys(body.anchors)
+            ]
+        out = MadeLeague(**shown(conn, who, league).model_dump(), season=season, anchors=entered)
         out.role = LeagueRole.HOST
         return out
 
     return once.run(create)
+
+
+def first_season(conn: Db, league: League, body: NewSeason) -> SeasonOut:
+    """The season inside a new league's body, whose places are told as they stand there."""
+    try:
+        return season_maker(conn, league, body)()
+    except ProblemError as error:
+        detail = error.detail.replace("body.", "body.season.", 1)
+        raise ProblemError(error.kind.slug, detail) from None
+
+
+def enter_anchor(
+    conn: Db, house: House, who: Viewer, season_id: SeasonId, game: str, name: str
+) -> EntryOut:
+    """Enters a reference agent of this name, or one's own submission with this id."""
+    if not name.startswith("sub_"):
+        return shown_entry(conn, who, anchors.enter(conn, house.blobs, season_id, game, name))
+    submission = sight.own_submission(conn, who, name)
+    entry, *_ = entries.enter(conn, season_id, submission.id, is_anchor=True, count_limit=False)
+    return shown_entry(conn, who, entry)
 
 
 @router.get("/leagues/{league}", summary="Read a league", responses=of(404))
@@ -160,10 +216,20 @@ def read_league(league: LeagueKey, conn: Db, who: Anyone) -> LeagueOut:
     return shown(conn, who, sight.league(conn, who, league))
 
 
-@router.patch("/leagues/{league}", summary="Change a league", responses=of(403, 404))
+@router.patch("/leagues/{league}", summary="Change a league", responses=of(403, 404, 409))
 def change_league(league: LeagueKey, body: LeagueChange, conn: Db, who: Host) -> LeagueOut:
-    """Hosts and administrators only. A paused league starts no new matches."""
+    """Hosts and administrators only. A paused league starts no new matches.
+
+    Nothing is shown to more people than competitors agreed to at joining: that is refused until
+    each of them agreed to the wider terms (`PUT /v1/leagues/{league}/consent`).
+    """
     found = sight.hosted_league(conn, who, league)
+    invitations.refuse_widening(
+        conn,
+        found.id,
+        body.visibility or found.visibility,
+        body.replay_visibility or found.replay_visibility,
+    )
     change = body.model_dump(exclude_none=True, exclude={"state"})
     changed = leagues.update_league(conn, found.id, **change)
     if body.state is not None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from datetime import datetime
+from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Response
@@ -13,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from games import GAMES
 from games.protocol import ConfigurationError
 from ladder.medals import FARTHEST, MOST_TEAMS, Rules
+from ladder.model import League
 from ladder.store import daily, entries, leagues
 from services.api import sight
 from services.api.auth import Anyone, Host, Known
@@ -147,6 +149,7 @@ class NewSeason(BaseModel):
     medal_confidence: Annotated[float, Field(ge=0.5, le=0.99)] = 0.95
     closes_at: Moment | None = None
     ends_at: Moment | None = None
+    opens_at: Moment | None = Field(default=None, description="at once when left out")
 
 
 class SeasonState(BaseModel):
@@ -189,6 +192,17 @@ def list_seasons(league: LeagueKey, conn: Db, who: Anyone) -> Page[SeasonOut]:
 def create_season(league: LeagueKey, body: NewSeason, conn: Db, who: Host, once: Once) -> Response:
     """Hosts and administrators only. What results depend on is fixed from here on."""
     found = sight.hosted_league(conn, who, league)
+    return once.run(season_maker(conn, found, body))
+
+
+def season_maker(conn: Db, found: League, body: NewSeason) -> Callable[[], SeasonOut]:
+    """What makes this season of the league, once its terms are checked. Raises ProblemError."""
+    dates = [body.opens_at or datetime.now(UTC), body.closes_at, body.ends_at]
+    given = [date for date in dates if date is not None]
+    if given != sorted(given):
+        raise ProblemError(
+            "invalid", "body.opens_at, closes_at, ends_at: each must be later than the one before."
+        )
     game = GAMES[found.game]
     if body.seats not in game.seats:
         raise ProblemError(
@@ -227,11 +241,12 @@ def create_season(league: LeagueKey, body: NewSeason, conn: Db, who: Host, once:
             medal_confidence=body.medal_confidence,
             closes_at=body.closes_at,
             ends_at=body.ends_at,
+            opens_at=body.opens_at,
         )
         daily.seasons(conn, found.id)
         return SeasonOut.model_validate(season)
 
-    return once.run(create)
+    return create
 
 
 @router.get("/seasons/{season}", summary="Read a season", responses=of(404))

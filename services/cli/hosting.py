@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated
 
 import typer
@@ -9,7 +10,7 @@ import typer
 from services.cli.boards import MEDALS_HELP, medal_rules, told_medals
 from services.cli.choosing import own_agent
 from services.cli.display import AsJson, out, print_json, table
-from services.cli.places import connect
+from services.cli.places import Unset, connect
 from services.client import Json
 
 leagues = typer.Typer(help="List, show and create leagues.", no_args_is_help=True)
@@ -69,26 +70,76 @@ def create_league(
     slug: Annotated[str, typer.Argument(help="Name in addresses: a-z, 0-9 and -.")],
     title: Annotated[str | None, typer.Option(help="Title; the slug if none.")] = None,
     game: Annotated[str, typer.Option(help="One of the games of GET /v1/games.")] = "hungry_geese",
+    visibility: Annotated[str, typer.Option(help="public, invitation or private.")] = "public",
     private: Annotated[bool, typer.Option("--private", help="Members only.")] = False,
+    replays: Annotated[
+        str, typer.Option(help="Who sees replays: public, members, own or after_close.")
+    ] = "public",
+    description: Annotated[str, typer.Option(help="What it is about.")] = "",
     seats: Annotated[int, typer.Option(min=1, max=16)] = 4,
     daily_limit: Annotated[int, typer.Option(min=0, help="Uploads per team and day.")] = 5,
+    max_bundle_mb: Annotated[int, typer.Option(min=1, max=512, help="Of one upload.")] = 100,
+    configuration: Annotated[
+        list[str] | None, typer.Option("--set", help="Of the game, as rows=9; repeatable.")
+    ] = None,
+    act_seconds: Annotated[float, typer.Option(help="Free for each move.")] = 1.0,
+    bank_seconds: Annotated[float, typer.Option(help="Above that, for a whole match.")] = 60.0,
+    opens: Annotated[
+        str | None, typer.Option(help="With a time zone: 2026-12-01T18:00+01:00; now if none.")
+    ] = None,
+    closes: Annotated[str | None, typer.Option(help="When uploads lock; never if none.")] = None,
+    ends: Annotated[str | None, typer.Option(help="When the last match is made.")] = None,
+    anchor: Annotated[
+        list[str] | None,
+        typer.Option(help="Reference agent by name, or own submission's id; repeatable."),
+    ] = None,
     medals: Annotated[str, typer.Option(help=MEDALS_HELP)] = "table",
     confidence: Annotated[
         float, typer.Option(min=0.5, max=0.99, help="From which on a medal is sealed.")
     ] = 0.95,
     as_json: AsJson = False,
 ) -> None:
-    """Create a league and open its first season. You become its host."""
-    visibility = "private" if private else "public"
-    terms: Json = {"medals": medal_rules(medals), "medal_confidence": confidence}
+    """Create a league with its first season, in one request. You become its host."""
+    dates = {"opens_at": opens, "closes_at": closes, "ends_at": ends}
+    season: Json = {
+        "seats": seats,
+        "daily_limit": daily_limit,
+        "max_bundle_bytes": max_bundle_mb << 20,
+        "configuration": dict(setting(each) for each in configuration or ()),
+        "clock": {"act_seconds": act_seconds, "bank_seconds": bank_seconds},
+        "medals": medal_rules(medals),
+        "medal_confidence": confidence,
+        **{name: date for name, date in dates.items() if date is not None},
+    }
     with connect() as ladder:
-        made = ladder.create_league(slug, title or slug, game, visibility=visibility)
-        season = ladder.create_season(made["id"], seats=seats, daily_limit=daily_limit, **terms)
-        made["current_season"] = season["id"]
+        made = ladder.create_league(
+            slug,
+            title or slug,
+            game,
+            visibility="private" if private else visibility,
+            replay_visibility=replays,
+            description=description,
+            season=season,
+            anchors=anchor or [],
+        )
+    first, entered = made.pop("season"), made.pop("anchors")
     if as_json:
-        print_json({"league": made, "season": season})
-    else:
-        show(made, season)
+        print_json({"league": made, "season": first, "anchors": entered})
+        return
+    show(made, first)
+    if entered:
+        out.print(f"anchors: {', '.join(row['agent_name'] for row in entered)}")
+
+
+def setting(text: str) -> tuple[str, object]:
+    """``rows=9`` as a name and a value. Raises Unset for what has no ``=``."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise Unset(f"--set: {text!r} is not NAME=VALUE, as in rows=9")
+    try:
+        return name, json.loads(value, parse_constant=str)
+    except ValueError:
+        return name, value
 
 
 @agents.command("list")

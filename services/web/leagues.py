@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
-from ladder import access
+from ladder import access, terms
 from ladder.ids import LeagueId
 from ladder.model import League, Match, MatchKind, MatchState, NotFound, Season, Viewer
 from ladder.store import leagues, matches
@@ -99,6 +99,7 @@ def show_league(
         board_address=f"/leagues/{found.slug}/board?page={page}{query}",
         recent_address=f"/leagues/{found.slug}/recent?page={page}{query}",
         base_url=str(request.base_url).rstrip("/"),
+        terms=terms.text(found.visibility, found.replay_visibility),
         **values,
     )
 

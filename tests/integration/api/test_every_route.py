@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from ladder.ids import LeagueId
+from ladder.store import invitations
 from services.client import ApiError
 from tests.integration.api.world import GOOD, World, play_rated
 
@@ -73,6 +75,16 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
         "401 403 403 204 204",
         "401 404 403 204 204",
     ),
+    (
+        "POST",
+        "/v1/leagues/{league}/invitations",
+        {"role": "viewer"},
+        "401 403 403 201 201",
+        "401 404 403 409 409",
+    ),
+    ("GET", "/v1/leagues/{league}/invitations", None, "401 403 403 200 200", "401 404 403 200 200"),
+    ("GET", "/v1/leagues/{league}/terms", None, "200 200 200 200 200", "404 404 200 200 200"),
+    ("POST", "/v1/join/terms", {"code": "{code}"}, "401 200 200 200 200", ""),
     ("GET", "/v1/leagues/{league}/seasons", None, "200 200 200 200 200", "404 404 200 200 200"),
     ("GET", "/v1/seasons/{season}", None, "200 200 200 200 200", "404 404 200 200 200"),
     ("GET", "/v1/seasons/{league}", None, "200 200 200 200 200", "404 404 200 200 200"),
@@ -216,6 +228,21 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
         "401 403 403 201 201",
         "401 404 403 201 201",
     ),
+    (
+        "PUT",
+        "/v1/leagues/{league}/consent",
+        {"terms": "{terms}"},
+        "401 200 200 200 200",
+        "401 404 200 200 404",
+    ),
+    ("POST", "/v1/join", {"code": "{code}", "terms": "{terms}"}, "401 200 200 200 200", ""),
+    (
+        "DELETE",
+        "/v1/leagues/{league}/invitations/{invitation}",
+        None,
+        "401 403 403 200 200",
+        "401 403 403 200 200",
+    ),
 ]
 
 
@@ -226,6 +253,15 @@ def words(world: World, league: str) -> dict[str, str]:
     spare = world.client("member").mint_token("spare", ["read"])
     act = world.client("host").rejudge(world.seasons[league], "a walk", node="node")
     play_rated(world, league)  # one that no rejudgement has taken
+    with world.connect() as conn:
+        invitation, code = invitations.issue(
+            conn,
+            LeagueId(world.leagues[league]),
+            role="competitor",
+            created_by=None,
+            label="",
+            max_uses=None,
+        )
     return {
         "user": world.users["member"],
         "token": spare["id"],
@@ -243,6 +279,9 @@ def words(world: World, league: str) -> dict[str, str]:
         "scrim": world.scrims[league],
         "scrimmage": world.matches[f"{league}.scrim"],
         "rejudgement": act["id"],
+        "invitation": invitation.id,
+        "code": code,
+        "terms": world.client("member").terms(league)["digest"],
         "number": str(rated["episodes"][0]["number"]),
     }
 

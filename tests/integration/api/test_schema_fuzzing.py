@@ -45,6 +45,7 @@ LAST = (
     "create_season",
     "disqualify",
     "reinstate",
+    "revoke_invitation",
 )
 FUZZING: dict[str, Any] = {
     "deadline": None,

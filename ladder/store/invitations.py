@@ -1,0 +1,326 @@
+"""Invitation codes of a league, joining by one, and what members agreed to at joining.
+
+A code is ``join_`` and 24 random characters; only its SHA-256 is stored. What a member agreed to
+stands with the membership: the digest of the text (``ladder.terms``) and the settings it told.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import unicodedata
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from psycopg.rows import dict_row
+
+from ladder import ids, terms
+from ladder.ids import InvitationId, LeagueId, TeamId, UserId
+from ladder.model import (
+    Conflict,
+    LadderError,
+    League,
+    LeagueRole,
+    NotFound,
+    ReplayVisibility,
+    Visibility,
+)
+from ladder.store import leagues, users
+from ladder.store.db import Connection, whole
+from ladder.store.tokens import LETTERS
+
+PREFIX: Final = "join_"
+RANDOM_CHARS: Final = 24
+INVITATION: Final = (
+    "select i.id, i.league_id, i.role, i.label, i.max_uses, (select count(*) from joinings j"
+    "   where j.invitation_id = i.id) as uses, i.expires_at, i.revoked_at, i.created_at"
+    " from invitations i"
+)
+WRONG: Final = (
+    "code: it is mistyped, expired, revoked or used up; ask the host of the league for a new one"
+)
+ORDER: Final = (LeagueRole.VIEWER, LeagueRole.COMPETITOR, LeagueRole.HOST)
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """What may be told of a code: everything but its text."""
+
+    id: InvitationId
+    league_id: LeagueId
+    role: LeagueRole
+    label: str
+    max_uses: int | None
+    uses: int
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """What a member agreed to; digest and moment are None for one whom a host added."""
+
+    visibility: Visibility
+    replays: ReplayVisibility
+    terms_digest: str | None
+    at: datetime | None
+
+
+@whole
+def invite(
+    conn: Connection,
+    league_id: LeagueId,
+    *,
+    role: LeagueRole | str,
+    created_by: UserId | None,
+    label: str = "",
+    max_uses: int | None = None,
+    expires_at: datetime | None = None,
+) -> tuple[Invitation, str]:
+    """A new invitation and its code, which is told this once.
+
+    Raises Conflict in a private league, whose members are named by its hosts; LadderError for the
+    role of host.
+    """
+    if leagues.get_league(conn, league_id).visibility is Visibility.PRIVATE:
+        raise Conflict(
+            "visibility: a private league takes no codes; change it to invitation, or give roles"
+        )
+    return issue(
+        conn,
+        league_id,
+        role=role,
+        created_by=created_by,
+        label=label,
+        max_uses=max_uses,
+        expires_at=expires_at,
+    )
+
+
+def issue(
+    conn: Connection,
+    league_id: LeagueId,
+    *,
+    role: LeagueRole | str,
+    created_by: UserId | None,
+    label: str,
+    max_uses: int | None,
+    expires_at: datetime | None = None,
+) -> tuple[Invitation, str]:
+    """The same in any league: for somebody whom a host named."""
+    if LeagueRole(role) is LeagueRole.HOST:
+        raise LadderError("role: a code makes competitors or viewers; hosts are named by a host")
+    code = PREFIX + "".join(secrets.choice(LETTERS) for _ in range(RANDOM_CHARS))
+    invitation_id = InvitationId(ids.new("inv"))
+    conn.execute(
+        "insert into invitations (id, league_id, role, label, hash, max_uses, expires_at,"
+        " created_by) values (%s, %s, %s, %s, %s, %s, %s, %s)",
+        (
+            invitation_id,
+            league_id,
+            LeagueRole(role).value,
+            label,
+            _hash(code),
+            max_uses,
+            expires_at,
+            created_by,
+        ),
+    )
+    return get_invitation(conn, league_id, invitation_id), code
+
+
+def get_invitation(
+    conn: Connection, league_id: LeagueId, invitation_id: InvitationId
+) -> Invitation:
+    """An invitation of this league. Raises NotFound."""
+    found = _invitations(conn, "where i.id = %s and i.league_id = %s", (invitation_id, league_id))
+    if not found:
+        raise NotFound("there is no such invitation")
+    return found[0]
+
+
+def list_invitations(
+    conn: Connection, league_id: LeagueId, after: InvitationId | None = None, limit: int = 50
+) -> list[Invitation]:
+    """A league's invitations, newest first, revoked and used up ones included."""
+    return _invitations(
+        conn,
+        "where i.league_id = %s and (%s::text is null or i.id < %s) order by i.id desc limit %s",
+        (league_id, after, after, limit),
+    )
+
+
+def revoke(conn: Connection, league_id: LeagueId, invitation_id: InvitationId) -> Invitation:
+    """Ends a code now; who joined by it stays. A second time is no error. Raises NotFound."""
+    conn.execute(
+        "update invitations set revoked_at = coalesce(revoked_at, now())"
+        " where id = %s and league_id = %s",
+        (invitation_id, league_id),
+    )
+    return get_invitation(conn, league_id, invitation_id)
+
+
+def read_code(conn: Connection, user_id: UserId, code: str) -> tuple[Invitation, League]:
+    """What this code admits this person to. Raises NotFound, with one sentence for every reason.
+
+    A code that the person joined by before is good for as long as it is not revoked.
+    """
+    found = _invitations(
+        conn,
+        "join leagues l on l.id = i.league_id where i.hash = %s and i.revoked_at is null"
+        " and l.state <> 'closed' and (exists (select 1 from joinings j"
+        "   where j.invitation_id = i.id and j.user_id = %s)"
+        " or (coalesce(i.expires_at > now(), true) and (i.max_uses is null or i.max_uses >"
+        "   (select count(*) from joinings j where j.invitation_id = i.id))))",
+        (_hash(code.strip()), user_id),
+    )
+    if not found:
+        raise NotFound(WRONG)
+    return found[0], leagues.get_league(conn, found[0].league_id)
+
+
+@whole
+def join(
+    conn: Connection, user_id: UserId, code: str, terms_digest: str
+) -> tuple[Invitation, League, LeagueRole]:
+    """Makes the person a member who agreed to the league's terms; with the role they now have.
+
+    Nobody loses a role by a code. A competitor without a team gets one of their own name. Raises
+    NotFound for the code, Conflict when the terms are not those of this moment.
+    """
+    # One after the other, so that a code admits no more people than it says.
+    conn.execute("select 1 from invitations where hash = %s for update", (_hash(code.strip()),))
+    invitation, league = read_code(conn, user_id, code)
+    _lock(conn, league.id)
+    league = leagues.get_league(conn, league.id)
+    if terms_digest != terms.digest(league.visibility, league.replay_visibility):
+        raise Conflict("terms: they are not, or no longer, those of the league; read them again")
+    had = conn.execute(
+        "select role from league_members where league_id = %s and user_id = %s",
+        (league.id, user_id),
+    ).fetchone()
+    role = max([invitation.role, *(LeagueRole(row) for row in had or ())], key=ORDER.index)
+    leagues.set_role(conn, league.id, user_id, role)
+    _agree(conn, league, user_id, terms_digest, (league.visibility, league.replay_visibility))
+    conn.execute(
+        "insert into joinings (invitation_id, user_id) values (%s, %s) on conflict do nothing",
+        (invitation.id, user_id),
+    )
+    if role is LeagueRole.COMPETITOR and not users.teams_of(conn, user_id):
+        make_team(conn, users.get_user(conn, user_id).name, user_id)
+    return invitation, league, role
+
+
+def agreed(conn: Connection, league_id: LeagueId, user_id: UserId) -> Agreed | None:
+    """What this member agreed to; None for who is no member."""
+    row = conn.execute(
+        "select agreed_visibility, agreed_replays, terms_digest, agreed_at from league_members"
+        " where league_id = %s and user_id = %s",
+        (league_id, user_id),
+    ).fetchone()
+    if row is None:
+        return None
+    return Agreed(Visibility(row[0]), ReplayVisibility(row[1]), row[2], row[3])
+
+
+@whole
+def consent(conn: Connection, league: League, user_id: UserId, terms_digest: str) -> None:
+    """Notes that the person agrees to this text: that of today's settings, or of wider ones.
+
+    In a public league this makes who is no member a competitor. Raises Conflict for the digest of
+    a text that promises less to the host than what stands, NotFound for who may not join so.
+    """
+    _lock(conn, league.id)
+    league = leagues.get_league(conn, league.id)
+    told = terms.settings_of(terms_digest)
+    if told is None or not terms.covers(told, (league.visibility, league.replay_visibility)):
+        raise Conflict("terms: no text of this league that is in force or wider has this digest")
+    if agreed(conn, league.id, user_id) is None:
+        if league.visibility is not Visibility.PUBLIC:
+            raise NotFound("there is no such league")
+        leagues.set_role(conn, league.id, user_id, LeagueRole.COMPETITOR)
+    _agree(conn, league, user_id, terms_digest, told)
+
+
+@whole
+def refuse_widening(
+    conn: Connection, league_id: LeagueId, visibility: Visibility, replays: ReplayVisibility
+) -> None:
+    """Raises Conflict when competitors joined under terms that these settings would widen.
+
+    Those are competitors who agreed to less, and teams that entered without anybody of theirs
+    being a member: of them it is known only that they saw the settings of their time. The league
+    stays locked for the caller's transaction, so that nobody joins while it changes.
+    """
+    conn.execute("select 1 from leagues where id = %s for update", (league_id,))
+    league = leagues.get_league(conn, league_id)
+    wished = (visibility, replays)
+    if terms.covers((league.visibility, league.replay_visibility), wished):
+        return
+    kept = conn.execute(
+        "select agreed_visibility, agreed_replays, count(*) from league_members"
+        " where league_id = %s and role = 'competitor' group by 1, 2",
+        (league_id,),
+    ).fetchall()
+    people = sum(
+        count
+        for seen, shown, count in kept
+        if not terms.covers((Visibility(seen), ReplayVisibility(shown)), wished)
+    )
+    row = conn.execute(
+        "select count(distinct e.team_id) from entries e join seasons s on s.id = e.season_id"
+        " where s.league_id = %s and not e.is_anchor and not exists (select 1 from memberships p"
+        "   join league_members m on m.user_id = p.user_id and m.league_id = s.league_id"
+        "   where p.team_id = e.team_id)",
+        (league_id,),
+    ).fetchone()
+    assert row is not None
+    if people or row[0]:
+        raise Conflict(
+            f"visibility, replay_visibility: {people} competitors and {row[0]} teams without a"
+            " member joined under narrower terms; each must agree first:"
+            f" peck league consent {league.slug} --visibility {visibility} --replays {replays}"
+        )
+
+
+def make_team(conn: Connection, name: str, user_id: UserId) -> TeamId:
+    """A new team of this name and person, under a slug that is free."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:30] or "team"
+    try:
+        return users.create_team(conn, name, slug, user_id).id
+    except Conflict:
+        return users.create_team(conn, name, f"{slug}-{secrets.token_hex(4)}", user_id).id
+
+
+def _agree(
+    conn: Connection,
+    league: League,
+    user_id: UserId,
+    terms_digest: str,
+    told: tuple[Visibility, ReplayVisibility],
+) -> None:
+    conn.execute(
+        "update league_members set agreed_visibility = %s, agreed_replays = %s,"
+        " terms_digest = %s, agreed_at = now() where league_id = %s and user_id = %s",
+        (*told, terms_digest, league.id, user_id),
+    )
+
+
+def _lock(conn: Connection, league_id: LeagueId) -> None:
+    conn.execute("select 1 from leagues where id = %s for share", (league_id,))
+
+
+def _hash(code: str) -> bytes:
+    return hashlib.sha256(code.encode()).digest()
+
+
+def _invitations(conn: Connection, tail: str, arguments: tuple[object, ...]) -> list[Invitation]:
+    with conn.cursor(row_factory=dict_row) as cur:
+        return [
+            Invitation(**{**row, "role": LeagueRole(row["role"])})
+            for row in cur.execute(f"{INVITATION} {tail}", arguments)
+        ]

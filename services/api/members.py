@@ -1,0 +1,199 @@
+"""How people come to a league: invitation codes, joining by one, and what a member agreed to."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from ladder import terms
+from ladder.ids import InvitationId
+from ladder.model import League, LeagueRole, ReplayVisibility, Viewer, Visibility
+from ladder.store import invitations
+from services.api import sight
+from services.api.auth import Anyone, Host, Known, Writer
+from services.api.fields import InvitationKey, LeagueKey, Line, Moment
+from services.api.idempotency import Once
+from services.api.paging import Page, Paging
+from services.api.problems import of
+from services.api.state import Db
+
+router = APIRouter(prefix="/v1", tags=["members"])
+Code = Annotated[str, Field(max_length=100, examples=["join_8Zk3..."])]
+Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$", description="`digest` of the terms")]
+
+
+class InvitationOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+    id: str = Field(examples=["inv_01j8x6m3c2k4v9q0w7r5t1y8z3"])
+    role: LeagueRole
+    label: str
+    max_uses: int | None
+    uses: int = Field(description="people who joined by it")
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    created_at: datetime
+
+
+class MadeInvitation(InvitationOut):
+    code: str | None = Field(
+        description="shown this once; null when the request is repeated", examples=["join_8Zk3..."]
+    )
+
+
+class NewInvitation(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"role": "competitor", "max_uses": 30}]}
+    )
+    role: Literal["competitor", "viewer"] = "competitor"
+    label: Line = ""
+    max_uses: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    expires_at: Moment | None = None
+
+
+class TermsOut(BaseModel):
+    """What joining means; `digest` names this text in a consent."""
+
+    text: str
+    digest: str
+    agreed: bool = Field(description="whether the caller is a member who agreed to this very text")
+    agreed_at: datetime | None = None
+
+
+class InvitedOut(BaseModel):
+    """What a code admits to."""
+
+    league_id: str
+    slug: str
+    title: str
+    role: LeagueRole
+    terms: TermsOut
+
+
+class JoinedOut(BaseModel):
+    league_id: str
+    slug: str
+    title: str
+    role: LeagueRole
+
+
+class CodeGiven(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    code: Code
+
+
+class Joining(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    code: Code
+    terms: Digest
+
+
+class Consent(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    terms: Digest
+
+
+def told(
+    conn: Db, who: Viewer, league: League, settings: tuple[Visibility, ReplayVisibility]
+) -> TermsOut:
+    """The text of these settings, and whether the viewer agreed to it."""
+    out = TermsOut(text=terms.text(*settings), digest=terms.digest(*settings), agreed=False)
+    found = invitations.agreed(conn, league.id, who.user_id) if who.user_id else None
+    if found is not None and found.terms_digest == out.digest:
+        out.agreed, out.agreed_at = True, found.at
+    return out
+
+
+@router.post(
+    "/leagues/{league}/invitations",
+    status_code=201,
+    summary="Make an invitation code",
+    response_model=MadeInvitation,
+    responses=of(403, 404, 409),
+)
+def create_invitation(
+    league: LeagueKey, body: NewInvitation, conn: Db, who: Host, once: Once
+) -> Response:
+    """Hosts and administrators only. The code is told this once; a private league takes none."""
+    found = sight.hosted_league(conn, who, league)
+
+    def create() -> MadeInvitation:
+        made, code = invitations.invite(conn, found.id, created_by=who.user_id, **body.model_dump())
+        return MadeInvitation(**InvitationOut.model_validate(made).model_dump(), code=code)
+
+    return once.run(create, keep=lambda made: made.model_copy(update={"code": None}))
+
+
+@router.get(
+    "/leagues/{league}/invitations", summary="List invitation codes", responses=of(403, 404)
+)
+def list_invitations(league: LeagueKey, conn: Db, who: Known, span: Paging) -> Page[InvitationOut]:
+    """Hosts and administrators only; newest first, never their text."""
+    found = sight.hosted_league(conn, who, league)
+    after = InvitationId(span.after) if span.after else None
+    rows = invitations.list_invitations(conn, found.id, after, span.limit)
+    return span.page(rows, lambda row: row.id, InvitationOut.model_validate)
+
+
+@router.delete(
+    "/leagues/{league}/invitations/{invitation}",
+    summary="Revoke an invitation code",
+    responses=of(403, 404),
+)
+def revoke_invitation(
+    league: LeagueKey, invitation: InvitationKey, conn: Db, who: Host
+) -> InvitationOut:
+    """At once and for good; who joined by it stays."""
+    found = sight.hosted_league(conn, who, league)
+    revoked = invitations.revoke(conn, found.id, InvitationId(invitation))
+    return InvitationOut.model_validate(revoked)
+
+
+@router.post("/join/terms", summary="Read what a code admits to", responses=of(404))
+def read_invited(body: CodeGiven, conn: Db, who: Known) -> InvitedOut:
+    """The league, the role, and the terms to agree to. Nothing is used up."""
+    assert who.user_id is not None
+    invitation, league = invitations.read_code(conn, who.user_id, body.code)
+    return InvitedOut(
+        league_id=league.id,
+        slug=league.slug,
+        title=league.title,
+        role=invitation.role,
+        terms=told(conn, who, league, (league.visibility, league.replay_visibility)),
+    )
+
+
+@router.post("/join", summary="Join a league by a code", responses=of(403, 404, 409))
+def join_league(body: Joining, conn: Db, who: Writer) -> JoinedOut:
+    """Agrees to the terms whose digest is given. Joining again changes no role."""
+    assert who.user_id is not None
+    _, league, role = invitations.join(conn, who.user_id, body.code, body.terms)
+    return JoinedOut(league_id=league.id, slug=league.slug, title=league.title, role=role)
+
+
+@router.get("/leagues/{league}/terms", summary="Read the terms of a league", responses=of(404))
+def read_terms(
+    league: LeagueKey,
+    conn: Db,
+    who: Anyone,
+    visibility: Annotated[Visibility | None, Query()] = None,
+    replay_visibility: Annotated[ReplayVisibility | None, Query()] = None,
+) -> TermsOut:
+    """What joining means; with other settings than the league's, what it would mean then."""
+    found = sight.league(conn, who, league)
+    settings = (visibility or found.visibility, replay_visibility or found.replay_visibility)
+    return told(conn, who, found, settings)
+
+
+@router.put("/leagues/{league}/consent", summary="Agree to the terms", responses=of(403, 404, 409))
+def give_consent(league: LeagueKey, body: Consent, conn: Db, who: Writer) -> TermsOut:
+    """To those in force, or to wider ones that a host asks for. In a public league this makes the
+    caller a competitor."""
+    assert who.user_id is not None
+    found = sight.league(conn, who, league)
+    invitations.consent(conn, found, who.user_id, body.terms)
+    settings = terms.settings_of(body.terms)
+    assert settings is not None
+    return told(conn, who, found, settings)

@@ -1,0 +1,109 @@
+"""Joining a league by its code, through the API, the command line and the pages."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from services.client import ApiError
+from tests.integration.api.test_cli import Peck, read
+from tests.integration.api.test_cli import peck as peck
+from tests.integration.api.world import World
+
+
+@pytest.fixture
+def club(world: World) -> str:
+    """A league by invitation code, hosted by the host."""
+    world.client("host").create_league(
+        "club", "The club", "hungry_geese", visibility="invitation", replay_visibility="own"
+    )
+    return "club"
+
+
+def test_a_code_is_read_agreed_to_and_used(world: World, club: str) -> None:
+    host, rival = world.client("host"), world.client("rival")
+    with pytest.raises(ApiError) as hidden:
+        rival.league(club)
+    assert hidden.value.status == 404
+    made = host.invite(club, max_uses=1, label="the course")
+    invited = rival.invited(made["code"])
+    assert (invited["slug"], invited["role"]) == (club, "competitor")
+    assert "for the teams that played in them" in invited["terms"]["text"]
+    assert not invited["terms"]["agreed"]
+    with pytest.raises(ApiError) as stale:
+        rival.join(made["code"], "0" * 64)
+    assert stale.value.status == 409
+    assert rival.join(made["code"], invited["terms"]["digest"])["role"] == "competitor"
+    assert rival.league(club)["role"] == "competitor"
+    assert rival.terms(club)["agreed"]
+    with pytest.raises(ApiError, match="used up"):
+        world.client("insider").invited(made["code"])
+    (listed,) = host.invitations(club)
+    assert (listed["uses"], listed["label"]) == (1, "the course")
+    assert "code" not in listed
+
+
+def test_a_repeated_request_is_not_told_the_code_again(world: World, club: str) -> None:
+    headers = {**world.client("host").headers, "Idempotency-Key": "i1"}
+    path = f"/v1/leagues/{club}/invitations"
+    first, again = (world.http.post(path, json={}, headers=headers) for _ in range(2))
+    assert first.json()["code"].startswith("join_")
+    assert again.json() == {**first.json(), "code": None}
+
+
+def test_replays_are_not_opened_further_without_those_who_joined(world: World, club: str) -> None:
+    host, rival = world.client("host"), world.client("rival")
+    code = host.invite(club)["code"]
+    rival.join(code, rival.invited(code)["terms"]["digest"])
+    with pytest.raises(ApiError, match="each must agree first") as refused:
+        host.patch(f"/v1/leagues/{club}", {"replay_visibility": "members"})
+    assert refused.value.status == 409
+    wider = rival.terms(club, replay_visibility="members")
+    assert rival.consent(club, wider["digest"])["agreed"]
+    changed = host.patch(f"/v1/leagues/{club}", {"replay_visibility": "members"})
+    assert changed["replay_visibility"] == "members"
+
+
+def test_peck_makes_a_code_and_joins_by_it(peck: Peck, world: World, club: str) -> None:
+    as_host = {"PECK_TOKEN": world.tokens["host"]}
+    code = peck("league", "invite", club, "--role", "viewer", "--uses", "2", **as_host)
+    asked = peck("join", code.stdout.strip())
+    assert asked.returncode == 1
+    assert "Bundles, logs and tracebacks" in asked.stdout
+    assert "say --yes" in asked.stderr
+    assert read(peck("join", code.stdout.strip(), "--yes", "--json"))["role"] == "viewer"
+    (row,) = read(peck("league", "invitations", club, "--json", **as_host))
+    assert (row["uses"], row["max_uses"]) == (1, 2)
+    assert "you agreed to this" in peck("league", "terms", club).stdout
+    assert peck("league", "consent", club, "--replays", "public", "--yes").returncode == 0
+    assert "1 joined" in peck("league", "revoke", club, row["id"], **as_host).stdout
+    naive = peck("league", "invite", club, "--expires", "2026-12-01T12:00", **as_host)
+    assert naive.returncode == 1
+    assert "time zone" in naive.stderr
+
+
+def test_a_form_on_the_site_joins_too(world: World, club: str) -> None:
+    code = world.client("host").invite(club)["code"]
+    with httpx.Client(base_url=world.http.base_url, follow_redirects=True) as browser:
+
+        def proof(page: str) -> str:
+            return page.split('name="form_token" value="')[-1].split('"', 1)[0]
+
+        page = browser.get("/join").text
+        assert "Sign in" in page
+        form = {"token": world.tokens["rival"], "next": "/join", "form_token": proof(page)}
+        page = browser.post("/sign-in", data=form).text
+        assert "Invitation code" in page
+        wrong = browser.post("/join", data={"code": "join_x", "form_token": proof(page)})
+        assert wrong.status_code == 422
+        assert "used up" in wrong.text
+        page = browser.post("/join", data={"code": code, "form_token": proof(page)}).text
+        assert "The club" in page
+        assert "None of this is widened later" in page
+        digest = page.split('name="digest" value="')[1].split('"', 1)[0]
+        form = {"code": code, "digest": digest, "form_token": proof(page)}
+        joined = browser.post("/join/agree", data=form)
+        assert joined.url.path == f"/leagues/{club}"
+        assert "by invitation" in joined.text
+        forged = browser.post("/join/agree", data={"code": code, "digest": digest})
+        assert forged.status_code == 403
