@@ -163,6 +163,9 @@ class Client:
         limit = min(most or 1000, 1000)
         return self.pages(f"/v1/seasons/{season}/leaderboard", most=most, limit=limit)
 
+    def watch(self, season: str) -> Json:
+        return self.get(f"/v1/seasons/{season}/watch")
+
     def limits(self, season: str, team: str | None = None) -> Json:
         return self.get(f"/v1/seasons/{season}/limits", team=team)
 

@@ -24,6 +24,7 @@ from services.api import (
     leaderboard,
     leagues,
     matches,
+    metrics,
     problems,
     profiles,
     scrims,
@@ -31,6 +32,7 @@ from services.api import (
     submissions,
     teams,
     users,
+    watch,
 )
 from services.api.boards import Boards
 from services.api.bodies import BodyLimit
@@ -50,6 +52,7 @@ ROUTERS: Final = (
     teams.router,
     leagues.router,
     seasons.router,
+    watch.router,
     agents.router,
     submissions.router,
     profiles.router,
@@ -57,6 +60,7 @@ ROUTERS: Final = (
     matches.router,
     scrims.router,
     health.router,
+    metrics.router,
 )
 BODILESS: Final = ("get", "delete", "head")
 

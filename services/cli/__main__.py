@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from services.cli import account, boards, hosting, playing, scrimming, submitting
+from services.cli import account, boards, hosting, insight, playing, scrimming, submitting
 from services.cli.places import Unset
 from services.client import ApiError, Unreachable
 
@@ -20,7 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verbs in (submitting, playing, boards, scrimming, hosting, account):
+for verbs in (submitting, playing, boards, insight, scrimming, hosting, account):
     verbs.register(app)
 # `run` plays here, `doctor` looks at this machine, `up` and its like start services: they need more
 # than a client installation has.

@@ -98,6 +98,17 @@ def test_the_leaderboard_is_a_table_or_json(peck: Peck) -> None:
     assert [row["rank"] for row in read(peck("leaderboard", "public", "--json"))] == [1, 2, None]
 
 
+def test_watch_tells_whether_a_league_goes_on(peck: Peck, world: World) -> None:
+    assert read(peck("watch", "public", "--json"))["alarm"] is None
+    assert "one is expected every 60 s" in peck("watch", "public", PECK_TOKEN="").stdout
+    with world.connect() as conn:
+        conn.execute("update entries set last_match_at = now() - interval '1 hour'")
+        conn.execute("update workers set seen_at = now() - interval '1 hour'")
+    silent = peck("watch", "public")
+    assert silent.returncode == 1
+    assert "alarm (no_capacity): No machine is free" in silent.stdout
+
+
 def test_episodes_replays_and_logs_are_downloaded_under_kaggles_names(
     peck: Peck, world: World, tmp_path: Path
 ) -> None:

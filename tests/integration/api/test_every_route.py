@@ -76,6 +76,7 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
     ("GET", "/v1/leagues/{league}/seasons", None, "200 200 200 200 200", "404 404 200 200 200"),
     ("GET", "/v1/seasons/{season}", None, "200 200 200 200 200", "404 404 200 200 200"),
     ("GET", "/v1/seasons/{league}", None, "200 200 200 200 200", "404 404 200 200 200"),
+    ("GET", "/v1/seasons/{season}/watch", None, "200 200 200 200 200", "404 404 200 200 200"),
     (
         "PATCH",
         "/v1/seasons/{season}",
@@ -163,6 +164,7 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
     ("POST", "/v1/scrims/{scrim}/cancel", None, "401 404 200 404 403", ""),
     ("GET", "/health/live", None, "200 200 200 200 200", ""),
     ("GET", "/health/ready", None, "200 200 200 200 200", ""),
+    ("GET", "/metrics", None, "200 200 200 200 200", ""),
     # What changes the world for the rows above comes last.
     ("POST", "/v1/teams", {"name": "T", "slug": "t{n}"}, "401 403 403 403 201", ""),
     (
