@@ -241,6 +241,9 @@ class Client:
     def entries(self, *, season: str | None = None, agent: str | None = None) -> Iterator[Json]:
         return self.pages("/v1/entries", season=season, agent=agent)
 
+    def insights(self, key: str, *, within: float | None = None) -> Json:
+        return self.get(f"/v1/entries/{key}/insights", within=within)
+
     def entry_log(self, key: str) -> Json:
         return self.get(f"/v1/entries/{key}/log")
 

@@ -1,4 +1,4 @@
-"""Verbs that look: watch."""
+"""Verbs that look: watch, insights."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from services.cli.choosing import season_key
-from services.cli.display import AsJson, moment, out, print_json, seconds
-from services.cli.places import connect
+from services.cli.choosing import own_agent, own_agents, season_key
+from services.cli.display import AsJson, moment, out, print_json, seconds, table
+from services.cli.places import Unset, connect
+from services.client import Client, Json
 
 
 def watch(
@@ -38,5 +39,129 @@ def watch(
         raise typer.Exit(1)
 
 
+def insights(
+    agent: Annotated[
+        str | None, typer.Argument(help="Entry id, or an agent of yours; the only one if none.")
+    ] = None,
+    within: Annotated[
+        float, typer.Option(min=1, max=1000, help="Points to which the score is to be known.")
+    ] = 25.0,
+    as_json: AsJson = False,
+) -> None:
+    """Show what an entry's games say: standing, prospects, opponents, seats, upsets, times.
+
+    Of an agent its newest entry that plays is shown. Expected shares are by the scores now.
+    """
+    with connect(needs_token=agent is None or not agent.startswith("ent_")) as ladder:
+        entry = ladder.entry(_entry_key(ladder, agent))
+        found = ladder.insights(entry["id"], within=within)
+    if as_json:
+        print_json(found)
+        return
+    out.print(f"{entry['agent_name']}, submission {entry['submission_number']}, {entry['state']}")
+    for line in _prospects(found):
+        out.print(line)
+    if not found["games"]:
+        return
+    out.print()
+    table(["against", "duels", "expected", "actual"], map(_share, found["strengths"].items()))
+    out.print()
+    table(
+        ["seat", "games", "mean place", "expected", "actual"],
+        [
+            (row["seat"], row["games"], row["mean_placement"], *_share(("", row["share"]))[2:])
+            for row in found["seats"]
+        ],
+    )
+    out.print()
+    table(
+        ["opponent", "team", "games", "better", "tied", "worse", "reward"],
+        [
+            (
+                *(row["agent_name"], row["team_name"], row["games"]),
+                *(row["better"], row["tied"], row["worse"], row["reward_difference"]),
+            )
+            for row in found["opponents"]
+        ],
+    )
+    upsets = [("won", row) for row in found["upsets_won"]]
+    upsets += [("lost", row) for row in found["upsets_lost"]]
+    if upsets:
+        out.print()
+        table(
+            ["upset", "against", "chance", "match"],
+            [
+                (which, row["agent_name"], _percent(row["expected"]), row["match_id"])
+                for which, row in upsets
+            ],
+        )
+
+
+def _entry_key(ladder: Client, name: str | None) -> str:
+    """The entry meant: as given, else the newest one of an own agent that plays."""
+    if name is not None and name.startswith("ent_"):
+        return name
+    agents = own_agents(ladder)
+    if name is None and len(agents) != 1:
+        raise Unset(f"name an agent: {', '.join(row['slug'] for row in agents) or 'none yet'}")
+    agent = agents[0] if name is None else own_agent(ladder, name)
+    rows = list(ladder.entries(agent=agent["id"]))
+    if not rows:
+        raise Unset(f"{agent['name']} is in no league yet; `peck submit` enters it")
+    order = ("active", "pending", "retired", "rejected")
+    return str(min(rows, key=lambda row: order.index(row["state"]))["id"])
+
+
+def _prospects(found: Json) -> list[str]:
+    """Standing, chances, games left, pace and times, a sentence each."""
+    lines = []
+    place = found["official"]
+    if place is not None:
+        gold, silver, bronze = (_percent(chance) for chance in place["chances"])
+        lines.append(
+            f"official score {place['score']:.0f} +- {1.96 * place['sigma']:.0f}, rank "
+            f"{place['rank_low']} to {place['rank_high']} (95 %); gold {gold}, silver or better "
+            f"{silver}, any medal {bronze}"
+        )
+    if found["first_match_seconds"] is not None:
+        lines.append(f"first rated match over in about {seconds(found['first_match_seconds'])}")
+    left = found["games_left"]
+    if left is None:
+        lines.append(f"games alone will not make the score known to +-{found['within']:g}")
+    elif left:
+        hours = "" if found["hours_left"] is None else f", about {found['hours_left']:.1f} h"
+        lines.append(f"{left} games until the score is known to +-{found['within']:g}{hours}")
+    else:
+        lines.append(f"the score is known to +-{found['within']:g}")
+    pace = found["pace"]
+    each = "" if pace["games_an_hour"] is None else f", {pace['games_an_hour']:.1f} an agent"
+    lines.append(f"pace: {pace['matches_an_hour']:.0f} matches an hour{each}")
+    verdicts = ", ".join(f"{count} {name}" for name, count in sorted(found["verdicts"].items()))
+    lines.append(f"last {found['games']} games: {verdicts or 'none'}")
+    times = found["times"]
+    if times is not None:
+        slowest = times["slowest_move_max_seconds"]
+        lines.append(
+            f"charged a match: median {times['match_median_seconds']:.2f} s, 99 in 100 below "
+            f"{times['match_p99_seconds']:.2f} s; slowest move: median "
+            f"{times['slowest_move_median_seconds']:.3f} s, 99 in 100 below "
+            f"{times['slowest_move_p99_seconds']:.3f} s, ever "
+            f"{slowest:.3f} s of {times['act_seconds']:g} s"
+        )
+    return lines
+
+
+def _share(row: tuple[str, Json]) -> tuple[str, int, str | None, str | None]:
+    name, share = row
+    if not share["duels"]:
+        return name, 0, None, None
+    return name, share["duels"], _percent(share["expected"]), _percent(share["actual"])
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}"
+
+
 def register(app: typer.Typer) -> None:
     app.command()(watch)
+    app.command()(insights)

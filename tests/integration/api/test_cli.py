@@ -109,6 +109,18 @@ def test_watch_tells_whether_a_league_goes_on(peck: Peck, world: World) -> None:
     assert "alarm (no_capacity): No machine is free" in silent.stdout
 
 
+def test_insights_are_of_an_entry_or_of_an_own_agent(peck: Peck, world: World) -> None:
+    mine = read(peck("insights", "flood-public-member", "--json"))
+    assert mine["entry_id"] == world.entries["public.member"]
+    shown = peck("insights", "flood-public-member", "--within", "100").stdout
+    for words in ("until the score is known to +-100", "Flood public.host", "slowest move", "seat"):
+        assert words in shown
+    others = peck("insights", world.entries["public.host"], PECK_TOKEN="")
+    assert "Flood public.member" in others.stdout
+    assert "slowest move" not in others.stdout
+    assert "name an agent" in peck("insights").stderr
+
+
 def test_episodes_replays_and_logs_are_downloaded_under_kaggles_names(
     peck: Peck, world: World, tmp_path: Path
 ) -> None:

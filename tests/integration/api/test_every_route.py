@@ -132,6 +132,8 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
     ("GET", "/v1/entries/{rejected}", None, "404 404 200 200 200", ""),
     ("GET", "/v1/entries/{rejected}/log", None, "401 404 200 403 403", ""),
     ("GET", "/v1/entries/{entry}/ratings", None, "200 200 200 200 200", "404 404 200 200 200"),
+    ("GET", "/v1/entries/{entry}/insights", None, "200 200 200 200 200", "404 404 200 200 200"),
+    ("GET", "/v1/entries/{rejected}/insights", None, "404 404 200 200 200", ""),
     ("GET", "/v1/matches?season={season}", None, "200 200 200 200 200", "404 404 200 200 200"),
     ("GET", "/v1/matches?scrim={scrim}", None, "404 404 200 404 200", ""),
     ("GET", "/v1/matches/{rated}", None, "200 200 200 200 200", "404 404 200 200 200"),
