@@ -19,6 +19,8 @@ from ladder.rating import Rating
 
 NEAR: Final = 0.5
 """Beta: opponents within this are about as strong; one so far ahead wins 64 duels of 100."""
+SURPRISE: Final = 1 / 3
+"""A result that was given less of a chance than this is an upset."""
 DONE: Final = "DONE"
 
 
@@ -184,13 +186,13 @@ def upsets(
     beta: float,
     most: int,
 ) -> tuple[list[Upset], list[Upset]]:
-    """Duels won and duels lost that were least to be expected, each most surprising first."""
+    """Duels won and duels lost that hardly anybody expected, each most surprising first."""
     won: list[Upset] = []
     lost: list[Upset] = []
     for game, rival, result, chance in _duels(games, own, scores, beta):
-        if result == 1.0 and chance < 0.5:
+        if result == 1.0 and chance < SURPRISE:
             won.append(Upset(game.match_id, game.at, rival.agent_id, chance))
-        elif result == 0.0 and chance > 0.5:
+        elif result == 0.0 and 1 - chance < SURPRISE:
             lost.append(Upset(game.match_id, game.at, rival.agent_id, 1 - chance))
     won.sort(key=lambda upset: upset.expected)
     lost.sort(key=lambda upset: upset.expected)

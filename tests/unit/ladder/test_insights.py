@@ -85,7 +85,8 @@ def test_the_least_expected_results_come_first() -> None:
     won, lost = insights.upsets(games, OWN, scores(a=700, b=900, w=500), BETA, 5)
     assert [upset.agent_id for upset in won] == ["b", "a"]
     assert [upset.agent_id for upset in lost] == ["w"]
-    assert all(upset.expected < 0.5 for upset in won + lost)
+    assert all(upset.expected < insights.SURPRISE for upset in won + lost)
+    assert insights.upsets(games, OWN, scores(a=610, b=690, w=590), BETA, 5) == ([], [])
 
 
 def test_times_of_a_single_game_are_its_own() -> None:

@@ -1,0 +1,42 @@
+"""What the pages tell a competitor of an entry's games, and of a league that fell silent."""
+
+from __future__ import annotations
+
+from ladder.store.db import connect
+from tests.web.conftest import Site
+
+
+def test_an_agents_page_tells_what_its_games_say_and_its_times_to_the_owner_alone(
+    site: Site,
+) -> None:
+    path = f"/agents/{site.contest.own[0].agent_id}"
+    mine = site.get(path, site.contest.owner_token).text
+    others = site.get(path).text
+    for text in (mine, others):
+        for words in ("What its games say", "Head to head", "By seat", "until its score is known"):
+            assert words in text
+    assert "Slowest move" in mine
+    assert "Slowest move" not in others
+
+
+def test_a_silent_league_says_why_and_its_host_what_to_do(site: Site) -> None:
+    path = "/leagues/hungry-geese"
+    assert "No match has finished" not in site.get(path).text
+    with connect(site.database_url) as conn:
+        conn.execute("update entries set last_match_at = last_match_at - interval '1 hour'")
+        conn.execute("update seasons set opens_at = opens_at - interval '1 hour'")
+    try:
+        stranger, host = site.get(path).text, site.get(path, site.contest.host_token).text
+    finally:
+        with connect(site.database_url) as conn:
+            conn.execute("update entries set last_match_at = last_match_at + interval '1 hour'")
+            conn.execute("update seasons set opens_at = opens_at + interval '1 hour'")
+    assert "No match has finished for 60 min" in stranger
+    assert "For you as its host" not in stranger
+    assert "For you as its host" in host
+
+
+def test_a_board_says_what_is_official_and_what_is_live(site: Site) -> None:
+    text = site.get("/leagues/hungry-geese").text
+    assert "<strong>official</strong>" in text
+    assert "<strong>live</strong>" in text
