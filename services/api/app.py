@@ -20,6 +20,7 @@ from services.api import (
     agents,
     auth,
     entries,
+    feed,
     health,
     insights,
     leaderboard,
@@ -50,6 +51,7 @@ exist is `404`.
 ROUTERS: Final = (
     leaderboard.router,  # the most read comes first: routes are tried in order
     users.router,
+    feed.router,
     teams.router,
     leagues.router,
     seasons.router,

@@ -1,7 +1,8 @@
-"""Verbs that look: watch, insights."""
+"""Verbs that look: watch, insights, feed."""
 
 from __future__ import annotations
 
+import json
 from typing import Annotated
 
 import typer
@@ -162,6 +163,61 @@ def _percent(share: float) -> str:
     return f"{share:.0%}"
 
 
+def feed(
+    show: Annotated[int, typer.Option("-n", "--show", min=1, help="Items to show.")] = 20,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on with what happens from now on.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what happened to your agents: validations, rated results, corrections, scrims.
+
+    Newest last. With --follow and --json each item is a line of its own.
+    """
+    with connect() as ladder:
+        items = list(ladder.feed(most=show))
+        items.reverse()
+        if as_json and not follow:
+            print_json(items)
+            return
+        for item in items:
+            _tell(item, as_json)
+        if not items and not follow:
+            out.print("(nothing)")
+        if follow:
+            try:
+                for item in ladder.follow(items[-1]["key"] if items else None):
+                    _tell(item, as_json)
+            except KeyboardInterrupt:
+                pass
+
+
+def _tell(item: Json, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(item), flush=True)
+    else:
+        out.print(f"{moment(item['at'])}  {item['league']}  {_news(item)}")
+
+
+def _news(item: Json) -> str:
+    """An item as a sentence."""
+    kind, name = item["kind"], item["agent_name"]
+    if kind == "passed":
+        return f"{name} passed its validation ({item['entry_id']})"
+    if kind == "failed":
+        return f"{name} failed its validation: {item['reason']}"
+    if kind == "scrim":
+        done = f"{item['finished_games']} of {item['games']} games"
+        return f"a scrim is over, {done} played ({item['scrim_id']})"
+    change = f"{item['mu_after'] - item['mu_before']:+.0f}"
+    if kind == "corrected":
+        return f"a result was taken back: {name} {change} ({item['match_id']})"
+    fault = "" if item["verdict"] == "DONE" else f", {item['verdict']}"
+    place = f"placed {item['placement']} of {item['seats']}{fault}"
+    return f"{name} {place}, {change} ({item['match_id']})"
+
+
 def register(app: typer.Typer) -> None:
     app.command()(watch)
     app.command()(insights)
+    app.command()(feed)

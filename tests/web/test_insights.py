@@ -19,18 +19,22 @@ def test_an_agents_page_tells_what_its_games_say_and_its_times_to_the_owner_alon
     assert "Slowest move" not in others
 
 
+def last_match(site: Site, ago: str) -> None:
+    with connect(site.database_url) as conn:
+        conn.execute(
+            "update entries set last_match_at = now() - %s::interval"
+            " where last_match_at is not null",
+            (ago,),
+        )
+
+
 def test_a_silent_league_says_why_and_its_host_what_to_do(site: Site) -> None:
     path = "/leagues/hungry-geese"
+    last_match(site, "10 seconds")
     assert "No match has finished" not in site.get(path).text
-    with connect(site.database_url) as conn:
-        conn.execute("update entries set last_match_at = last_match_at - interval '1 hour'")
-        conn.execute("update seasons set opens_at = opens_at - interval '1 hour'")
-    try:
-        stranger, host = site.get(path).text, site.get(path, site.contest.host_token).text
-    finally:
-        with connect(site.database_url) as conn:
-            conn.execute("update entries set last_match_at = last_match_at + interval '1 hour'")
-            conn.execute("update seasons set opens_at = opens_at + interval '1 hour'")
+    last_match(site, "1 hour")
+    stranger, host = site.get(path).text, site.get(path, site.contest.host_token).text
+    last_match(site, "10 seconds")
     assert "No match has finished for 60 min" in stranger
     assert "For you as its host" not in stranger
     assert "For you as its host" in host
@@ -40,3 +44,10 @@ def test_a_board_says_what_is_official_and_what_is_live(site: Site) -> None:
     text = site.get("/leagues/hungry-geese").text
     assert "<strong>official</strong>" in text
     assert "<strong>live</strong>" in text
+
+
+def test_the_personal_page_tells_what_happened_to_own_agents(site: Site) -> None:
+    text = site.get("/me", site.contest.owner_token).text
+    assert "What happened" in text
+    assert "placed <a" in text
+    assert "Nothing yet" in site.get("/me", site.contest.stranger_token).text

@@ -121,6 +121,16 @@ def test_insights_are_of_an_entry_or_of_an_own_agent(peck: Peck, world: World) -
     assert "name an agent" in peck("insights").stderr
 
 
+def test_the_feed_is_sentences_or_json(peck: Peck, world: World) -> None:
+    items = read(peck("feed", "--json"))
+    assert items[-1]["at"] == max(item["at"] for item in items)
+    shown = peck("feed").stdout
+    assert "Flood public.member placed" in shown
+    assert "failed its validation: ERROR at step 1" in shown
+    assert "a scrim is over, 1 of 1 games played" in shown
+    assert len(peck("feed", "-n", "2").stdout.splitlines()) == 2
+
+
 def test_episodes_replays_and_logs_are_downloaded_under_kaggles_names(
     peck: Peck, world: World, tmp_path: Path
 ) -> None:

@@ -20,6 +20,7 @@ JSON = dict[str, Any]
 # league, and in a private one where that differs. {words} are ids of the world, {n} is fresh.
 WALK: list[tuple[str, str, JSON | None, str, str]] = [
     ("GET", "/v1/me", None, "401 200 200 200 200", ""),
+    ("GET", "/v1/me/feed", None, "401 200 200 200 200", ""),
     ("POST", "/v1/users", {"name": "new {n}"}, "401 403 403 403 201", ""),
     ("GET", "/v1/users", None, "401 403 403 403 200", ""),
     ("GET", "/v1/users/{user}", None, "401 404 200 404 200", ""),
