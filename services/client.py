@@ -9,6 +9,8 @@ Answers are the API's JSON, as dictionaries. Errors are ApiError with the server
 
 from __future__ import annotations
 
+import json
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +21,7 @@ import httpx
 
 Json = dict[str, Any]
 TIMEOUT_SECONDS: Final = 60.0
+AGAIN_SECONDS: Final = 3.0
 CHUNK_BYTES: Final = 1 << 16
 
 
@@ -127,6 +130,30 @@ class Client:
     def me(self) -> Json:
         return self.get("/v1/me")
 
+    def feed(self, *, most: int | None = None) -> Iterator[Json]:
+        """What happened to own agents, newest first."""
+        return self.pages("/v1/me/feed", most=most, limit=min(most or 50, 200))
+
+    def follow(self, after: str | None = None) -> Iterator[Json]:
+        """What happens from now on, or after the item with this key, for as long as it is asked;
+        a stream that ends or breaks is taken up again where it was."""
+        while True:
+            headers = {**self.headers, **({"Last-Event-ID": after} if after else {})}
+            try:
+                with self.http.stream("GET", "/v1/me/feed/stream", headers=headers) as answer:
+                    if answer.is_error:
+                        answer.read()
+                        raise ApiError(answer.json(), answer.status_code)
+                    for line in answer.iter_lines():
+                        name, _, value = line.partition(": ")
+                        if name == "id":
+                            after = value
+                        elif name == "data":
+                            yield json.loads(value)
+            except httpx.HTTPError:
+                pass
+            time.sleep(AGAIN_SECONDS)
+
     def create_user(self, name: str, *, is_admin: bool = False) -> Json:
         return self.post("/v1/users", {"name": name, "is_admin": is_admin})
 
@@ -191,6 +218,9 @@ class Client:
     def seals(self, season: str) -> list[Json]:
         found: list[Json] = self.get(f"/v1/seasons/{season}/seals")["items"]
         return found
+
+    def watch(self, season: str) -> Json:
+        return self.get(f"/v1/seasons/{season}/watch")
 
     def limits(self, season: str, team: str | None = None) -> Json:
         return self.get(f"/v1/seasons/{season}/limits", team=team)
@@ -291,6 +321,9 @@ class Client:
 
     def entries(self, *, season: str | None = None, agent: str | None = None) -> Iterator[Json]:
         return self.pages("/v1/entries", season=season, agent=agent)
+
+    def insights(self, key: str, *, within: float | None = None) -> Json:
+        return self.get(f"/v1/entries/{key}/insights", within=within)
 
     def entry_log(self, key: str) -> Json:
         return self.get(f"/v1/entries/{key}/log")

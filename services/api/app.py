@@ -20,11 +20,14 @@ from services.api import (
     agents,
     auth,
     entries,
+    feed,
     health,
+    insights,
     leaderboard,
     leagues,
     matches,
     members,
+    metrics,
     problems,
     profiles,
     repair,
@@ -33,6 +36,7 @@ from services.api import (
     submissions,
     teams,
     users,
+    watch,
 )
 from services.api.boards import Boards
 from services.api.bodies import BodyLimit
@@ -49,18 +53,22 @@ exist is `404`.
 ROUTERS: Final = (
     leaderboard.router,  # the most read comes first: routes are tried in order
     users.router,
+    feed.router,
     teams.router,
     leagues.router,
     members.router,
     seasons.router,
+    watch.router,
     agents.router,
     submissions.router,
     profiles.router,
     entries.router,
+    insights.router,
     matches.router,
     scrims.router,
     repair.router,
     health.router,
+    metrics.router,
 )
 BODILESS: Final = ("get", "delete", "head")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Final, TypeVar
 
 import psycopg
@@ -16,6 +16,7 @@ from ladder.store import db
 from ladder.store.blobs import Blobs
 from ladder.store.db import Connection
 from services.api.boards import Boards
+from services.api.streams import Streams
 from services.api.uploads import Intake
 
 T = TypeVar("T")
@@ -38,6 +39,7 @@ class State:
     blobs: Blobs
     boards: Boards
     intake: Intake
+    streams: Streams = field(default_factory=Streams)
 
 
 def state(request: Request) -> State:

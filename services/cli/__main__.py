@@ -12,6 +12,7 @@ from services.cli import (
     account,
     boards,
     hosting,
+    insight,
     joining,
     playing,
     repairing,
@@ -29,7 +30,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verbs in (submitting, playing, boards, scrimming, hosting, repairing, joining, account):
+for verbs in (
+    submitting,
+    playing,
+    boards,
+    insight,
+    scrimming,
+    hosting,
+    repairing,
+    joining,
+    account,
+):
     verbs.register(app)
 # `run` plays here, `doctor` looks at this machine, `up` and its like start services: they need more
 # than a client installation has.

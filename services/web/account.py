@@ -9,7 +9,7 @@ from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from ladder.model import Agent, Entry, League, Team, Viewer
-from ladder.store import agents, entries, leagues, scrims, users
+from ladder.store import agents, entries, feed, leagues, scrims, users
 from ladder.store.db import Connection
 from services.api.state import Db
 from services.web import session
@@ -17,6 +17,7 @@ from services.web.pages import HEADERS, PageRoute, render
 from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
+NEWS_SHOWN: Final = 12
 WRONG: Final = "This token is mistyped, expired or revoked. Check that all of it was copied."
 
 
@@ -79,7 +80,7 @@ def sign_out(request: Request, form_token: Annotated[str, Form(max_length=200)] 
 
 @router.get("/me")
 def show_me(request: Request, conn: Db, who: Visitor) -> Response:
-    """Own agents, scrims, limits and tokens."""
+    """Own agents, what happened to them, scrims, limits and tokens."""
     if who.user_id is None:
         return go("/sign-in?next=/me")
     teams = users.teams_of(conn, who.user_id)
@@ -88,6 +89,7 @@ def show_me(request: Request, conn: Db, who: Visitor) -> Response:
         "me.html",
         teams=teams,
         agents=[row for team in teams for row in agent_rows(conn, who, team)],
+        news=feed.latest(conn, who.team_ids, limit=NEWS_SHOWN),
         scrims=scrims.list_scrims(conn, [team.id for team in teams], None, 10),
         limits=[row for team in teams for row in limit_rows(conn, team)],
         tokens=users.list_tokens(conn, who.user_id),

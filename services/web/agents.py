@@ -9,11 +9,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from markupsafe import Markup
 
+from ladder import access
 from ladder.ids import EntryId, MatchId
 from ladder.model import Agent, Entry, EntryState, Match, NotFound, Season, Seat, Viewer
 from ladder.store import agents, entries, leagues, matches, ratings
 from ladder.store.db import Connection
-from services.api import sight
+from services.api import insights, sight
 from services.api.fields import KEY, AgentKey
 from services.api.state import Db, House
 from services.web import boards, curve
@@ -85,6 +86,7 @@ def show_agent(
         older=rows[-1].id if len(rows) == MATCHES_SHOWN else None,
         playing=any(row.state is EntryState.ACTIVE for row in seen),
         **standing_of(conn, house, chosen, season),
+        insights=insights_of(conn, who, chosen, season),
         **submissions_of(conn, who, found, seen),
     )
 
@@ -138,6 +140,18 @@ def standing_of(
     values["shown_score"] = entry.mu + season.score_offset
     values["curve"] = draw_curve(conn, entry, season)
     return values
+
+
+def insights_of(
+    conn: Connection, who: Viewer, entry: Entry | None, season: Season | None
+) -> insights.InsightsOut | None:
+    """What its games say, as the API tells this visitor; None where the league is not theirs."""
+    if entry is None or season is None:
+        return None
+    league = leagues.get_league(conn, season.league_id)
+    if not access.may_see(who, access.league_seen(league)):
+        return None
+    return insights.read(conn, who, entry, season, insights.WITHIN)
 
 
 def draw_curve(conn: Connection, entry: Entry, season: Season) -> Markup | None:

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request, Response
 from ladder import access, terms
 from ladder.ids import LeagueId
 from ladder.model import League, Match, MatchKind, MatchState, NotFound, Season, Viewer
-from ladder.store import leagues, matches
+from ladder.store import leagues, matches, watch
 from ladder.store.db import Connection
 from services.api import etags, sight
 from services.api.fields import KEY, LeagueKey
@@ -88,6 +88,8 @@ def show_league(
             "board": boards.cut(boards.read(house, conn, chosen), page),
             "recent": finished(conn, chosen, RECENT),
             "live_tag": etag(chosen, who, page),
+            "pulse": watch.look(conn, chosen, found),
+            "runs": access.may_run(who, access.league_seen(found)),
         }
     return render(
         request,

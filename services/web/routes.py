@@ -16,6 +16,8 @@ from services.web import account, agents, joining, leagues, matches, reference, 
 from services.web.pages import FOLDER, PageRoute, problem, render
 from services.web.session import Visitor
 
+OF_PROGRAMS = ("/v1", "/health", "/metrics")
+"""What begins like this is never answered with a page."""
 Handler = Callable[[Request, Any], Awaitable[Response] | Response]
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -72,7 +74,7 @@ def as_page(otherwise: Handler | None) -> Callable[[Request, Exception], Awaitab
 
     async def handle(request: Request, error: Exception) -> Response:
         wants = "text/html" in request.headers.get("accept", "")
-        if otherwise is None or (wants and not request.url.path.startswith(("/v1", "/health"))):
+        if otherwise is None or (wants and not request.url.path.startswith(OF_PROGRAMS)):
             return problem(request, error)
         answer = otherwise(request, error)
         return answer if isinstance(answer, Response) else await answer

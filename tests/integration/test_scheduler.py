@@ -226,6 +226,10 @@ def test_seasons_turn_when_their_dates_come(contest: Contest) -> None:
     assert repairs.close(conn) == {"seasons_turned": 0}
 
 
+def paused(contest: Contest) -> None:
+    leagues.set_state(contest.conn, contest.league.id, "paused")
+
+
 def no_workers(contest: Contest) -> None:
     silence_workers(contest.conn)
 
@@ -268,29 +272,49 @@ def slow(contest: Contest) -> None:
 
 
 @pytest.mark.parametrize(
-    ("situation", "reason"),
+    ("situation", "cause", "reason"),
     [
-        (no_workers, "no worker that serves play.cpu"),
-        (results_unrated, "1 accepted results wait to be rated"),
-        (nothing_made, "no match is made"),
-        (too_few, "0 active entries; a match needs 4"),
-        (no_bell, "no bell gets through"),
-        (not_taken, "1 matches wait and no worker takes them"),
-        (not_served, "its matches cannot be played: no node serves profile torch now"),
-        (hardly_served, "3 active entries can be played; no node serves profile torch (3 entries)"),
-        (slow, "1 matches are being played and none has finished"),
+        (paused, "paused", "the league is paused"),
+        (no_workers, "no_capacity", "no worker that serves play.cpu"),
+        (results_unrated, "error", "1 accepted results wait to be rated"),
+        (nothing_made, "error", "no match is made"),
+        (too_few, "nothing_to_pair", "0 active entries; a match needs 4"),
+        (no_bell, "error", "no bell gets through"),
+        (not_taken, "error", "1 matches wait and no worker takes them"),
+        (
+            not_served,
+            "no_capacity",
+            "its matches cannot be played: no node serves profile torch now",
+        ),
+        (
+            hardly_served,
+            "no_capacity",
+            "3 active entries can be played; no node serves profile torch (3 entries)",
+        ),
+        (slow, "error", "1 matches are being played and none has finished"),
     ],
 )
 def test_a_silent_season_raises_an_alarm_with_the_reason(
-    contest: Contest, situation: Callable[[Contest], None], reason: str
+    contest: Contest, situation: Callable[[Contest], None], cause: str, reason: str
 ) -> None:
     assert watch.alarms(contest.conn) == []
     contest.conn.execute("update seasons set opens_at = now() - interval '1 hour'")
     situation(contest)
     (alarm,) = watch.alarms(contest.conn)
     assert reason in alarm.reason
+    assert alarm.cause == cause
     assert alarm.league == contest.league.slug
     assert alarm.silent_seconds > alarm.expected_seconds
+
+
+def test_an_alarm_comes_after_three_intervals_and_not_before(contest: Contest) -> None:
+    conn = contest.conn
+    silent = "update seasons set opens_at = now() - cadence_seconds * interval '1 second' * %s"
+    for intervals, count in ((1.0, 0), (2.9, 0), (3.1, 1)):
+        conn.execute(silent, (intervals,))
+        assert len(watch.alarms(conn)) == count
+    leagues.set_season_state(conn, contest.season.id, "finished")
+    assert watch.alarms(conn) == []
 
 
 def test_an_alarm_is_told_once_and_its_end_too(

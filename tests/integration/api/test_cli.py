@@ -98,6 +98,39 @@ def test_the_leaderboard_is_a_table_or_json(peck: Peck) -> None:
     assert [row["rank"] for row in read(peck("leaderboard", "public", "--json"))] == [1, 2, None]
 
 
+def test_watch_tells_whether_a_league_goes_on(peck: Peck, world: World) -> None:
+    assert read(peck("watch", "public", "--json"))["alarm"] is None
+    assert "one is expected every 60 s" in peck("watch", "public", PECK_TOKEN="").stdout
+    with world.connect() as conn:
+        conn.execute("update entries set last_match_at = now() - interval '1 hour'")
+        conn.execute("update workers set seen_at = now() - interval '1 hour'")
+    silent = peck("watch", "public")
+    assert silent.returncode == 1
+    assert "alarm (no_capacity): No machine is free" in silent.stdout
+
+
+def test_insights_are_of_an_entry_or_of_an_own_agent(peck: Peck, world: World) -> None:
+    mine = read(peck("insights", "flood-public-member", "--json"))
+    assert mine["entry_id"] == world.entries["public.member"]
+    shown = peck("insights", "flood-public-member", "--within", "100").stdout
+    for words in ("until the score is known to +-100", "Flood public.host", "slowest move", "seat"):
+        assert words in shown
+    others = peck("insights", world.entries["public.host"], PECK_TOKEN="")
+    assert "Flood public.member" in others.stdout
+    assert "slowest move" not in others.stdout
+    assert "name an agent" in peck("insights").stderr
+
+
+def test_the_feed_is_sentences_or_json(peck: Peck, world: World) -> None:
+    items = read(peck("feed", "--json"))
+    assert items[-1]["at"] == max(item["at"] for item in items)
+    shown = peck("feed").stdout
+    assert "Flood public.member placed" in shown
+    assert "failed its validation: ERROR at step 1" in shown
+    assert "a scrim is over, 1 of 1 games played" in shown
+    assert len(peck("feed", "-n", "2").stdout.splitlines()) == 2
+
+
 def test_episodes_replays_and_logs_are_downloaded_under_kaggles_names(
     peck: Peck, world: World, tmp_path: Path
 ) -> None:

@@ -22,6 +22,7 @@ JSON = dict[str, Any]
 # league, and in a private one where that differs. {words} are ids of the world, {n} is fresh.
 WALK: list[tuple[str, str, JSON | None, str, str]] = [
     ("GET", "/v1/me", None, "401 200 200 200 200", ""),
+    ("GET", "/v1/me/feed", None, "401 200 200 200 200", ""),
     ("POST", "/v1/users", {"name": "new {n}"}, "401 403 403 403 201", ""),
     ("GET", "/v1/users", None, "401 403 403 403 200", ""),
     ("GET", "/v1/users/{user}", None, "401 404 200 404 200", ""),
@@ -88,6 +89,7 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
     ("GET", "/v1/leagues/{league}/seasons", None, "200 200 200 200 200", "404 404 200 200 200"),
     ("GET", "/v1/seasons/{season}", None, "200 200 200 200 200", "404 404 200 200 200"),
     ("GET", "/v1/seasons/{league}", None, "200 200 200 200 200", "404 404 200 200 200"),
+    ("GET", "/v1/seasons/{season}/watch", None, "200 200 200 200 200", "404 404 200 200 200"),
     (
         "PATCH",
         "/v1/seasons/{season}",
@@ -144,6 +146,8 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
     ("GET", "/v1/entries/{rejected}", None, "404 404 200 200 200", ""),
     ("GET", "/v1/entries/{rejected}/log", None, "401 404 200 403 403", ""),
     ("GET", "/v1/entries/{entry}/ratings", None, "200 200 200 200 200", "404 404 200 200 200"),
+    ("GET", "/v1/entries/{entry}/insights", None, "200 200 200 200 200", "404 404 200 200 200"),
+    ("GET", "/v1/entries/{rejected}/insights", None, "404 404 200 200 200", ""),
     ("GET", "/v1/matches?season={season}", None, "200 200 200 200 200", "404 404 200 200 200"),
     ("GET", "/v1/matches?scrim={scrim}", None, "404 404 200 404 200", ""),
     ("GET", "/v1/matches/{rated}", None, "200 200 200 200 200", "404 404 200 200 200"),
@@ -191,6 +195,7 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
         "401 403 403 200 200",
         "401 404 403 200 200",
     ),
+    ("GET", "/metrics", None, "200 200 200 200 200", ""),
     # What changes the world for the rows above comes last.
     (
         "POST",

@@ -1,0 +1,270 @@
+"""What an entry's games tell its owner: against whom, from which seat, above or below what the
+ratings expect, and how many more games would settle it. Pure; scores and sigmas in points."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from math import ceil, erf, sqrt
+from statistics import fmean, median
+from typing import Final
+
+from ladder.ids import AgentId, EntryId, MatchId
+from ladder.intervals import Z95
+from ladder.pairing.worth import information
+from ladder.rating import Rating
+
+NEAR: Final = 0.5
+"""Beta: opponents within this are about as strong; one so far ahead wins 64 duels of 100."""
+SURPRISE: Final = 1 / 3
+"""A result that was given less of a chance than this is an upset."""
+DONE: Final = "DONE"
+
+
+class Strength(StrEnum):
+    """How an opponent compares by its score now."""
+
+    STRONGER = "stronger"
+    """Ahead by more than NEAR."""
+    NEAR = "near"
+    """Within NEAR."""
+    WEAKER = "weaker"
+    """Behind by more than NEAR."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """Another seat of a match."""
+
+    entry_id: EntryId
+    agent_id: AgentId
+    placement: int
+    reward: float | None
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A rated match as the entry played it."""
+
+    match_id: MatchId
+    at: datetime
+    seat: int
+    placement: int
+    reward: float | None
+    verdict: str
+    charged_seconds: float
+    max_move_seconds: float
+    rivals: tuple[Rival, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """All meetings with one opponent, by placement as it was given."""
+
+    agent_id: AgentId
+    games: int
+    better: int
+    tied: int
+    worse: int
+    reward_difference: float | None
+    """Mean of own reward less the opponent's; None where a game gives none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Duels without a fault on either side, and the share of them that was won."""
+
+    duels: int
+    expected: float | None
+    """By the scores now; None without duels, like the next one."""
+    actual: float | None
+    """Duels placed better; a tie counts one half."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeatShare:
+    """Results from one seat."""
+
+    seat: int
+    games: int
+    mean_placement: float
+    share: Share
+
+
+@dataclass(frozen=True, slots=True)
+class Upset:
+    """A duel that ended against the scores of now."""
+
+    match_id: MatchId
+    at: datetime
+    agent_id: AgentId
+    expected: float
+    """The chance that was given to what happened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Charged time over the matches."""
+
+    match_median_seconds: float
+    match_p99_seconds: float
+    slowest_move_median_seconds: float
+    """Half of the matches had no slower move."""
+    slowest_move_p99_seconds: float
+    slowest_move_max_seconds: float
+
+
+def expected(own: Rating, other: Rating, beta: float) -> float:
+    """The chance to be placed better than this one, half of a tie included."""
+    spread = sqrt(2 * beta**2 + own.sigma**2 + other.sigma**2)
+    return 0.5 * (1 + erf((own.mu - other.mu) / spread / sqrt(2)))
+
+
+def head_to_head(games: Iterable[Played]) -> list[Met]:
+    """One row an opponent, those met most often first."""
+    met: dict[AgentId, list[tuple[int, float | None]]] = defaultdict(list)
+    for game in games:
+        for rival in game.rivals:
+            met[rival.agent_id].append(
+                (_sign(rival.placement - game.placement), _apart(game.reward, rival.reward))
+            )
+    rows = []
+    for agent, duels in met.items():
+        apart = [difference for _, difference in duels if difference is not None]
+        signs = [sign for sign, _ in duels]
+        rows.append(
+            Met(
+                agent_id=agent,
+                games=len(duels),
+                better=signs.count(1),
+                tied=signs.count(0),
+                worse=signs.count(-1),
+                reward_difference=fmean(apart) if apart else None,
+            )
+        )
+    return sorted(rows, key=lambda row: (-row.games, row.agent_id))
+
+
+def by_strength(
+    games: Iterable[Played], own: Rating, scores: Mapping[EntryId, Rating], beta: float
+) -> dict[Strength, Share]:
+    """Expected and actual share against stronger, near and weaker opponents."""
+    duels: dict[Strength, list[tuple[float, float]]] = {kind: [] for kind in Strength}
+    for _, rival, won, chance in _duels(games, own, scores, beta):
+        apart = (scores[rival.entry_id].mu - own.mu) / beta
+        kind = Strength.NEAR
+        if apart > NEAR:
+            kind = Strength.STRONGER
+        elif apart < -NEAR:
+            kind = Strength.WEAKER
+        duels[kind].append((chance, won))
+    return {kind: _share(found) for kind, found in duels.items()}
+
+
+def by_seat(
+    games: Sequence[Played], own: Rating, scores: Mapping[EntryId, Rating], beta: float
+) -> list[SeatShare]:
+    """One row a seat that was played."""
+    rows = []
+    for seat in sorted({game.seat for game in games}):
+        here = [game for game in games if game.seat == seat]
+        found = [(chance, won) for _, _, won, chance in _duels(here, own, scores, beta)]
+        rows.append(
+            SeatShare(seat, len(here), fmean(game.placement for game in here), _share(found))
+        )
+    return rows
+
+
+def upsets(
+    games: Iterable[Played],
+    own: Rating,
+    scores: Mapping[EntryId, Rating],
+    beta: float,
+    most: int,
+) -> tuple[list[Upset], list[Upset]]:
+    """Duels won and duels lost that hardly anybody expected, each most surprising first."""
+    won: list[Upset] = []
+    lost: list[Upset] = []
+    for game, rival, result, chance in _duels(games, own, scores, beta):
+        if result == 1.0 and chance < SURPRISE:
+            won.append(Upset(game.match_id, game.at, rival.agent_id, chance))
+        elif result == 0.0 and 1 - chance < SURPRISE:
+            lost.append(Upset(game.match_id, game.at, rival.agent_id, 1 - chance))
+    won.sort(key=lambda upset: upset.expected)
+    lost.sort(key=lambda upset: upset.expected)
+    return won[:most], lost[:most]
+
+
+def times(games: Sequence[Played]) -> Times | None:
+    """Of matches and of their slowest moves; None without a match."""
+    if not games:
+        return None
+    matches = sorted(game.charged_seconds for game in games)
+    moves = sorted(game.max_move_seconds for game in games)
+    return Times(
+        match_median_seconds=median(matches),
+        match_p99_seconds=_p99(matches),
+        slowest_move_median_seconds=median(moves),
+        slowest_move_p99_seconds=_p99(moves),
+        slowest_move_max_seconds=moves[-1],
+    )
+
+
+def repetition(games: Iterable[Played]) -> float:
+    """The sum of the squared shares that each opponent has of the meetings; 0 without any."""
+    counts = [met.games for met in head_to_head(games)]
+    total = sum(counts)
+    return sum(count * count for count in counts) / total**2 if total else 0.0
+
+
+def games_left(
+    sigma: float, within: float, *, beta: float, seats: int, lasting: float = 0.0
+) -> int | None:
+    """Games until the score is expected to be known to +-``within`` points, at 95 %.
+
+    Each game adds its information to the precision. ``lasting`` is a variance (in beta squared)
+    within sigma's that games do not remove: how far pairs stray from one number each. None: never.
+    """
+    wanted = (within / Z95 / beta) ** 2
+    if (sigma / beta) ** 2 <= wanted:
+        return 0
+    has = (sigma / beta) ** 2 - lasting
+    wanted -= lasting
+    per_game = information(seats)
+    if wanted <= 0 or has <= 0 or per_game <= 0:
+        return None
+    return ceil(max(0.0, 1 / wanted - 1 / has) / per_game)
+
+
+def _duels(
+    games: Iterable[Played], own: Rating, scores: Mapping[EntryId, Rating], beta: float
+) -> Iterator[tuple[Played, Rival, float, float]]:
+    """Match, opponent, result and its chance, for each meeting in which neither was at fault."""
+    for game in games:
+        for rival in game.rivals:
+            if game.verdict == rival.verdict == DONE and rival.entry_id in scores:
+                won = (1 + _sign(rival.placement - game.placement)) / 2
+                yield game, rival, won, expected(own, scores[rival.entry_id], beta)
+
+
+def _share(duels: Sequence[tuple[float, float]]) -> Share:
+    if not duels:
+        return Share(0, None, None)
+    return Share(len(duels), fmean(chance for chance, _ in duels), fmean(won for _, won in duels))
+
+
+def _sign(difference: int) -> int:
+    return (difference > 0) - (difference < 0)
+
+
+def _apart(own: float | None, other: float | None) -> float | None:
+    return None if own is None or other is None else own - other
+
+
+def _p99(ordered: Sequence[float]) -> float:
+    """The least value that 99 of 100 do not exceed."""
+    return ordered[ceil(0.99 * len(ordered)) - 1]

@@ -1,0 +1,139 @@
+"""The feed of own results: pages of it, and a stream of what is new.
+
+The stream reads the rows every second, because a result counts when it is rated, and rating sends
+no bell. It ends by itself after some minutes, so that no server waits for it for ever; a reader
+comes back with Last-Event-ID and misses nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable
+from datetime import datetime
+from typing import Annotated, Final
+
+import anyio
+import psycopg
+import psycopg_pool
+from fastapi import APIRouter, Header
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
+from starlette.types import Receive, Scope, Send
+
+from ladder.store import feed, users
+from ladder.store.db import Connection
+from ladder.store.feed import Kind
+from services.api.auth import Credentials, Known
+from services.api.paging import Page, Paging
+from services.api.state import Db, House, State, read
+
+router = APIRouter(prefix="/v1", tags=["users"])
+LOOK_SECONDS: Final = 1.0
+BEAT_SECONDS: Final = 15.0
+AT_ONCE: Final = 100  # items of one look
+RETRY_MS: Final = 3000
+
+
+class ItemOut(BaseModel):
+    """Something that happened to an agent of one's teams."""
+
+    model_config = ConfigDict(from_attributes=True)
+    key: str = Field(description="sorts by time; what a stream resumes from")
+    kind: Kind
+    at: datetime
+    league_id: str
+    league: str
+    entry_id: str | None
+    agent_id: str | None
+    agent_name: str | None
+    match_id: str | None = Field(description="of a validation or a rated match")
+    scrim_id: str | None
+    reason: str | None = Field(description="why a validation was failed")
+    placement: int | None
+    seats: int | None
+    verdict: str | None
+    mu_before: float | None = Field(description="the live rating, before it was counted")
+    mu_after: float | None
+    finished_games: int | None = Field(description="of a scrim")
+    games: int | None
+
+
+@router.get("/me/feed", summary="Read what happened to own agents")
+def read_feed(conn: Db, who: Known, span: Paging) -> Page[ItemOut]:
+    """Validations, rated results, corrections and scrims of one's teams, newest first.
+
+    `GET /v1/me/feed/stream` sends what is new as server-sent events, from `Last-Event-ID` on.
+    """
+    rows = feed.latest(conn, who.team_ids, before=span.after, limit=span.limit)
+    return span.page(rows, lambda row: row.key, ItemOut.model_validate)
+
+
+class EventStream(StreamingResponse):
+    """Server-sent events, and what is to be done when they end, however they end."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, content: AsyncIterator[str], ended: Callable[[], None]) -> None:
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        super().__init__(content, headers=headers)
+        self._ended = ended
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._ended()
+
+
+@router.get("/me/feed/stream", include_in_schema=False)
+def stream_feed(
+    conn: Db,
+    who: Known,
+    credentials: Credentials,
+    house: House,
+    last_event_id: Annotated[str | None, Header(pattern=f"^{feed.KEY.pattern}$")] = None,
+) -> EventStream:
+    """The key as id, the kind as event, the item as data; what came before is in the pages of the
+    feed. Not in the OpenAPI document, whose answers come to an end by themselves."""
+    assert who.user_id is not None
+    assert credentials is not None
+    after = last_event_id or feed.now(conn)
+    user_id, token = who.user_id, credentials.credentials
+    until = house.streams.enter(user_id)
+    return EventStream(
+        events(house, token, after, until), lambda: house.streams.leave(user_id, until)
+    )
+
+
+async def events(house: State, token: str, after: str, until: float) -> AsyncIterator[str]:
+    """Items newer than ``after`` as they come; ends at ``until``, when the token is revoked, and
+    when the database is away."""
+    yield f"retry: {RETRY_MS}\nid: {after}\n\n"
+    spoken = time.monotonic()
+    while time.monotonic() < until:
+        try:
+            found = await run_in_threadpool(news, house, token, after)
+        except (psycopg.OperationalError, psycopg_pool.PoolTimeout):
+            return
+        if found is None:
+            return
+        for item in found:
+            after, spoken = item.key, time.monotonic()
+            data = ItemOut.model_validate(item).model_dump_json()
+            yield f"id: {item.key}\nevent: {item.kind}\ndata: {data}\n\n"
+        if time.monotonic() - spoken > BEAT_SECONDS:
+            spoken = time.monotonic()
+            yield ": still here\n\n"
+        if len(found) < AT_ONCE:
+            await anyio.sleep(LOOK_SECONDS)
+
+
+def news(house: State, token: str, after: str) -> list[feed.Item] | None:
+    """What there is now for the person behind the token; None when it no longer stands."""
+
+    def look(conn: Connection) -> list[feed.Item] | None:
+        who = users.viewer(conn, token)
+        return None if who is None else feed.follow(conn, who.team_ids, after, AT_ONCE)
+
+    return read(house, look)

@@ -1,0 +1,170 @@
+"""Insights: what an entry's games say of it, and what it may expect."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from ladder.insights import Met, Upset
+from ladder.model import Entry, EntryState, Season, Viewer
+from ladder.store import insights, leagues
+from services.api import sight
+from services.api.auth import Anyone
+from services.api.fields import EntryKey
+from services.api.leaderboard import PlaceOut
+from services.api.problems import of
+from services.api.state import Db
+
+router = APIRouter(prefix="/v1", tags=["entries"])
+WITHIN = 25.0
+
+
+class RivalOut(BaseModel):
+    """An opponent agent."""
+
+    agent_id: str
+    agent_name: str
+    team_name: str
+
+
+class MetOut(RivalOut):
+    """All meetings with one opponent, by placement."""
+
+    games: int
+    better: int
+    tied: int
+    worse: int
+    reward_difference: float | None = Field(description="mean, own less the opponent's")
+
+
+class ShareOut(BaseModel):
+    """Duels in which neither side was at fault; a tie is half won."""
+
+    model_config = ConfigDict(from_attributes=True)
+    duels: int
+    expected: float | None = Field(description="share to be won by the scores now")
+    actual: float | None = Field(description="share that was won")
+
+
+class StrengthsOut(BaseModel):
+    """By how the opponents' scores compare now; near is within half a beta."""
+
+    stronger: ShareOut
+    near: ShareOut
+    weaker: ShareOut
+
+
+class SeatShareOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+    seat: int
+    games: int
+    mean_placement: float
+    share: ShareOut
+
+
+class UpsetOut(RivalOut):
+    """A duel that went against the scores of now."""
+
+    match_id: str
+    at: datetime
+    expected: float = Field(description="the chance that was given to what happened")
+
+
+class TimesOut(BaseModel):
+    """Charged time."""
+
+    match_median_seconds: float
+    match_p99_seconds: float
+    slowest_move_median_seconds: float = Field(description="half of the matches had none slower")
+    slowest_move_p99_seconds: float
+    slowest_move_max_seconds: float
+    act_seconds: float = Field(description="free for each move by the season's clock")
+
+
+class PaceOut(BaseModel):
+    """Of the league, by its last hour."""
+
+    model_config = ConfigDict(from_attributes=True)
+    matches_an_hour: float
+    games_an_hour: float | None = Field(description="of one active entry on average")
+
+
+class InsightsOut(BaseModel):
+    entry_id: str
+    games: int = Field(description="newest rated games that this is read from")
+    official: PlaceOut | None
+    opponents: list[MetOut] = Field(description="those met most often")
+    opponents_met: int
+    strengths: StrengthsOut
+    seats: list[SeatShareOut]
+    upsets_won: list[UpsetOut]
+    upsets_lost: list[UpsetOut]
+    verdicts: dict[str, int]
+    times: TimesOut | None = Field(default=None, description="its owner's eyes only")
+    within: float
+    games_left: int | None = Field(
+        description="until the score is expected to be known to +-within points at 95 %; null: "
+        "games alone never will, since pairs here stray from one number each"
+    )
+    hours_left: float | None = Field(description="the same, at the pace of the last hour")
+    pace: PaceOut
+    first_match_seconds: float | None = Field(
+        description="until its first rated match should be over"
+    )
+
+
+def read(conn: Db, who: Viewer, entry: Entry, season: Season, within: float) -> InsightsOut:
+    """What this viewer may know of it; the caller has checked that it may see entry and league."""
+    found = insights.read(conn, entry, season, within)
+    owner = sight.owns(who, entry.team_id)
+
+    def named(row: Met | Upset) -> dict[str, Any]:
+        return {**asdict(row), **asdict(found.names[row.agent_id])}
+
+    times = None
+    if owner and found.times is not None:
+        times = TimesOut(**asdict(found.times), act_seconds=season.clock["act_seconds"])
+    hours = None
+    if found.games_left is not None and found.pace.games_an_hour:
+        hours = found.games_left / found.pace.games_an_hour
+    return InsightsOut(
+        entry_id=entry.id,
+        games=found.games,
+        official=None if found.official is None else PlaceOut.model_validate(found.official),
+        opponents=[MetOut(**named(row)) for row in found.opponents],
+        opponents_met=found.opponents_met,
+        strengths=StrengthsOut(
+            **{kind.value: ShareOut.model_validate(row) for kind, row in found.strengths.items()}
+        ),
+        seats=[SeatShareOut.model_validate(row) for row in found.seats],
+        upsets_won=[UpsetOut(**named(row)) for row in found.upsets_won],
+        upsets_lost=[UpsetOut(**named(row)) for row in found.upsets_lost],
+        verdicts=found.verdicts,
+        times=times,
+        within=within,
+        games_left=found.games_left,
+        hours_left=hours,
+        pace=PaceOut.model_validate(found.pace),
+        first_match_seconds=(
+            found.first_match_seconds if owner or entry.state is not EntryState.PENDING else None
+        ),
+    )
+
+
+@router.get("/entries/{entry}/insights", summary="Read what its games say of it", responses=of(404))
+def read_insights(
+    entry: EntryKey,
+    conn: Db,
+    who: Anyone,
+    within: Annotated[
+        float, Query(ge=1, le=1000, description="points to which the score is to be known")
+    ] = WITHIN,
+) -> InsightsOut:
+    """Opponents, strengths, seats, upsets and prospects, from its last rated games."""
+    found = sight.entry(conn, who, entry)
+    sight.league(conn, who, found.league_id)
+    return read(conn, who, found, leagues.get_season(conn, found.season_id), within)

@@ -1,0 +1,44 @@
+"""How many event streams are open, so that nobody can hold more of a process than their part."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Final
+
+from ladder.ids import UserId
+from services.api.problems import ProblemError
+
+LONGEST_SECONDS: Final = 600.0
+"""A stream ends then, and its reader comes back."""
+EACH: Final = 4
+"""Streams that one person may have open at a process."""
+ALL: Final = 100
+"""Streams of everybody."""
+
+
+class Streams:
+    """Those open at this process, by person. Safe for threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open: list[tuple[UserId, float]] = []
+
+    def enter(self, user_id: UserId) -> float:
+        """Counts one more and returns when it must end, by the monotonic clock; one that was never
+        left counts no longer than that. Raises ProblemError when there are too many."""
+        now = time.monotonic()
+        with self._lock:
+            self._open = [each for each in self._open if each[1] > now]
+            if sum(user == user_id for user, _ in self._open) >= EACH:
+                raise ProblemError("limit-reached", f"You have {EACH} streams open: close one.")
+            if len(self._open) >= ALL:
+                raise ProblemError("limit-reached", "Too many streams are open: try again soon.")
+            self._open.append((user_id, now + LONGEST_SECONDS))
+        return now + LONGEST_SECONDS
+
+    def leave(self, user_id: UserId, until: float) -> None:
+        """Counts this one no more."""
+        with self._lock:
+            if (user_id, until) in self._open:
+                self._open.remove((user_id, until))

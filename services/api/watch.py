@@ -1,0 +1,66 @@
+"""Whether a season goes on as it should, and if not why."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from ladder import access
+from ladder.model import League, Viewer
+from ladder.store import leagues, watch
+from ladder.store.watch import Cause
+from services.api import sight
+from services.api.auth import Anyone
+from services.api.fields import SeasonKey
+from services.api.problems import of
+from services.api.state import Db
+
+router = APIRouter(prefix="/v1", tags=["seasons"])
+
+
+class AlarmOut(BaseModel):
+    """No match has finished for three times as long as expected."""
+
+    cause: Cause
+    reason: str = Field(examples=[watch.TOLD[Cause.NO_CAPACITY]])
+    detail: str | None = Field(
+        default=None,
+        description="what its host or the operator can do about it; their eyes only",
+        examples=["no worker that serves play.cpu has been heard of for 15 s"],
+    )
+
+
+class PulseOut(BaseModel):
+    season_id: str
+    last_match_at: datetime | None = Field(description="when the last rated match finished")
+    silent_seconds: float = Field(description="since then, or since the season opened")
+    expected_seconds: float = Field(description="a match should finish at least this often")
+    alarm: AlarmOut | None
+
+
+def shown(who: Viewer, league: League, pulse: watch.Pulse) -> PulseOut:
+    """What this viewer may know of it; the caller has checked that it may see the league."""
+    alarm = None
+    if pulse.alarm is not None:
+        runs = access.may_run(who, access.league_seen(league))
+        cause = pulse.alarm.cause
+        alarm = AlarmOut(
+            cause=cause, reason=cause.told, detail=pulse.alarm.reason if runs else None
+        )
+    return PulseOut(
+        season_id=pulse.season_id,
+        last_match_at=pulse.last_match_at,
+        silent_seconds=pulse.silent_seconds,
+        expected_seconds=pulse.expected_seconds,
+        alarm=alarm,
+    )
+
+
+@router.get("/seasons/{season}/watch", summary="Read whether a season goes on", responses=of(404))
+def read_watch(season: SeasonKey, conn: Db, who: Anyone) -> PulseOut:
+    """When its last match finished, how often one should, and what is wrong when none does."""
+    found = sight.season(conn, who, season)
+    league = leagues.get_league(conn, found.league_id)
+    return shown(who, league, watch.look(conn, found, league))

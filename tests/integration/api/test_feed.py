@@ -1,0 +1,89 @@
+"""The feed of own results, in pages and as a stream."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from ladder.store.feed import SETTLE_SECONDS
+from services.api import streams
+from services.client import ApiError
+from tests.integration.api.world import World, play_rated
+
+
+def events(answer: httpx.Response) -> Iterator[tuple[str, str, dict[str, object]]]:
+    """Id, event and data of what a stream sends."""
+    fields: dict[str, str] = {}
+    for line in answer.iter_lines():
+        if line:
+            name, _, value = line.partition(": ")
+            fields[name] = value
+        elif "data" in fields:
+            yield fields["id"], fields["event"], json.loads(fields["data"])
+            fields = {}
+
+
+def test_each_person_reads_of_own_teams_alone(world: World) -> None:
+    mine = list(world.client("member").feed())
+    assert {item["kind"] for item in mine} == {"passed", "failed", "rated", "scrim"}
+    assert all(item["agent_id"] is None or "member" in item["agent_name"] for item in mine)
+    rival = list(world.client("rival").feed())
+    assert [item["kind"] for item in rival] == ["passed"]
+    assert list(world.client("admin").feed()) == []
+
+
+def test_pages_hold_every_item_once(world: World) -> None:
+    client = world.client("member")
+    whole = [item["key"] for item in client.feed()]
+    assert whole == sorted(whole, reverse=True)
+    assert [item["key"] for item in client.pages("/v1/me/feed", limit=2)] == whole
+    with pytest.raises(ApiError, match="key"):
+        client.get("/v1/me/feed", cursor="YWJj")
+
+
+def test_a_stream_tells_what_is_new_and_goes_on_where_it_was_left(world: World) -> None:
+    headers = {"Authorization": f"Bearer {world.tokens['member']}"}
+    path = "/v1/me/feed/stream"
+    time.sleep(SETTLE_SECONDS)  # what made the world is no news any more
+    with world.http.stream("GET", path, headers=headers) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        play_rated(world, "public")
+        first, kind, data = next(events(answer))
+    assert kind == "rated"
+    assert data["match_id"] == world.matches["public.rated"]
+    play_rated(world, "public")
+    with world.http.stream("GET", path, headers={**headers, "Last-Event-ID": first}) as answer:
+        _, _, data = next(events(answer))
+    assert data["match_id"] == world.matches["public.rated"]
+
+
+def test_a_stream_needs_a_token_and_a_key_of_ours(world: World) -> None:
+    path = "/v1/me/feed/stream"
+    assert world.http.get(path).status_code == 401
+    headers = {"Authorization": f"Bearer {world.tokens['member']}", "Last-Event-ID": "yesterday"}
+    assert world.http.get(path, headers=headers).status_code == 422
+
+
+def test_nobody_holds_more_streams_than_their_part() -> None:
+    known = streams.Streams()
+    held = [known.enter("usr_a") for _ in range(streams.EACH)]  # type: ignore[arg-type]
+    with pytest.raises(Exception, match="close one"):
+        known.enter("usr_a")  # type: ignore[arg-type]
+    known.leave("usr_a", held[0])  # type: ignore[arg-type]
+    known.enter("usr_a")  # type: ignore[arg-type]
+    known.enter("usr_b")  # type: ignore[arg-type]
+
+
+def test_a_stream_ends_with_its_token(world: World) -> None:
+    made = world.client("member").mint_token("short", ["read"])
+    headers = {"Authorization": f"Bearer {made['token']}"}
+    time.sleep(SETTLE_SECONDS)
+    with world.http.stream("GET", "/v1/me/feed/stream", headers=headers) as answer:
+        lines = answer.iter_lines()
+        assert next(lines).startswith("retry: ")
+        world.client("member").send("DELETE", f"/v1/users/me/tokens/{made['id']}")
+        assert [line for line in lines if line.startswith("data")] == []

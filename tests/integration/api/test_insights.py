@@ -1,0 +1,40 @@
+"""Who is told what of an entry's games."""
+
+from __future__ import annotations
+
+import pytest
+
+from services.client import ApiError
+from tests.integration.api.world import World
+
+
+def test_everybody_sees_results_and_only_the_owner_sees_times(world: World) -> None:
+    entry = world.entries["public.member"]
+    for person, owns in (("stranger", False), ("rival", False), ("admin", False), ("member", True)):
+        found = world.client(person).insights(entry)
+        (met,) = found["opponents"]
+        assert met["agent_id"] == world.agents["public.host"]
+        assert met["team_name"] == "Team host"
+        assert found["games"] == 1
+        assert found["games_left"] > 0
+        assert (found["times"] is not None) == owns
+    assert found["times"]["act_seconds"] == 1.0
+
+
+def test_the_wait_of_an_entry_in_validation_is_its_owners_to_know(world: World) -> None:
+    client = world.client("member")
+    made = client.upload(
+        world.agents["public.member"], b"waits = 1", season=world.seasons["public"]
+    )
+    entry = made["entry"]["id"]
+    assert client.insights(entry)["first_match_seconds"] > 0
+    assert world.client("host").insights(entry)["first_match_seconds"] is None
+    with pytest.raises(ApiError, match="no such entry"):
+        world.client("rival").insights(entry)
+
+
+def test_fewer_games_are_left_the_less_is_asked_for(world: World) -> None:
+    client, entry = world.client("stranger"), world.entries["public.member"]
+    left = [client.insights(entry, within=within)["games_left"] for within in (10, 25, 100, 1000)]
+    assert left == sorted(left, reverse=True)
+    assert left[-1] == 0

@@ -1,0 +1,67 @@
+"""What the API tells of a season that goes on, and of one that does not."""
+
+from __future__ import annotations
+
+import re
+
+from tests.integration.api.world import World
+
+SAMPLE = re.compile(r'peck_[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? [-0-9.e+]+')
+
+
+def silence(world: World) -> None:
+    with world.connect() as conn:
+        conn.execute("update entries set last_match_at = now() - interval '1 hour'")
+        conn.execute("update workers set seen_at = now() - interval '1 hour'")
+
+
+def test_a_season_that_plays_has_no_alarm(world: World) -> None:
+    pulse = world.client("stranger").watch("public")
+    assert pulse["alarm"] is None
+    assert pulse["last_match_at"] is not None
+    assert 0 <= pulse["silent_seconds"] < 3 * pulse["expected_seconds"]
+
+
+def test_an_alarm_is_told_in_words_for_competitors_and_in_more_to_who_can_act(
+    world: World,
+) -> None:
+    silence(world)
+    for person, knows in (("stranger", False), ("member", False), ("host", True), ("admin", True)):
+        alarm = world.client(person).watch("public")["alarm"]
+        assert alarm["cause"] == "no_capacity"
+        assert "No machine is free" in alarm["reason"]
+        assert ("no worker" in (alarm["detail"] or "")) == knows
+
+
+def samples(text: str) -> dict[str, float]:
+    found = {}
+    for line in text.splitlines():
+        if not line.startswith("# "):
+            assert SAMPLE.fullmatch(line), line
+            name, value = line.rsplit(" ", 1)
+            found[name] = float(value)
+    return found
+
+
+def test_metrics_are_gauges_of_what_stands_in_the_rows(world: World) -> None:
+    answer = world.http.get("/metrics")
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    found = samples(answer.text)
+    assert found['peck_workers{queue="play.cpu"}'] == 1
+    assert found['peck_worker_slots{queue="scrim"}'] == 4
+    assert found['peck_matches{queue="play.cpu",state="queued"}'] == 0
+    labels = 'league="public",season="1"'
+    assert (
+        found[f"peck_season_silent_seconds{{{labels}}}"]
+        < 3 * found[f"peck_season_cadence_seconds{{{labels}}}"]
+    )
+    alarm = f'peck_season_alarm{{{labels},cause="no_capacity"}}'
+    assert found[alarm] == 0
+    silence(world)
+    assert samples(world.http.get("/metrics").text)[alarm] == 1
+
+
+def test_metrics_tell_of_a_private_league_only_to_who_may_see_it(world: World) -> None:
+    for person, sees in (("stranger", False), ("rival", False), ("member", True), ("admin", True)):
+        text = world.client(person).send("GET", "/metrics").text
+        assert ('league="private"' in text) == sees

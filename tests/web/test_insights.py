@@ -1,0 +1,53 @@
+"""What the pages tell a competitor of an entry's games, and of a league that fell silent."""
+
+from __future__ import annotations
+
+from ladder.store.db import connect
+from tests.web.conftest import Site
+
+
+def test_an_agents_page_tells_what_its_games_say_and_its_times_to_the_owner_alone(
+    site: Site,
+) -> None:
+    path = f"/agents/{site.contest.own[0].agent_id}"
+    mine = site.get(path, site.contest.owner_token).text
+    others = site.get(path).text
+    for text in (mine, others):
+        for words in ("What its games say", "Head to head", "By seat", "until its score is known"):
+            assert words in text
+    assert "Slowest move" in mine
+    assert "Slowest move" not in others
+
+
+def last_match(site: Site, ago: str) -> None:
+    with connect(site.database_url) as conn:
+        conn.execute(
+            "update entries set last_match_at = now() - %s::interval"
+            " where last_match_at is not null",
+            (ago,),
+        )
+
+
+def test_a_silent_league_says_why_and_its_host_what_to_do(site: Site) -> None:
+    path = "/leagues/hungry-geese"
+    last_match(site, "10 seconds")
+    assert "No match has finished" not in site.get(path).text
+    last_match(site, "1 hour")
+    stranger, host = site.get(path).text, site.get(path, site.contest.host_token).text
+    last_match(site, "10 seconds")
+    assert "No match has finished for 60 min" in stranger
+    assert "For you as its host" not in stranger
+    assert "For you as its host" in host
+
+
+def test_a_board_says_what_is_official_and_what_is_live(site: Site) -> None:
+    text = site.get("/leagues/hungry-geese").text
+    assert "<strong>official</strong>" in text
+    assert "<strong>live</strong>" in text
+
+
+def test_the_personal_page_tells_what_happened_to_own_agents(site: Site) -> None:
+    text = site.get("/me", site.contest.owner_token).text
+    assert "What happened" in text
+    assert "placed <a" in text
+    assert "Nothing yet" in site.get("/me", site.contest.stranger_token).text
