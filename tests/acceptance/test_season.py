@@ -1,0 +1,126 @@
+"""A small season from its first day to its last, through the public API alone, on the real house.
+
+Opened with its terms, four teams, a resubmission, uploads locked, finals, results judged again
+after a look at what hangs on them, the end, and a standing that stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+
+from services.client import ApiError, Client, Json
+from tests.acceptance.test_main_path import AGENTS, team, until, validated
+from tests.stack import Stack, running
+
+FIRST_GAMES: Final = 10
+FINAL_GAMES: Final = 24
+
+
+@pytest.fixture(scope="module")
+def stack() -> Iterator[Stack]:
+    with running() as found:
+        yield found
+
+
+def upload(ladder: Client, agent: str, name: str, version: int) -> Json:
+    bundle = (AGENTS / name / "main.py").read_bytes() + f"# {agent} {version}\n".encode()
+    entry = validated(ladder, ladder.upload(agent, bundle, season="cup"))
+    assert entry["state"] == "active", entry["reason"]
+    return entry
+
+
+def board(ladder: Client, season: str) -> Json:
+    """The whole board with its head."""
+    return ladder.get(f"/v1/seasons/{season}/leaderboard", limit=1000)
+
+
+@pytest.mark.timeout(300)
+def test_a_season_opens_is_resubmitted_to_locks_is_repaired_ends_and_stays(stack: Stack) -> None:
+    ada, bob = team(stack, "ada"), team(stack, "bob")
+    cy, dee = team(stack, "cy"), team(stack, "dee")
+    league = ada.create_league("cup", "Cup", "hungry_geese", replay_visibility="public")
+    season = ada.create_season(
+        league["id"],
+        seats=4,
+        configuration={"episodeSteps": 20},
+        medals={"kind": "counts", "gold": 1, "silver": 1, "bronze": 1},
+    )
+    key = season["id"]
+    agents = {
+        name: (ladder, ladder.create_agent(name)["id"])
+        for ladder, name in (
+            (ada, "greedy"),
+            (bob, "survivor"),
+            (cy, "random_legal"),
+            (dee, "searcher"),
+        )
+    }
+    first = {name: upload(*who, name, 1) for name, who in agents.items()}
+
+    def accepted(count: int) -> bool:
+        return bool(board(ada, key)["accepted_no"] >= count)
+
+    until(lambda: accepted(FIRST_GAMES), 120, f"{FIRST_GAMES} results")
+    until(lambda: board(ada, key)["fitted"] is not None, 30, "the official standing")
+    shown = board(ada, key)["items"]
+    assert [row["rank"] for row in shown] == [1, 2, 3, 4]
+    assert {row["status"] for row in shown if row["medal"]} == {"likely"}
+
+    second = upload(*agents["random_legal"], "random_legal", 2)
+    assert second["id"] != first["random_legal"]["id"]
+
+    ada.patch(f"/v1/seasons/{key}", {"state": "locked"})
+    with pytest.raises(ApiError) as late:
+        bob.upload(agents["survivor"][1], b"def agent(o): return 'EAST'\n", season="cup")
+    assert late.value.status == 409
+    assert "locked" in str(late.value)
+    until(lambda: accepted(FINAL_GAMES), 120, f"{FINAL_GAMES} results")
+
+    check_repair(ada, bob, key, agents["greedy"][1])
+    ada.patch(f"/v1/seasons/{key}", {"state": "finished"})
+    check_end(ada, key)
+
+
+def check_repair(host: Client, other: Client, key: str, agent: str) -> None:
+    """A look that changes nothing, then matches of one agent judged again, and a log of it."""
+    played = [row for row in host.matches(season=key, kind="rated", most=500)]
+    moments = sorted(row["finished_at"] for row in played if row["state"] == "finished")
+    predicate = {"agent": agent, "until": moments[5]}
+    before = board(host, key)["accepted_no"]
+    preview = host.preview_rejudgement(key, **predicate)
+    assert 1 <= preview["total"] <= 5
+    assert {match["match_id"] for match in preview["matches"]} <= {row["id"] for row in played}
+    with pytest.raises(ApiError) as refused:
+        other.rejudge(key, "I lost", **predicate)
+    assert refused.value.status == 403
+    act = host.rejudge(key, "The node was broken.", **predicate)
+    until(
+        lambda: host.rejudgement(act["id"])["done"] == act["total"], 60, "matches judged again"
+    )
+    assert board(host, key)["accepted_no"] >= before + 2 * act["total"]
+    assert [audit["act"] for audit in host.audits("cup")] == ["rejudge"]
+
+
+def check_end(host: Client, key: str) -> None:
+    """What was under way is played, the last standing is fitted, and nothing moves any more."""
+
+    def is_final() -> bool:
+        live = [
+            row
+            for row in host.matches(season=key, kind="rated", most=500)
+            if row["state"] in ("queued", "running")
+        ]
+        now = board(host, key)
+        awarded = all(row["status"] != "likely" for row in now["items"] if row["medal"])
+        return not live and now["fitted"]["log_no"] == now["accepted_no"] and awarded
+
+    until(is_final, 90, "the final standing")
+    last = board(host, key)
+    assert sum(row["medal"] is not None for row in last["items"]) >= 1
+    until(lambda: board(host, key)["revision"] >= last["revision"], 5, "a second look")
+    again = board(host, key)
+    assert again["items"] == last["items"]
+    assert again["fitted"] == last["fitted"]
