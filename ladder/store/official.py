@@ -11,8 +11,9 @@ import hashlib
 import json
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
@@ -37,6 +38,7 @@ OPEN_WEIGHT: Final = 0.03
 FINAL_WEIGHT: Final = 5.0
 """Of the medal boundaries in what a game is worth: while uploads are open, and after."""
 SEASONS_KEPT: Final = 16
+_fields = attrgetter(*(field.name for field in fields(Place)))
 VERSION: Final = (
     "select season_id, version, log_no, parent, seed, fitted_by, boundary_weight, centre, spread,"
     " kappa, reference, wrong_medals, teams, digest, made_at from standings"
@@ -328,7 +330,7 @@ def _entrants(
 def _content(entrants: Sequence[Entrant], standing: Standing) -> str:
     rows = zip(entrants, standing.places, strict=True)
     return json.dumps(
-        [[each.entry_id, *astuple(place)] for each, place in rows], separators=(",", ":")
+        [[each.entry_id, *_fields(place)] for each, place in rows], separators=(",", ":")
     )
 
 

@@ -175,14 +175,14 @@ def _write(
         (rated_no, overturned, season_id),
     )
     with conn.cursor() as cur:
-        cur.executemany(
-            "insert into ratings (season_id, no, entry_id, match_id, mu_before, sigma_before, mu,"
-            " sigma) values (%s, %s, %s, %s, %s, %s, %s, %s)",
-            [
-                (season_id, no, entry, match_id, old.mu, old.sigma, new.mu, new.sigma)
-                for no, entry, match_id, old, new in state.rows
-            ],
-        )
+        with cur.copy(
+            "copy ratings (season_id, no, entry_id, match_id, mu_before, sigma_before, mu, sigma)"
+            " from stdin"
+        ) as copy:
+            for no, entry, match_id, old, new in state.rows:
+                copy.write_row(
+                    (season_id, no, entry, match_id, old.mu, old.sigma, new.mu, new.sigma)
+                )
         touched = sorted({entry for _, entry, *_ in state.rows} | set(state.games))
         cur.executemany(
             "update entries e set mu = %s, sigma = %s, games = games + %s,"
