@@ -19,6 +19,7 @@ from ladder.store.blobs import open_blobs
 from services.api import (
     agents,
     auth,
+    declared,
     entries,
     feed,
     health,
@@ -59,6 +60,7 @@ ROUTERS: Final = (
     members.router,
     seasons.router,
     watch.router,
+    declared.router,
     agents.router,
     submissions.router,
     profiles.router,

@@ -234,3 +234,21 @@ def test_a_league_is_created_with_medals_by_score_lines(peck: Peck) -> None:
     refused = peck("league", "create", "odd", "--medals", "lines:1210")
     assert refused.returncode == 1
     assert "lines:1210,1080,1050" in refused.stderr
+
+
+def test_a_team_declares_what_it_stands_by_and_takes_it_back(peck: Peck, world: World) -> None:
+    entry = world.entries["public.member"]
+    assert read(peck("declare", entry, "--json"))["entry_id"] == entry
+
+    def declared() -> list[str]:
+        rows = world.client("stranger").leaderboard("public")
+        return [row["entry_id"] for row in rows if row["is_declared"]]
+
+    assert declared() == [entry]
+    assert ">declared<" in world.http.get("/leagues/public").text
+    done = peck("declare", "--best", "--league", "public")
+    assert "its best entry" in done.stdout
+    assert declared() == []
+    refused = peck("declare", world.entries["public.rejected"])
+    assert "it is rejected; a team stands by an active one" in refused.stderr
+    assert peck("declare").returncode == 1
