@@ -22,6 +22,15 @@ class Medal(StrEnum):
     """The next best: down to 40 %, 100 teams, or 10 %."""
 
 
+class Status(StrEnum):
+    LIKELY = "likely"
+    """As it stands now; games to come may change it."""
+    SEALED = "sealed"
+    """Sure enough that no game changes it any more."""
+    AWARDED = "awarded"
+    """Given at the end though it was never sealed."""
+
+
 class Kind(StrEnum):
     TABLE = "table"
     """Kaggle's, by the number of ranked teams."""

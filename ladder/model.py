@@ -190,6 +190,8 @@ class Season:
     """Of the standings; 0 before the first fit."""
     medals: dict[str, Json]
     """``ladder.medals.Rules`` as JSON."""
+    medal_confidence: float
+    """A medal is sealed from this probability on, once uploads are locked."""
     revision: int
 
 

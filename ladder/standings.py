@@ -6,12 +6,12 @@ its live rating puts it: both are on one scale.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from ladder.ids import AgentId, EntryId, SeasonId, TeamId
-from ladder.medals import Medal, Rules
+from ladder.medals import Medal, Rules, Status
 from ladder.official.standing import Place
 
 
@@ -54,6 +54,10 @@ class Standing:
     is_anchor: bool
     official: Place | None = None
     """The rank goes by its score."""
+    status: Status | None = None
+    """Of the medal; None without one."""
+    sealed: Medal | None = None
+    """What the team keeps whatever comes: this class or a better one."""
 
     @property
     def shown(self) -> tuple[float, float]:
@@ -81,6 +85,20 @@ class Fitted:
 
 
 @dataclass(frozen=True, slots=True)
+class Terms:
+    """How a season gives its medals, and how far it is with them."""
+
+    rules: Rules = field(default_factory=Rules)
+    confidence: float = 0.95
+    """From which on a medal is sealed, once uploads are locked."""
+    teams: int | None = None
+    """That medals go by; None while those that are ranked count."""
+    sealed: Mapping[TeamId, Medal] = field(default_factory=dict)
+    is_final: bool = False
+    """The standing is the last one: what is not sealed is given as it stands."""
+
+
+@dataclass(frozen=True, slots=True)
 class Board:
     season_id: SeasonId
     revision: int
@@ -88,12 +106,11 @@ class Board:
     """Results in the season's log."""
     fitted: Fitted | None
     rows: tuple[Standing, ...]
-    rules: Rules
-    """Of its medals."""
+    terms: Terms
 
 
 def build(
-    contenders: Iterable[Contender], score_offset: float, rules: Rules
+    contenders: Iterable[Contender], score_offset: float, terms: Terms
 ) -> tuple[Standing, ...]:
     """One row per team, and one per anchor in its place, best score first.
 
@@ -145,14 +162,28 @@ def build(
                 official=each.official,
             )
         )
-    return _awarded(rows, rules)
+    return _awarded(rows, terms)
 
 
-def _awarded(rows: list[Standing], rules: Rules) -> tuple[Standing, ...]:
+def _awarded(rows: list[Standing], terms: Terms) -> tuple[Standing, ...]:
     """The rows with the medals of those that are ranked."""
-    ranked = [(row.rank, row.shown[0]) for row in rows if row.rank is not None]
-    given = iter(rules.award(ranked, len(ranked)))
-    return tuple(row if row.rank is None else replace(row, medal=next(given)) for row in rows)
+    ranked = [(row.rank, row.shown[0], row.team_id) for row in rows if row.rank is not None]
+    sealed = [terms.sealed.get(team) for _, _, team in ranked]
+    teams = len(ranked) if terms.teams is None else terms.teams
+    given = iter(terms.rules.award([(rank, score) for rank, score, _ in ranked], teams, sealed))
+    awarded = []
+    for row in rows:
+        if row.rank is not None and (medal := next(given)) is not None:
+            kept = terms.sealed.get(row.team_id)
+            row = replace(row, medal=medal, sealed=kept, status=_status(medal, kept, terms))
+        awarded.append(row)
+    return tuple(awarded)
+
+
+def _status(medal: Medal, sealed: Medal | None, terms: Terms) -> Status:
+    if sealed is medal:
+        return Status.SEALED
+    return Status.AWARDED if terms.is_final else Status.LIKELY
 
 
 def _is_ranked(each: Contender) -> bool:

@@ -163,6 +163,10 @@ class Client:
         limit = min(most or 1000, 1000)
         return self.pages(f"/v1/seasons/{season}/leaderboard", most=most, limit=limit)
 
+    def seals(self, season: str) -> list[Json]:
+        found: list[Json] = self.get(f"/v1/seasons/{season}/seals")["items"]
+        return found
+
     def limits(self, season: str, team: str | None = None) -> Json:
         return self.get(f"/v1/seasons/{season}/limits", team=team)
 

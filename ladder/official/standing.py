@@ -73,6 +73,8 @@ class Standing:
     """Mean of the reference agents, in beta: it stands at mu0."""
     wrong_medals: float
     """Expected number of teams with a medal that are not of that class."""
+    teams: int
+    """That its medals went by."""
 
 
 def draw_up(
@@ -126,7 +128,7 @@ def draw_up(
                 loss=float(losses[n]),
             )
         )
-    return Standing(tuple(places), reference, wrong)
+    return Standing(tuple(places), reference, wrong, count)
 
 
 def _skills(fit: Fit, entrants: Sequence[Entrant]) -> tuple[Floats, Floats]:

@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from ladder.access import LeagueSeen
-from ladder.ids import EntryId, SeasonId, is_id
+from ladder.ids import EntryId, SeasonId, TeamId, is_id
 from ladder.medals import Rules
 from ladder.model import NotFound, ReplayVisibility, Visibility
 from ladder.official.standing import Place
 from ladder.standings import Board as Board
-from ladder.standings import Contender, Fitted, build
+from ladder.standings import Contender, Fitted, Terms, build
 from ladder.standings import Standing as Standing
-from ladder.store import official
+from ladder.store import official, sealing
 from ladder.store.db import Connection
 
 
 def read(
-    conn: Connection, season_id: SeasonId, supposed: Mapping[EntryId, Place] | None = None
+    conn: Connection,
+    season_id: SeasonId,
+    supposed: Mapping[EntryId, Place] | None = None,
+    unsealed: Collection[TeamId] = (),
 ) -> Board:
     """The whole board and the revision it belongs to, of one moment. Raises NotFound.
 
     Keep it per revision: it changes only when the season's revision does. With ``supposed`` places
-    it is the board as those would make it.
+    it is the board as those would make it, were these teams ``unsealed``.
     """
     rows = conn.execute(
-        "select s.revision, s.score_offset, s.accepted_no, s.medals, e.id, e.agent_id, a.name,"
-        " e.team_id, t.name, e.mu, e.sigma, e.games, e.last_match_at, e.is_anchor from seasons s"
+        "select s.revision, s.score_offset, s.accepted_no, s.medals, s.medal_confidence,"
+        " s.medal_teams, s.final_version is not null, e.id, e.agent_id, a.name, e.team_id, t.name,"
+        " e.mu, e.sigma, e.games, e.last_match_at, e.is_anchor from seasons s"
         " left join entries e on e.season_id = s.id and e.state = 'active'"
         " left join agents a on a.id = e.agent_id left join teams t on t.id = e.team_id"
         " where s.id = %s",
@@ -35,8 +39,10 @@ def read(
     ).fetchall()
     if not rows:
         raise NotFound("there is no such season")
-    revision, score_offset, accepted_no, medals = rows[0][:4]
-    rules = Rules.of(medals)
+    revision, score_offset, accepted_no, medals, confidence, teams, is_final = rows[0][:7]
+    sealed = sealing.of_season(conn, season_id)
+    sealed = {team: medal for team, medal in sealed.items() if team not in unsealed}
+    terms = Terms(Rules.of(medals), confidence, teams, sealed, is_final)
     fitted, places = None, dict[EntryId, Place]()
     found = official.latest(conn, season_id)
     if found is not None:
@@ -44,9 +50,13 @@ def read(
         fitted = Fitted(version.version, version.log_no, version.made_at, version.wrong_medals)
     if supposed is not None:
         places = dict(supposed)
-    contenders = (Contender(*(*row[4:], places.get(row[4]))) for row in rows if row[4] is not None)
-    standings = build(contenders, score_offset, rules)
-    return Board(season_id, revision, accepted_no, fitted, standings, rules)
+    contenders = (
+        Contender(*(*row[7:], places.get(row[7])))
+        for row in rows
+        if row[7] is not None and (row[7] in places or not is_final)
+    )
+    standings = build(contenders, score_offset, terms)
+    return Board(season_id, revision, accepted_no, fitted, standings, terms)
 
 
 @dataclass(frozen=True, slots=True)

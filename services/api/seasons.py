@@ -120,6 +120,9 @@ class SeasonOut(BaseModel):
     draw_probability: float
     fault_rule: str
     medals: Medals = Field(description="who earns one, by rank or by official score")
+    medal_confidence: float = Field(
+        description="once uploads are locked a medal is sealed from this probability on"
+    )
     opens_at: datetime
     closes_at: datetime | None
     ends_at: datetime | None
@@ -141,6 +144,7 @@ class NewSeason(BaseModel):
         description="Kaggle's rank table, the least official score of each class, or so many teams "
         "or such a share of them in each",
     )
+    medal_confidence: Annotated[float, Field(ge=0.5, le=0.99)] = 0.95
     closes_at: Moment | None = None
     ends_at: Moment | None = None
 
@@ -220,6 +224,7 @@ def create_season(league: LeagueKey, body: NewSeason, conn: Db, who: Host, once:
             daily_limit=body.daily_limit,
             max_bundle_bytes=body.max_bundle_bytes,
             medals=medals,
+            medal_confidence=body.medal_confidence,
             closes_at=body.closes_at,
             ends_at=body.ends_at,
         )

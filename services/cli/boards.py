@@ -1,4 +1,4 @@
-"""Verb on the ladder: leaderboard; and medal rules as a person types and reads them."""
+"""Verbs on the ladder: leaderboard, seals; and medal rules as a person types and reads them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def leaderboard(
     """Show the leaderboard of a league's current season.
 
     Rank, score and medal are official: fitted to all results of the season. "live" moves with each
-    match. Behind a medal stands the probability that it is deserved.
+    match. Behind a medal stands whether it is likely, sealed or awarded at the end, and the
+    probability that it, or a better one, is deserved.
     """
     with connect(needs_token=False) as ladder:
         rows = list(ladder.leaderboard(season_key(ladder, league), most=show))
@@ -53,6 +54,33 @@ def leaderboard(
     )
 
 
+def seals(
+    league: Annotated[str | None, typer.Argument(help="League slug, or season id.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the medals that were sealed in a league's current season, newest first."""
+    with connect(needs_token=False) as ladder:
+        rows = ladder.seals(season_key(ladder, league))
+    if as_json:
+        print_json(rows)
+        return
+    table(
+        ["team", "medal", "probability", "standing", "sealed", "taken back", "by act"],
+        [
+            (
+                row["team_name"],
+                row["medal"],
+                f"{row['chance']:.1%}",
+                row["version"],
+                moment(row["sealed_at"]),
+                moment(row["unsealed_at"]),
+                row["audit_id"],
+            )
+            for row in rows
+        ],
+    )
+
+
 def _span(row: Mapping[str, Any]) -> str | None:
     """The interval of the rank, where it has one."""
     if row["rank"] is None or row["official"] is None:
@@ -64,7 +92,10 @@ def _span(row: Mapping[str, Any]) -> str | None:
 def _medal(row: Mapping[str, Any]) -> str | None:
     if row["medal"] is None:
         return "anchor" if row["is_anchor"] else None
-    return row["medal"] if row["chance"] is None else f"{row['medal']} ({row['chance']:.0%})"
+    if row["status"] == "sealed":
+        return f"{row['medal']} (sealed)"
+    odds = "" if row["chance"] is None else f" {row['chance']:.0%}"
+    return f"{row['medal']} ({row['status']}{odds})"
 
 
 def medal_rules(text: str) -> Json:
@@ -92,3 +123,4 @@ def told_medals(rules: Mapping[str, Any]) -> str:
 
 def register(app: typer.Typer) -> None:
     app.command()(leaderboard)
+    app.command()(seals)

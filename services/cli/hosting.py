@@ -59,7 +59,9 @@ def show(league: Json, season: Json | None) -> None:
         f"{season['daily_limit']} uploads a day, {clock['act_seconds']} s a move and "
         f"{clock['bank_seconds']} s in the bank"
     )
-    out.print(f"medals {told_medals(season['medals'])}")
+    out.print(
+        f"medals {told_medals(season['medals'])}, sealed from {season['medal_confidence']:.0%} on"
+    )
 
 
 @leagues.command("create")
@@ -71,11 +73,14 @@ def create_league(
     seats: Annotated[int, typer.Option(min=1, max=16)] = 4,
     daily_limit: Annotated[int, typer.Option(min=0, help="Uploads per team and day.")] = 5,
     medals: Annotated[str, typer.Option(help=MEDALS_HELP)] = "table",
+    confidence: Annotated[
+        float, typer.Option(min=0.5, max=0.99, help="From which on a medal is sealed.")
+    ] = 0.95,
     as_json: AsJson = False,
 ) -> None:
     """Create a league and open its first season. You become its host."""
     visibility = "private" if private else "public"
-    terms: Json = {"medals": medal_rules(medals)}
+    terms: Json = {"medals": medal_rules(medals), "medal_confidence": confidence}
     with connect() as ladder:
         made = ladder.create_league(slug, title or slug, game, visibility=visibility)
         season = ladder.create_season(made["id"], seats=seats, daily_limit=daily_limit, **terms)

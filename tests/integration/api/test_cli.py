@@ -194,7 +194,10 @@ def test_a_league_is_created_with_medals_by_score_lines(peck: Peck) -> None:
     made = read(peck("league", "create", "lined", "--medals", "lines:1210,1080,1050", "--json"))
     lines = {"kind": "lines", "gold": 1210.0, "silver": 1080.0, "bronze": 1050.0}
     assert made["season"]["medals"] == lines
-    assert "medals lines:1210,1080,1050" in peck("league", "show", "lined").stdout
+    assert (
+        "medals lines:1210,1080,1050, sealed from 95% on" in peck("league", "show", "lined").stdout
+    )
+    assert read(peck("seals", "lined", "--json")) == []
     refused = peck("league", "create", "odd", "--medals", "lines:1210")
     assert refused.returncode == 1
     assert "lines:1210,1080,1050" in refused.stderr

@@ -91,6 +91,7 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
         "200 200 200 200 200",
         "404 404 200 200 200",
     ),
+    ("GET", "/v1/seasons/{season}/seals", None, "200 200 200 200 200", "404 404 200 200 200"),
     ("POST", "/v1/agents", {"name": "agent {n}"}, "401 201 201 201 403", ""),
     ("GET", "/v1/agents?team={team}", None, "200 200 200 200 200", "404 404 200 200 200"),
     ("GET", "/v1/agents/{agent}", None, "200 200 200 200 200", "404 404 200 200 200"),

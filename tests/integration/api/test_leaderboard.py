@@ -9,6 +9,7 @@ import pytest
 
 from ladder.ids import SeasonId
 from ladder.store import leagues
+from ladder.store.official import Fitter
 from services.client import ApiError
 from tests.integration.api.world import World, play_rated
 
@@ -106,6 +107,36 @@ def test_medal_rules_that_cannot_be_are_refused_by_the_name_of_the_field(
     told = json.dumps(refused.value.problem)
     assert f"body.{where}" in told
     assert words in told
+
+
+def test_a_medal_of_a_locked_season_is_shown_as_sealed(world: World) -> None:
+    season = SeasonId(world.seasons["public"])
+    with world.connect() as conn:
+        conn.execute(
+            "update seasons set medals = %s where id = %s",
+            (json.dumps({"kind": "lines", "gold": 9000, "silver": -8000, "bronze": -9000}), season),
+        )
+        Fitter().refit(conn, season)
+        conn.commit()
+    path = f"/v1/seasons/{season}/leaderboard"
+    board = world.http.get(path).json()
+    assert (board["medal_confidence"], board["is_final"]) == (0.95, False)
+    assert {row["status"] for row in board["items"][:2]} == {"likely"}
+    world.client("host").patch(f"/v1/seasons/{season}", {"state": "locked"})
+    with world.connect() as conn:
+        Fitter().refit(conn, season)
+        conn.commit()
+    board = world.http.get(path).json()
+    shown = [(row["medal"], row["status"], row["sealed"]) for row in board["items"][:2]]
+    assert shown == [("silver", "sealed", "silver")] * 2
+    seals = world.client("stranger").seals(season)
+    assert {row["team_id"] for row in seals} == {row["team_id"] for row in board["items"][:2]}
+    page = world.http.get("/leagues/public").text
+    assert page.count(">sealed<") == 2
+    assert "2 of 2 medals sealed" in page
+    with pytest.raises(ApiError) as refused:
+        world.client("host").patch(f"/v1/seasons/{season}", {"state": "open"})
+    assert refused.value.status == 409
 
 
 def test_leagues_are_listed_to_those_who_may_see_them(world: World) -> None:

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ladder.ids import AgentId, EntryId, TeamId
-from ladder.medals import Medal, Rules
-from ladder.standings import Contender, Standing
+from ladder.medals import Medal, Status
+from ladder.standings import Contender, Standing, Terms
 from ladder.standings import build as build_by
 
 
 def build(contenders: Iterable[Contender], score_offset: float) -> tuple[Standing, ...]:
-    return build_by(contenders, score_offset, Rules())
+    return build_by(contenders, score_offset, Terms())
 
 
 def contender(number: int, mu: float, **changes: Any) -> Contender:
@@ -72,6 +72,27 @@ def test_anchors_stand_in_their_place_without_rank_or_medal_and_do_not_count() -
         Medal.BRONZE,
         *[None] * 6,
     ]
+
+
+def test_a_sealed_medal_stays_with_its_team_and_takes_a_place() -> None:
+    field = [contender(n, 1000.0 - n) for n in range(10)]
+    sealed = {TeamId("tea_0005"): Medal.GOLD, TeamId("tea_0000"): Medal.SILVER}
+    rows = build_by(field, 0.0, Terms(sealed=sealed))
+    assert [(r.medal, r.status) for r in rows[:6]] == [
+        (Medal.SILVER, Status.SEALED),
+        (Medal.BRONZE, Status.LIKELY),
+        (Medal.BRONZE, Status.LIKELY),
+        (None, None),
+        (None, None),
+        (Medal.GOLD, Status.SEALED),
+    ]
+
+
+def test_what_was_not_sealed_is_awarded_at_the_end_by_the_number_of_teams_that_was_kept() -> None:
+    field = [contender(n, 1000.0 - n) for n in range(8)]
+    rows = build_by(field, 0.0, Terms(teams=10, is_final=True))
+    assert [r.medal for r in rows[:5]] == [*Medal, Medal.BRONZE, None]
+    assert {r.status for r in rows[:4]} == {Status.AWARDED}
 
 
 def test_teams_that_have_not_played_come_last_without_rank_and_share_no_medal() -> None:
