@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from ladder.access import LeagueSeen
-from ladder.ids import EntryId, SeasonId, is_id
+from ladder.ids import EntryId, SeasonId, TeamId, is_id
 from ladder.medals import Rules
 from ladder.model import NotFound, ReplayVisibility, Visibility
 from ladder.official.standing import Place
@@ -18,12 +18,15 @@ from ladder.store.db import Connection
 
 
 def read(
-    conn: Connection, season_id: SeasonId, supposed: Mapping[EntryId, Place] | None = None
+    conn: Connection,
+    season_id: SeasonId,
+    supposed: Mapping[EntryId, Place] | None = None,
+    unsealed: Collection[TeamId] = (),
 ) -> Board:
     """The whole board and the revision it belongs to, of one moment. Raises NotFound.
 
     Keep it per revision: it changes only when the season's revision does. With ``supposed`` places
-    it is the board as those would make it.
+    it is the board as those would make it, were these teams ``unsealed``.
     """
     rows = conn.execute(
         "select s.revision, s.score_offset, s.accepted_no, s.medals, s.medal_confidence,"
@@ -40,6 +43,7 @@ def read(
         raise NotFound("there is no such season")
     revision, score_offset, accepted_no, medals, confidence, teams, is_final = rows[0][:7]
     sealed = sealing.of_season(conn, season_id)
+    sealed = {team: medal for team, medal in sealed.items() if team not in unsealed}
     terms = Terms(Rules.of(medals), confidence, teams, sealed, is_final)
     fitted, places = None, dict[EntryId, Place]()
     found = official.latest(conn, season_id)

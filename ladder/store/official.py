@@ -197,8 +197,9 @@ def supposed(
     fitted = _fitted(conn, log, version.log_no, None)
     entrants = _entrants(conn, season_id, log, list(known))
     season = _season(conn, season_id)
-    own = version
-    standing = _drawn(fitted, entrants, season, own.seed, own.boundary_weight, own.teams)
+    standing = _drawn(
+        fitted, entrants, season, version.seed, version.boundary_weight, version.teams
+    )
     return {each.entry_id: place for each, place in zip(entrants, standing.places, strict=True)}
 
 

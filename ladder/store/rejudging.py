@@ -7,7 +7,7 @@ the scheduler. Each takes the place of the old one when it is accepted, in a fin
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import Final
@@ -16,11 +16,11 @@ from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from ladder import ids
-from ladder.ids import AgentId, EntryId, LeagueId, MatchId, RejudgementId, SeasonId, UserId
+from ladder.ids import AgentId, EntryId, LeagueId, MatchId, RejudgementId, SeasonId, TeamId, UserId
 from ladder.medals import Medal
 from ladder.model import Conflict, Json, LadderError, MatchKind, NotFound
 from ladder.standings import Standing
-from ladder.store import audits, leaderboard, leagues, matches, official
+from ladder.store import audits, leaderboard, leagues, matches, official, sealing
 from ladder.store.db import Connection, whole
 
 MOST: Final = 10_000
@@ -140,7 +140,7 @@ def preview(conn: Connection, season_id: SeasonId, predicate: Predicate) -> Prev
     if found is None or places is None:
         return Preview(tuple(suspects), None, ())
     before = leaderboard.read(conn, season_id).rows
-    after = leaderboard.read(conn, season_id, places).rows
+    after = leaderboard.read(conn, season_id, places, _teams(conn, suspects)).rows
     return Preview(tuple(suspects), found[0].version, tuple(_changes(before, after)))
 
 
@@ -150,6 +150,7 @@ def rejudge(
 ) -> Rejudgement:
     """Has the matches judged again; the scheduler queues them.
 
+    What medals were sealed for those who sat in them no longer are, until the last one is judged.
     Raises NotFound, LadderError (nothing given; too many), Conflict (no match fits).
     """
     season = leagues.get_season(conn, season_id)
@@ -168,7 +169,7 @@ def rejudge(
         "insert into rejudged (rejudgement_id, match_id) select %s, unnest(%s::text[])",
         (rejudgement_id, [one.match_id for one in suspects]),
     )
-    audits.record(
+    audit_id = audits.record(
         conn,
         season.league_id,
         by=by,
@@ -178,6 +179,8 @@ def rejudge(
         season_id=season_id,
         details={"predicate": predicate.to_json(), "matches": len(suspects)},
     )
+    for team in _teams(conn, suspects):
+        sealing.unseal(conn, season_id, team, audit_id)
     return get_rejudgement(conn, rejudgement_id)
 
 
@@ -269,6 +272,15 @@ def _suspects(conn: Connection, season_id: SeasonId, predicate: Predicate) -> li
     if len(found) > MOST:
         raise LadderError(f"predicate: it fits more than {MOST:,} matches; narrow it")
     return found
+
+
+def _teams(conn: Connection, suspects: Sequence[Suspect]) -> list[TeamId]:
+    """Who sat in these matches."""
+    rows = conn.execute(
+        "select distinct team_id from seats where match_id = any (%s) order by team_id",
+        ([one.match_id for one in suspects],),
+    )
+    return [TeamId(row[0]) for row in rows]
 
 
 def _clauses(predicate: Predicate) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Final
 from ladder import ids
 from ladder.ids import EntryId, SeasonId, UserId
 from ladder.model import Conflict, LadderError, NotFound
-from ladder.store import audits, leagues, matches
+from ladder.store import audits, leagues, matches, sealing
 from ladder.store.db import Connection, whole
 
 SUBJECTS: Final = {"ent": "id", "age": "agent_id", "tea": "team_id"}
@@ -35,7 +35,8 @@ def disqualify(
     """Takes an entry, or all of an agent or a team (they enter nothing more), out of a season.
 
     Its entries are retired, and from the next official fit on their seats are empty, as if they
-    had never played. Matches and live ratings stay. Raises NotFound, LadderError (not an id that
+    had never played; what medal was sealed for the team no longer is. Matches and live ratings
+    stay. Raises NotFound, LadderError (not an id that
     can be disqualified), Conflict (it is already).
     """
     which = _which(subject)
@@ -48,14 +49,17 @@ def disqualify(
     matches.void(conn, [row[0] for row in waiting], "the entry was disqualified")
     _lock(conn, season_id)
     rows = conn.execute(
-        "select id, state, disqualified_at is not null from entries"  # noqa: S608
+        "select id, state, team_id, disqualified_at is not null from entries"  # noqa: S608
         f" where season_id = %s and {which} = %s order by id for update",
         (season_id, subject),
     ).fetchall()
     if not rows:
         raise NotFound(f"subject: {subject} has no entry in this season")
-    out = [(EntryId(entry), state) for entry, state, is_out in rows if not is_out]
-    out = [(entry, state) for entry, state in out if state != "rejected"]
+    out = [
+        (EntryId(entry), state)
+        for entry, state, _, is_out in rows
+        if state != "rejected" and not is_out
+    ]
     excluded = which != "id" and _exclude(conn, season_id, subject)
     if not out and not excluded:
         raise Conflict("subject: it is disqualified already, or never passed validation")
@@ -76,6 +80,7 @@ def disqualify(
         season_id=season_id,
         details={"entries": [entry for entry, _ in out]},
     )
+    sealing.unseal(conn, season_id, rows[0][2], audit_id)  # an entry, an agent: all of one team
     return Act(audit_id, subject, tuple(entry for entry, _ in out))
 
 

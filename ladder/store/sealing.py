@@ -74,9 +74,11 @@ def seal(
     Nothing while games are judged again: what they will say is not in the standing.
     """
     rejudging = conn.execute(
-        "select 1 from matches where season_id = %s and kind = 'rated'"
-        " and state in ('queued', 'running') and rejudges is not null limit 1",
-        (season_id,),
+        "select 1 from matches where season_id = %(season)s and kind = 'rated'"
+        " and state in ('queued', 'running') and rejudges is not null"
+        " union all select 1 from rejudged d join rejudgements r on r.id = d.rejudgement_id"
+        " where d.by_match_id is null and d.refusal is null and r.season_id = %(season)s limit 1",
+        {"season": season_id},
     ).fetchone()
     if rejudging is not None:
         return False

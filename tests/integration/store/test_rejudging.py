@@ -8,9 +8,20 @@ from random import Random
 import pytest
 
 from ladder.ids import EntryId, MatchId
+from ladder.medals import Kind, Medal, Rules
 from ladder.model import Conflict, LadderError
-from ladder.store import audits, entries, leaderboard, leagues, matches, official, ratings
+from ladder.store import (
+    audits,
+    entries,
+    leaderboard,
+    leagues,
+    matches,
+    official,
+    ratings,
+    sealing,
+)
 from ladder.store import rejudging as again
+from ladder.store.db import Connection
 from ladder.store.official import Fitter
 from ladder.store.rejudging import Predicate
 from tests.integration.store.contest import Contest, raise_contest
@@ -25,12 +36,20 @@ def four(contest: Contest) -> list[EntryId]:
 
 def play(contest: Contest, lineup: list[EntryId], games: int, seed: int = 1) -> list[MatchId]:
     """So many games in which the earlier in the lineup does better, mostly."""
+    made = []
+    for result in placements(games, seed):
+        made.append(contest.rated(*lineup))
+        contest.play(made[-1], result)
+    rate(contest)
+    return made
+
+
+def placements(games: int, seed: int) -> list[list[int]]:
+    """Results in which the earlier seat does better, mostly."""
     random, made = Random(seed), []
     for _ in range(games):
         order = sorted(range(4), key=lambda n: n + random.gauss(0, 1))
-        made.append(contest.rated(*lineup))
-        contest.play(made[-1], [order.index(n) + 1 for n in range(4)])
-    rate(contest)
+        made.append([order.index(n) + 1 for n in range(4)])
     return made
 
 
@@ -199,6 +218,39 @@ def test_a_retired_entry_is_judged_again_too(contest: Contest, four: list[EntryI
     contest.play(made, [2, 1, 3, 4])
     rate(contest)
     assert entries.get_entry(contest.conn, four[0]).games == 1
+
+
+def test_what_is_sealed_for_those_who_sat_in_them_is_open_until_all_are_judged(
+    conn: Connection,
+) -> None:
+    contest = raise_contest(conn, medals=Rules(Kind.COUNTS, gold=1, silver=1, bronze=1))
+    four, fitter, season = [contest.active() for _ in range(4)], Fitter(), contest.season.id
+    play(contest, four[::-1], 3, seed=3)
+    before = datetime.now(UTC)
+    play(contest, four, 80)
+    leagues.set_season_state(conn, season, "locked")
+    fitter.refit(conn, season)
+    assert len(sealing.of_season(conn, season)) == 3
+    suspects = Predicate(since=before)
+    turned = {
+        change.after.entry_id: change.after.medal
+        for change in again.preview(conn, season, suspects).changes
+        if change.after
+    }
+    assert turned[four[3]] is Medal.GOLD
+    act = judge(contest, suspects)
+    assert sealing.of_season(conn, season) == {}
+    fitter.refit(conn, season)
+    assert sealing.of_season(conn, season) == {}  # none of them is queued, all of them wait
+    results = iter(placements(80, seed=4))
+    while made := queue(contest):
+        for match_id in made:
+            assert match_id is not None
+            contest.play(match_id, next(results))
+    rate(contest)
+    fitter.refit(conn, season)
+    assert again.get_rejudgement(conn, act.id).done == 80
+    assert len(sealing.of_season(conn, season)) == 3
 
 
 def test_a_finished_season_plays_what_is_judged_again_and_gets_a_new_final_standing(

@@ -7,8 +7,19 @@ from random import Random
 import pytest
 
 from ladder.ids import EntryId
+from ladder.medals import Kind, Medal, Rules
 from ladder.model import Conflict, EntryState, LadderError, NotFound
-from ladder.store import audits, entries, leaderboard, leagues, official, ratings, repair
+from ladder.store import (
+    audits,
+    entries,
+    leaderboard,
+    leagues,
+    official,
+    ratings,
+    repair,
+    sealing,
+)
+from ladder.store.db import Connection
 from ladder.store.official import Fitter
 from ladder.store.season_log import SeasonLog
 from tests.integration.store.contest import Contest, raise_contest
@@ -206,6 +217,30 @@ def test_each_act_is_audited_with_its_author_and_refused_when_nothing_would_chan
             reason="elsewhere",
         )
     assert len(audits.list_audits(contest.conn, contest.league.id)) == 2
+
+
+def test_a_sealed_medal_is_taken_back_and_given_to_whoever_deserves_it(conn: Connection) -> None:
+    contest = raise_contest(conn, medals=Rules(Kind.COUNTS, gold=1, silver=1, bronze=1))
+    four, fitter, season = [contest.active() for _ in range(4)], Fitter(), contest.season.id
+    play(contest, four, 80)
+    leagues.set_season_state(conn, season, "finished")
+    scores(contest, fitter)
+    board = leaderboard.read(conn, season).rows
+    assert [row.entry_id for row in board] == four
+    assert set(sealing.of_season(conn, season)) == {row.team_id for row in board[:3]}
+    act = out(contest, four[0])
+    assert board[0].team_id not in sealing.of_season(conn, season)
+    (gone,) = [seal for seal in sealing.list_seals(conn, season) if seal.audit_id is not None]
+    assert (gone.team_id, gone.audit_id) == (board[0].team_id, act.audit_id)
+    rate(contest)
+    assert official.due(conn) == [season]
+    scores(contest, fitter)
+    now = leaderboard.read(conn, season).rows
+    assert [(row.entry_id, row.medal) for row in now] == list(zip(four[1:], Medal, strict=True))
+    back(contest, four[0])
+    rate(contest)
+    scores(contest, fitter)
+    assert leaderboard.read(conn, season).rows[0].entry_id == four[0]
 
 
 def test_a_finished_season_gets_a_new_cold_final_standing(
