@@ -8,7 +8,16 @@ import sys
 
 import typer
 
-from services.cli import account, boards, hosting, joining, playing, scrimming, submitting
+from services.cli import (
+    account,
+    boards,
+    hosting,
+    joining,
+    playing,
+    rostering,
+    scrimming,
+    submitting,
+)
 from services.cli.places import Unset
 from services.client import ApiError, Unreachable
 
@@ -20,7 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verbs in (submitting, playing, boards, scrimming, hosting, joining, account):
+for verbs in (submitting, playing, boards, scrimming, hosting, joining, rostering, account):
     verbs.register(app)
 # `run` plays here, `doctor` looks at this machine, `up` and its like start services: they need more
 # than a client installation has.
