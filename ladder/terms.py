@@ -35,7 +35,8 @@ def text(visibility: Visibility, replays: ReplayVisibility) -> str:
             REPLAYS[replays],
             "Names of people, and the ids that a host gave them, are for the hosts alone.",
             "Hosts see that a submission was rejected, not why. Bundles, logs and tracebacks are "
-            "for their own team alone; no host reads them.",
+            "for their own team alone; no host reads them. Where a host's roster names your team, "
+            "its people are those whom the roster names.",
             "Administrators of this site see what hosts see, and every replay.",
             "None of this is widened later without your consent.",
         )

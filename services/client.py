@@ -208,6 +208,17 @@ class Client:
         told: Json = self.send("PUT", path, json={"terms": terms}).json()
         return told
 
+    def import_roster(self, league: str, csv: str, *, dry_run: bool = False) -> Json:
+        return self.post(f"/v1/leagues/{league}/roster", {"csv": csv, "dry_run": dry_run})
+
+    def roster(self, league: str) -> list[Json]:
+        found: list[Json] = self.get(f"/v1/leagues/{league}/roster")["items"]
+        return found
+
+    def standings(self, season: str, *, form: str = "json") -> str:
+        path = f"/v1/seasons/{season}/standings"
+        return self.send("GET", path, params={"format": form}).text
+
     def season(self, key: str) -> Json:
         return self.get(f"/v1/seasons/{key}")
 

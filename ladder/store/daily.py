@@ -18,6 +18,7 @@ from ladder.store.db import Connection
 TOKENS: Final = 100
 LEAGUES: Final = 20
 SEASONS: Final = 50
+INVITATIONS: Final = 5000
 AGENTS: Final = 100
 UPLOADS: Final = 200
 UPLOAD_MB: Final = 4096
@@ -37,6 +38,12 @@ def seasons(conn: Connection, league_id: LeagueId) -> None:
     """Raises LimitReached when too many seasons of a league were made today."""
     made = _made(conn, "seasons", "league_id", "leagues", league_id)
     _refuse(conn, "seasons of a league a day", made, SEASONS)
+
+
+def invitations(conn: Connection, league_id: LeagueId) -> None:
+    """Raises LimitReached when too many codes of a league were made today."""
+    made = _made(conn, "invitations", "league_id", "leagues", league_id)
+    _refuse(conn, "invitation codes of a league a day", made, INVITATIONS)
 
 
 def agents(conn: Connection, team_id: TeamId) -> None:

@@ -191,11 +191,11 @@ def join(
     Nobody loses a role by a code. A competitor without a team gets one of their own name. Raises
     NotFound for the code, Conflict when the terms are not those of this moment.
     """
+    _, league = read_code(conn, user_id, code)
+    _lock(conn, league.id)
     # One after the other, so that a code admits no more people than it says.
     conn.execute("select 1 from invitations where hash = %s for update", (_hash(code.strip()),))
     invitation, league = read_code(conn, user_id, code)
-    _lock(conn, league.id)
-    league = leagues.get_league(conn, league.id)
     if terms_digest != terms.digest(league.visibility, league.replay_visibility):
         raise Conflict("terms: they are not, or no longer, those of the league; read them again")
     had = conn.execute(
@@ -209,6 +209,7 @@ def join(
         "insert into joinings (invitation_id, user_id) values (%s, %s) on conflict do nothing",
         (invitation.id, user_id),
     )
+    _take_line(conn, invitation.id, user_id, role)
     if role is LeagueRole.COMPETITOR and not users.teams_of(conn, user_id):
         make_team(conn, users.get_user(conn, user_id).name, user_id)
     return invitation, league, role
@@ -294,6 +295,44 @@ def make_team(conn: Connection, name: str, user_id: UserId) -> TeamId:
         return users.create_team(conn, name, slug, user_id).id
     except Conflict:
         return users.create_team(conn, name, f"{slug}-{secrets.token_hex(4)}", user_id).id
+
+
+def _take_line(
+    conn: Connection, invitation_id: InvitationId, user_id: UserId, role: LeagueRole
+) -> None:
+    """Where the code is of a line of the roster, its person is this one and plays for its team.
+
+    A host who tries a code gets into no team: what a team's people read is not for hosts.
+    """
+    row = conn.execute(
+        "select league_id, team from roster where invitation_id = %s and user_id is null",
+        (invitation_id,),
+    ).fetchone()
+    if row is None:
+        return
+    team_id = None
+    if row[1] and role is LeagueRole.COMPETITOR:
+        team_id = _roster_team(conn, row[0], row[1], user_id)
+    conn.execute(
+        "update roster set user_id = %s, team_id = %s where invitation_id = %s",
+        (user_id, team_id, invitation_id),
+    )
+
+
+def _roster_team(conn: Connection, league_id: LeagueId, name: str, user_id: UserId) -> TeamId:
+    """The team of this name on the league's roster, made by the first who joins it."""
+    conn.execute("select pg_advisory_xact_lock(hashtext(%s))", (f"{league_id} {name.lower()}",))
+    row = conn.execute(
+        "select t.id from roster r join teams t on t.id = r.team_id"
+        " where r.league_id = %s and lower(t.name) = lower(%s) limit 1",
+        (league_id, name),
+    ).fetchone()
+    if row is None:
+        return make_team(conn, name, user_id)
+    team_id = TeamId(row[0])
+    if all(team.id != team_id for team in users.teams_of(conn, user_id)):
+        users.add_team_member(conn, team_id, user_id)
+    return team_id
 
 
 def _agree(

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ladder import terms
 from ladder.ids import InvitationId
 from ladder.model import League, LeagueRole, ReplayVisibility, Viewer, Visibility
-from ladder.store import invitations
+from ladder.store import daily, invitations
 from services.api import sight
 from services.api.auth import Anyone, Host, Known, Writer
 from services.api.fields import InvitationKey, LeagueKey, Line, Moment
@@ -111,7 +111,7 @@ def told(
     status_code=201,
     summary="Make an invitation code",
     response_model=MadeInvitation,
-    responses=of(403, 404, 409),
+    responses=of(403, 404, 409, 429),
 )
 def create_invitation(
     league: LeagueKey, body: NewInvitation, conn: Db, who: Host, once: Once
@@ -121,6 +121,7 @@ def create_invitation(
 
     def create() -> MadeInvitation:
         made, code = invitations.invite(conn, found.id, created_by=who.user_id, **body.model_dump())
+        daily.invitations(conn, found.id)
         return MadeInvitation(**InvitationOut.model_validate(made).model_dump(), code=code)
 
     return once.run(create, keep=lambda made: made.model_copy(update={"code": None}))

@@ -16,6 +16,7 @@ from services.cli import (
     joining,
     playing,
     repairing,
+    rostering,
     scrimming,
     submitting,
 )
@@ -39,6 +40,7 @@ for verbs in (
     hosting,
     repairing,
     joining,
+    rostering,
     account,
 ):
     verbs.register(app)

@@ -34,3 +34,19 @@ create table joinings (
     created_at timestamptz not null default now(),
     primary key (invitation_id, user_id)
 );
+
+-- Whom a host expects, from a CSV file. Who joins by the line's own code is that person; the
+-- external id is for hosts alone.
+create table roster (
+    league_id text not null references leagues,
+    external_id text not null,
+    name text not null,
+    team text not null,                   -- '': a team of their own
+    role text not null check (role in ('competitor', 'viewer')),
+    invitation_id text not null references invitations,
+    user_id text references users,        -- null until they joined
+    team_id text references teams,        -- the team they play for, once they joined
+    created_at timestamptz not null default now(),
+    primary key (league_id, external_id)
+);
+create unique index roster_invitation on roster (invitation_id);

@@ -92,6 +92,7 @@ def test_no_answer_is_undeclared_and_every_operation_can_succeed(
         "episode": 0,
         "kind": "rated",
         "state": "open",
+        "csv": "name,team,role,external_id\nAda,Engines,,s-1815\n",
     }
     # Names of things in bodies and queries that a route can do without are left as generated.
     world.tokens["broken"] = "peck_broken"

@@ -1,0 +1,215 @@
+"""The roster of a league for its hosts, and the standings of a season to take away."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Final, Literal
+
+from fastapi import APIRouter, Query, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from ladder import access, rosters
+from ladder.ids import TeamId
+from ladder.model import LeagueRole
+from ladder.standings import Standing
+from ladder.store import daily, leaderboard, leagues
+from ladder.store import rosters as stored
+from services.api import sight
+from services.api.auth import Anyone, Host, Known
+from services.api.fields import LeagueKey, SeasonKey
+from services.api.idempotency import Once
+from services.api.paging import Page
+from services.api.problems import ProblemError, of
+from services.api.state import Db
+
+router = APIRouter(prefix="/v1", tags=["rosters"])
+SAMPLE: Final = "name,team,role,external_id\nAda Lovelace,Engines,competitor,s-1815\n"
+FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+"""Begins what a spreadsheet would compute; other people's names are not to."""
+
+
+class NewRoster(BaseModel):
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"csv": SAMPLE}]})
+    csv: Annotated[str, Field(max_length=250_000, description="with a header", examples=[SAMPLE])]
+    dry_run: bool = Field(default=False, description="tell what would be made and make nothing")
+
+
+class ImportedOut(BaseModel):
+    external_id: str
+    name: str
+    team: str
+    role: LeagueRole
+    change: stored.Change
+    code: str | None = Field(
+        description="admits this person; shown this once, where one was made now"
+    )
+
+
+class ImportOut(BaseModel):
+    dry_run: bool
+    items: list[ImportedOut]
+
+
+class LineOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+    external_id: str
+    name: str
+    team: str
+    role: LeagueRole
+    invitation_id: str
+    is_revoked: bool
+    user_id: str | None
+    user_name: str | None
+    team_id: str | None
+
+
+class FinalOut(BaseModel):
+    """One team's row; anchors have no rank."""
+
+    rank: int | None
+    team: str
+    team_id: str
+    agent: str
+    agent_id: str
+    score: float = Field(description="official; live before the first fit")
+    sigma: float
+    rank_low: int | None
+    rank_high: int | None
+    medal: str | None
+    games: int
+    is_anchor: bool
+
+
+class HostFinalOut(FinalOut):
+    external_ids: list[str] = Field(description="of the team's people, from the roster")
+
+
+class FinalsOut(BaseModel):
+    season_id: str
+    state: str = Field(description="the standings are final once it is `finished`")
+    revision: int
+    items: list[HostFinalOut | FinalOut]
+
+
+@router.post(
+    "/leagues/{league}/roster",
+    summary="Import a roster",
+    response_model=ImportOut,
+    responses=of(403, 404, 409, 429),
+)
+def import_roster(league: LeagueKey, body: NewRoster, conn: Db, who: Host, once: Once) -> Response:
+    """Hosts and administrators only. A person a line, each with a code that admits them alone.
+
+    Repeating an import changes nothing and makes no second code; lines that are not in it stay.
+    For a lost code, revoke its invitation and import the line again.
+    """
+    found = sight.hosted_league(conn, who, league)
+    try:
+        expected = rosters.parse(body.csv)
+    except rosters.RosterError as error:
+        places = [
+            {"where": f"line {fault.line}, {fault.column or 'line'}", "message": fault.message}
+            for fault in error.faults
+        ]
+        raise ProblemError("invalid", str(error), errors=places) from None
+
+    def create() -> tuple[ImportOut, int]:
+        done = stored.take(conn, found.id, expected, by=who.user_id, is_dry=body.dry_run)
+        daily.invitations(conn, found.id)
+        items = [
+            ImportedOut(
+                external_id=each.expected.external_id,
+                name=each.expected.name,
+                team=each.expected.team,
+                role=each.expected.role,
+                change=each.change,
+                code=each.code,
+            )
+            for each in done
+        ]
+        return ImportOut(dry_run=body.dry_run, items=items), 200
+
+    return once.run(create, keep=without_codes)
+
+
+def without_codes(out: ImportOut) -> ImportOut:
+    items = [item.model_copy(update={"code": None}) for item in out.items]
+    return out.model_copy(update={"items": items})
+
+
+@router.get("/leagues/{league}/roster", summary="Read the roster", responses=of(403, 404))
+def read_roster(league: LeagueKey, conn: Db, who: Known) -> Page[LineOut]:
+    """Hosts and administrators only: whom they expect, and who of them joined."""
+    found = sight.hosted_league(conn, who, league)
+    return Page(items=[LineOut.model_validate(row) for row in stored.list_lines(conn, found.id)])
+
+
+@router.get(
+    "/seasons/{season}/standings",
+    summary="Export the standings",
+    response_model=FinalsOut,
+    responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}, **of(404)},
+)
+def export_standings(
+    season: SeasonKey,
+    conn: Db,
+    who: Anyone,
+    format: Annotated[Literal["json", "csv"], Query()] = "json",
+) -> Response:
+    """The whole board, best first; for hosts with the external ids of the teams' people."""
+    found = sight.season(conn, who, season)
+    league = leagues.get_league(conn, found.league_id)
+    board = leaderboard.read(conn, found.id)
+    known = None
+    if access.may_run(who, access.league_seen(league)):
+        known = stored.external_ids(conn, league.id)
+    items = [final(row, known) for row in board.rows]
+    name = f"{league.slug}-{found.number}.{format}"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
+    if format == "csv":
+        return Response(as_csv(items, known is not None), headers=headers, media_type="text/csv")
+    out = FinalsOut(season_id=found.id, state=found.state, revision=board.revision, items=items)
+    return Response(out.model_dump_json(), headers=headers, media_type="application/json")
+
+
+def final(row: Standing, known: Mapping[TeamId, list[str]] | None) -> FinalOut:
+    """A row of the board; ``known`` are the external ids by team, for hosts."""
+    score, sigma = row.shown
+    values = {
+        "rank": row.rank,
+        "team": row.team_name,
+        "team_id": row.team_id,
+        "agent": row.agent_name,
+        "agent_id": row.agent_id,
+        "score": round(score, 3),
+        "sigma": round(sigma, 3),
+        "rank_low": row.official.rank_low if row.official and row.rank else None,
+        "rank_high": row.official.rank_high if row.official and row.rank else None,
+        "medal": row.medal,
+        "games": row.games,
+        "is_anchor": row.is_anchor,
+    }
+    if known is None:
+        return FinalOut.model_validate(values)
+    return HostFinalOut.model_validate({**values, "external_ids": known.get(row.team_id, [])})
+
+
+def as_csv(items: Iterable[FinalOut], is_host: bool) -> str:
+    """A header and a line for each; what a spreadsheet would compute is written as text."""
+    columns = list((HostFinalOut if is_host else FinalOut).model_fields)
+    written = io.StringIO(newline="")
+    rows = csv.writer(written)
+    rows.writerow(columns)
+    for item in items:
+        rows.writerow([cell(getattr(item, column)) for column in columns])
+    return written.getvalue()
+
+
+def cell(value: object) -> object:
+    if isinstance(value, list):
+        value = " ".join(value)
+    if isinstance(value, str) and value.startswith(FORMULA):
+        return f"'{value}"
+    return value

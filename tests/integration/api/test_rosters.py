@@ -1,0 +1,86 @@
+"""Rosters and exported standings through the API and the command line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from services.client import ApiError
+from tests.integration.api.test_cli import Peck, read
+from tests.integration.api.test_cli import peck as peck
+from tests.integration.api.world import World
+
+ROSTER = "name,team,role,external_id\nMember,,,s-1\nSomebody,,viewer,s-2\n"
+
+
+def enlist(world: World) -> None:
+    """The member, who has a team in the public league, joins by a line of the roster."""
+    made = world.client("host").import_roster("public", ROSTER)
+    member, code = world.client("member"), made["items"][0]["code"]
+    member.join(code, member.invited(code)["terms"]["digest"])
+
+
+def test_external_ids_are_in_the_export_for_hosts_alone(world: World) -> None:
+    enlist(world)
+    for person in ("host", "admin"):
+        found = json.loads(world.client(person).standings("public"))
+        ids = {row["team"]: row["external_ids"] for row in found["items"]}
+        assert ids == {"Team member": ["s-1"], "Team host": [], "Team rival": []}
+        (line,) = [row for row in world.client(person).roster("public") if row["user_id"]]
+        assert (line["external_id"], line["user_name"]) == ("s-1", "member")
+    for person in ("stranger", "rival", "member"):
+        for form in ("json", "csv"):
+            text = world.client(person).standings("public", form=form)
+            assert "external_id" not in text
+            assert "s-1" not in text
+
+
+def test_the_csv_is_the_board_and_holds_no_formula(world: World) -> None:
+    with world.connect() as conn:
+        conn.execute(
+            "update agents set name = '=1+1' where id = %s", (world.agents["public.host"],)
+        )
+    rows = list(csv.DictReader(io.StringIO(world.client("host").standings("public", form="csv"))))
+    board = list(world.client("host").leaderboard("public"))
+    assert [row["team_id"] for row in rows] == [row["team_id"] for row in board]
+    assert [row["rank"] for row in rows] == ["1", "2", ""]
+    assert "'=1+1" in {row["agent"] for row in rows}
+
+
+def test_a_faulty_roster_is_refused_whole_with_its_places(world: World) -> None:
+    host = world.client("host")
+    with pytest.raises(ApiError, match=r"line 3, role: 'chief'") as refused:
+        host.import_roster("public", ROSTER.replace("viewer", "chief"))
+    assert refused.value.status == 422
+    assert refused.value.problem["errors"] == [
+        {"where": "line 3, role", "message": "'chief'; choose from competitor, viewer"}
+    ]
+    assert host.roster("public") == []
+
+
+def test_codes_are_told_once_and_not_for_a_repeated_request(world: World) -> None:
+    headers = {**world.client("host").headers, "Idempotency-Key": "r1"}
+    path, body = "/v1/leagues/private/roster", {"csv": ROSTER}
+    first, again = (world.http.post(path, json=body, headers=headers) for _ in range(2))
+    assert all(row["code"].startswith("join_") for row in first.json()["items"])
+    assert [row["code"] for row in again.json()["items"]] == [None, None]
+
+
+def test_peck_imports_and_exports(peck: Peck, world: World, tmp_path: Path) -> None:
+    as_host = {"PECK_TOKEN": world.tokens["host"]}
+    (tmp_path / "roster.csv").write_text(ROSTER)
+    load = ("league", "import", "public", "roster.csv")
+    dry = peck(*load, "--dry-run", **as_host)
+    assert "would be" in dry.stdout
+    assert "join_" not in dry.stdout
+    made = read(peck(*load, "--json", **as_host))
+    assert [row["change"] for row in made["items"]] == ["new", "new"]
+    assert "s-2" in peck("league", "roster", "public", **as_host).stdout
+    assert peck("league", "export", "public", "-p", "final.csv", **as_host).returncode == 0
+    assert "external_ids" in (tmp_path / "final.csv").read_text()
+    assert "external_ids" not in peck("league", "export", "public", PECK_TOKEN="").stdout
+    assert peck("league", "roster", "public").returncode == 1
