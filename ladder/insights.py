@@ -4,7 +4,7 @@ ratings expect, and how many more games would settle it. Pure; scores and sigmas
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -59,6 +59,20 @@ class Played:
     charged_seconds: float
     max_move_seconds: float
     rivals: tuple[Rival, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Duel:
+    """A meeting with one opponent in which neither was at fault."""
+
+    game: Played
+    rival: Rival
+    apart: float
+    """By how many beta the opponent is ahead, by the scores now."""
+    expected: float
+    """The chance to be placed better, half of a tie included."""
+    won: float
+    """1, 0, or one half for a tie."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,51 +163,59 @@ def head_to_head(games: Iterable[Played]) -> list[Met]:
     return sorted(rows, key=lambda row: (-row.games, row.agent_id))
 
 
-def by_strength(
+def duels(
     games: Iterable[Played], own: Rating, scores: Mapping[EntryId, Rating], beta: float
-) -> dict[Strength, Share]:
+) -> list[Duel]:
+    """All meetings without a fault; ``scores`` are the opponents'."""
+    found = []
+    chances = {entry: expected(own, score, beta) for entry, score in scores.items()}
+    for game in games:
+        if game.verdict != DONE:
+            continue
+        for rival in game.rivals:
+            if rival.verdict == DONE and rival.entry_id in scores:
+                apart = (scores[rival.entry_id].mu - own.mu) / beta
+                won = (1 + _sign(rival.placement - game.placement)) / 2
+                found.append(Duel(game, rival, apart, chances[rival.entry_id], won))
+    return found
+
+
+def by_strength(fought: Iterable[Duel]) -> dict[Strength, Share]:
     """Expected and actual share against stronger, near and weaker opponents."""
-    duels: dict[Strength, list[tuple[float, float]]] = {kind: [] for kind in Strength}
-    for _, rival, won, chance in _duels(games, own, scores, beta):
-        apart = (scores[rival.entry_id].mu - own.mu) / beta
+    kinds: dict[Strength, list[Duel]] = {kind: [] for kind in Strength}
+    for duel in fought:
         kind = Strength.NEAR
-        if apart > NEAR:
+        if duel.apart > NEAR:
             kind = Strength.STRONGER
-        elif apart < -NEAR:
+        elif duel.apart < -NEAR:
             kind = Strength.WEAKER
-        duels[kind].append((chance, won))
-    return {kind: _share(found) for kind, found in duels.items()}
+        kinds[kind].append(duel)
+    return {kind: _share(found) for kind, found in kinds.items()}
 
 
-def by_seat(
-    games: Sequence[Played], own: Rating, scores: Mapping[EntryId, Rating], beta: float
-) -> list[SeatShare]:
+def by_seat(games: Iterable[Played], fought: Iterable[Duel]) -> list[SeatShare]:
     """One row a seat that was played."""
-    rows = []
-    for seat in sorted({game.seat for game in games}):
-        here = [game for game in games if game.seat == seat]
-        found = [(chance, won) for _, _, won, chance in _duels(here, own, scores, beta)]
-        rows.append(
-            SeatShare(seat, len(here), fmean(game.placement for game in here), _share(found))
-        )
-    return rows
+    placements: dict[int, list[int]] = defaultdict(list)
+    here: dict[int, list[Duel]] = defaultdict(list)
+    for game in games:
+        placements[game.seat].append(game.placement)
+    for duel in fought:
+        here[duel.game.seat].append(duel)
+    return [
+        SeatShare(seat, len(placed), fmean(placed), _share(here[seat]))
+        for seat, placed in sorted(placements.items())
+    ]
 
 
-def upsets(
-    games: Iterable[Played],
-    own: Rating,
-    scores: Mapping[EntryId, Rating],
-    beta: float,
-    most: int,
-) -> tuple[list[Upset], list[Upset]]:
+def upsets(fought: Iterable[Duel], most: int) -> tuple[list[Upset], list[Upset]]:
     """Duels won and duels lost that hardly anybody expected, each most surprising first."""
     won: list[Upset] = []
     lost: list[Upset] = []
-    for game, rival, result, chance in _duels(games, own, scores, beta):
-        if result == 1.0 and chance < SURPRISE:
-            won.append(Upset(game.match_id, game.at, rival.agent_id, chance))
-        elif result == 0.0 and 1 - chance < SURPRISE:
-            lost.append(Upset(game.match_id, game.at, rival.agent_id, 1 - chance))
+    for duel in fought:
+        chance, found = (duel.expected, won) if duel.won == 1.0 else (1 - duel.expected, lost)
+        if duel.won != 0.5 and chance < SURPRISE:
+            game = duel.game
+            found.append(Upset(game.match_id, game.at, duel.rival.agent_id, chance))
     won.sort(key=lambda upset: upset.expected)
     lost.sort(key=lambda upset: upset.expected)
     return won[:most], lost[:most]
@@ -214,9 +236,9 @@ def times(games: Sequence[Played]) -> Times | None:
     )
 
 
-def repetition(games: Iterable[Played]) -> float:
+def repetition(opponents: Iterable[Met]) -> float:
     """The sum of the squared shares that each opponent has of the meetings; 0 without any."""
-    counts = [met.games for met in head_to_head(games)]
+    counts = [met.games for met in opponents]
     total = sum(counts)
     return sum(count * count for count in counts) / total**2 if total else 0.0
 
@@ -240,21 +262,12 @@ def games_left(
     return ceil(max(0.0, 1 / wanted - 1 / has) / per_game)
 
 
-def _duels(
-    games: Iterable[Played], own: Rating, scores: Mapping[EntryId, Rating], beta: float
-) -> Iterator[tuple[Played, Rival, float, float]]:
-    """Match, opponent, result and its chance, for each meeting in which neither was at fault."""
-    for game in games:
-        for rival in game.rivals:
-            if game.verdict == rival.verdict == DONE and rival.entry_id in scores:
-                won = (1 + _sign(rival.placement - game.placement)) / 2
-                yield game, rival, won, expected(own, scores[rival.entry_id], beta)
-
-
-def _share(duels: Sequence[tuple[float, float]]) -> Share:
-    if not duels:
+def _share(fought: Sequence[Duel]) -> Share:
+    if not fought:
         return Share(0, None, None)
-    return Share(len(duels), fmean(chance for chance, _ in duels), fmean(won for _, won in duels))
+    return Share(
+        len(fought), fmean(duel.expected for duel in fought), fmean(duel.won for duel in fought)
+    )
 
 
 def _sign(difference: int) -> int:

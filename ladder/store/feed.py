@@ -21,6 +21,8 @@ from ladder.store.db import Connection
 
 SETTLE_SECONDS: Final = 2.0
 """Items are followed once they are this old: transactions that began before them have ended."""
+LOOKED_BACK: Final = 300
+"""Rated results of an entry that a follower can be behind; who is further behind reads pages."""
 KEY: Final = re.compile(r"(\d{10,17})\.([a-z0-9_.]{0,62})")
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -67,14 +69,16 @@ def latest(
 ) -> list[Item]:
     """Items of these teams, newest first, older than ``before``. Raises LadderError."""
     at, about = _split(before) if before else (EPOCH + timedelta(days=365 * 200), "")
-    return _read(conn, team_ids, "<", "desc", at, about, "true", limit)
+    return _read(conn, team_ids, "<", "desc", at, about, "true", "", limit)
 
 
 def follow(conn: Connection, team_ids: Collection[TeamId], after: str, limit: int) -> list[Item]:
-    """Items newer than ``after`` that have settled, oldest first. Raises LadderError."""
+    """Items newer than ``after`` that have settled, oldest first; of each entry's results among its
+    newest LOOKED_BACK. Raises LadderError."""
     at, about = _split(after)
     settled = f"at <= clock_timestamp() - interval '{SETTLE_SECONDS} seconds'"
-    return _read(conn, team_ids, ">", "asc", at, about, settled, limit)
+    newest = f"order by no desc limit {LOOKED_BACK}"
+    return _read(conn, team_ids, ">", "asc", at, about, settled, newest, limit)
 
 
 def now(conn: Connection) -> str:
@@ -92,9 +96,10 @@ def _read(
     at: datetime,
     about: str,
     settled: str,
+    newest: str,
     limit: int,
 ) -> list[Item]:
-    """``side`` and ``order`` are words of ours. Of each entry no more than ``limit`` are read."""
+    """``side``, ``order``, ``settled`` and ``newest`` are words of ours."""
     beyond = f'(at, about) {side} (%(at)s, %(about)s collate "C") and {settled}'
     query = (
         "with own as (select e.id, e.season_id, e.agent_id, a.name, e.state, e.reason,"  # noqa: S608
@@ -105,8 +110,8 @@ def _read(
         "     select case c.act when 'accept' then 'rated' else 'corrected' end as kind,"
         "       r.created_at as at, (r.entry_id || '.' || r.match_id) collate \"C\" as about,"
         "       o.season_id, o.id as entry_id, o.agent_id, o.name, r.match_id, r.mu_before, r.mu"
-        "     from ratings r join acceptances c on c.season_id = r.season_id and c.no = r.no"
-        "     where r.entry_id = o.id and"
+        f"     from (select * from ratings where entry_id = o.id {newest}) r"
+        "     join acceptances c on c.season_id = r.season_id and c.no = r.no where"
         "       (r.created_at, (r.entry_id || '.' || r.match_id) collate \"C\")"
         f'      {side} (%(at)s, %(about)s collate "C")'
         f"    order by r.no {order} limit %(limit)s) r),"

@@ -79,10 +79,11 @@ def read(conn: Connection, entry: Entry, season: Season, within: float) -> Insig
     place = places.get(entry.id)
     live = Rating(entry.mu + season.score_offset, entry.sigma)
     own = live if place is None else Rating(place.score, place.sigma)
-    scores = _scores(conn, season, games, places)
     opponents = insights.head_to_head(games)
-    won, lost = insights.upsets(games, own, scores, season.beta, UPSETS)
-    lasting = 0.0 if found is None else found[0].kappa ** 2 * insights.repetition(games)
+    scores = _scores(conn, season, games, places)
+    fought = insights.duels(games, own, scores, season.beta)
+    won, lost = insights.upsets(fought, UPSETS)
+    lasting = 0.0 if found is None else found[0].kappa ** 2 * insights.repetition(opponents)
     pace = read_pace(conn, season)
     shown = opponents[:OPPONENTS]
     return Insights(
@@ -90,8 +91,8 @@ def read(conn: Connection, entry: Entry, season: Season, within: float) -> Insig
         official=place,
         opponents=tuple(shown),
         opponents_met=len(opponents),
-        strengths=insights.by_strength(games, own, scores, season.beta),
-        seats=tuple(insights.by_seat(games, own, scores, season.beta)),
+        strengths=insights.by_strength(fought),
+        seats=tuple(insights.by_seat(games, fought)),
         upsets_won=tuple(won),
         upsets_lost=tuple(lost),
         verdicts=dict(Counter(game.verdict for game in games)),
@@ -127,13 +128,14 @@ def _games(conn: Connection, entry_id: EntryId) -> list[Played]:
     """The entry's last rated matches that stand, newest first."""
     rows = conn.execute(
         "with mine as materialized ("
-        "   select match_id, no from ratings where entry_id = %s order by no desc limit %s)"
+        "   select season_id, match_id, no from ratings where entry_id = %s order by no desc"
+        "   limit %s)"
         " select m.match_id, a.created_at, t.seat, t.entry_id, t.agent_id, t.placement, t.reward,"
         " t.verdict, t.charged_seconds, t.max_move_seconds"
-        " from mine m join acceptances a on a.match_id = m.match_id and a.act = 'accept'"
-        "   and a.no = m.no"
+        " from mine m join acceptances a on a.season_id = m.season_id and a.no = m.no"
+        "   and a.act = 'accept'"
         " join seats t on t.match_id = m.match_id"
-        " where not exists (select 1 from acceptances w where w.match_id = m.match_id"
+        " where not exists (select 1 from acceptances w where w.match_id = a.match_id"
         "   and w.act = 'withdraw')"
         " order by m.no desc, t.placement, t.seat",
         (entry_id, GAMES),

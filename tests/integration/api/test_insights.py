@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from ladder.store import matches
 from services.client import ApiError
-from tests.integration.api.world import World
+from tests.integration.api.world import WORKER, World
 
 
 def test_everybody_sees_results_and_only_the_owner_sees_times(world: World) -> None:
@@ -27,6 +28,8 @@ def test_the_wait_of_an_entry_in_validation_is_its_owners_to_know(world: World) 
         world.agents["public.member"], b"waits = 1", season=world.seasons["public"]
     )
     entry = made["entry"]["id"]
+    with world.connect() as conn:
+        matches.see_worker(conn, WORKER)
     assert client.insights(entry)["first_match_seconds"] > 0
     assert world.client("host").insights(entry)["first_match_seconds"] is None
     with pytest.raises(ApiError, match="no such entry"):

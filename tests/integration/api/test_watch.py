@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from tests.integration.api.world import World
+from ladder.store import matches
+from tests.integration.api.world import WORKER, World
 
 SAMPLE = re.compile(r'peck_[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? [-0-9.e+]+')
 
@@ -44,6 +45,8 @@ def samples(text: str) -> dict[str, float]:
 
 
 def test_metrics_are_gauges_of_what_stands_in_the_rows(world: World) -> None:
+    with world.connect() as conn:
+        matches.see_worker(conn, WORKER)
     answer = world.http.get("/metrics")
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
     found = samples(answer.text)

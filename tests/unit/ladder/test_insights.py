@@ -59,7 +59,7 @@ def test_meetings_are_counted_by_placement() -> None:
 def test_opponents_are_told_apart_by_half_a_beta() -> None:
     games = [game(("a", 2), ("b", 2), ("c", 2), ("d", 2))]
     known = scores(a=600 + 76, b=600 + 74, c=600 - 74, d=600 - 76)
-    found = insights.by_strength(games, OWN, known, BETA)
+    found = insights.by_strength(insights.duels(games, OWN, known, BETA))
     assert [found[kind].duels for kind in Strength] == [1, 2, 1]
     assert found[Strength.NEAR].actual == 1.0
     assert found[Strength.NEAR].expected == pytest.approx(0.5)
@@ -70,9 +70,9 @@ def test_opponents_are_told_apart_by_half_a_beta() -> None:
 
 def test_a_game_with_a_fault_says_nothing_of_strength() -> None:
     games = [game(("a", 1), placement=2, verdict="TIMEOUT")]
-    found = insights.by_strength(games, OWN, scores(a=600), BETA)
+    found = insights.by_strength(insights.duels(games, OWN, scores(a=600), BETA))
     assert found[Strength.NEAR] == insights.Share(0, None, None)
-    assert insights.by_seat(games, OWN, scores(a=600), BETA)[0].games == 1
+    assert insights.by_seat(games, [])[0].games == 1
 
 
 def test_the_least_expected_results_come_first() -> None:
@@ -82,11 +82,14 @@ def test_the_least_expected_results_come_first() -> None:
         game(("a", 1), placement=2),
         game(("w", 1), placement=2),
     ]
-    won, lost = insights.upsets(games, OWN, scores(a=700, b=900, w=500), BETA, 5)
+    won, lost = insights.upsets(insights.duels(games, OWN, scores(a=700, b=900, w=500), BETA), 5)
     assert [upset.agent_id for upset in won] == ["b", "a"]
     assert [upset.agent_id for upset in lost] == ["w"]
     assert all(upset.expected < insights.SURPRISE for upset in won + lost)
-    assert insights.upsets(games, OWN, scores(a=610, b=690, w=590), BETA, 5) == ([], [])
+    assert insights.upsets(insights.duels(games, OWN, scores(a=610, b=690, w=590), BETA), 5) == (
+        [],
+        [],
+    )
 
 
 def test_times_of_a_single_game_are_its_own() -> None:
