@@ -1,0 +1,120 @@
+"""How far pairs stray from one number each: kappa, and how much of it stays in a mean.
+
+Let the difference of i's and j's performances have the mean s_i - s_j + x_ij, with x of standard
+deviation kappa over pairs. Games of a pair then agree with each other more than the fit says:
+kappa^2 is read from the products of the residuals of different games of one pair, so that
+no single game's noise enters. Whoever meets many keeps kappa^2 H of it in the mean, H being the sum
+of the squared shares of meetings (Herfindahl).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ladder.official.chains import Layout, collect
+from ladder.official.truncated import ahead, level
+
+Floats = NDArray[np.float64]
+
+LOW, HIGH, TIE = 0, 1, 2
+"""Who came in better: the contender with the lower number, the other, or neither."""
+OUTCOME_BITS = 2
+NUMBER_BITS = 31
+DOUBT = 1.0
+"""Standard errors that kappa^2 must exceed before anything is made of it."""
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Every pair that met in games without a fault, and how often each outcome was seen."""
+
+    low: NDArray[np.intp]
+    high: NDArray[np.intp]
+    outcomes: Floats
+    """[3, pairs], by ``LOW``, ``HIGH`` and ``TIE``."""
+
+    @property
+    def meetings(self) -> Floats:
+        """How often each pair met."""
+        counts: Floats = self.outcomes.sum(axis=0)
+        return counts
+
+
+def meetings(layout: Layout) -> NDArray[np.int64]:
+    """One number a meeting: the pair and who was ahead, sorted."""
+    keys = [np.zeros(0, np.int64)]
+    for chains in layout.chains:
+        who = chains.who.astype(np.int64)
+        for better in range(len(who) - 1):
+            level_so_far = None if chains.ties is None else np.ones(who.shape[1], np.bool_)
+            for worse in range(better + 1, len(who)):
+                first, second = who[better], who[worse]
+                low = np.minimum(first, second)
+                outcome = (first != low).astype(np.int64)
+                if level_so_far is not None and chains.ties is not None:
+                    level_so_far &= chains.ties[worse - 1]
+                    outcome[level_so_far] = TIE
+                pair = low << NUMBER_BITS | np.maximum(first, second)
+                keys.append(pair << OUTCOME_BITS | outcome)
+    return np.sort(np.concatenate(keys))
+
+
+def tied(keys: NDArray[np.int64]) -> float:
+    """The share of meetings that were ties."""
+    return float((keys & TIE > 0).mean()) if len(keys) else 0.0
+
+
+def count(keys: NDArray[np.int64]) -> Pairs:
+    """The pairs of sorted meetings."""
+    pair = keys >> OUTCOME_BITS
+    first = np.flatnonzero(np.diff(pair, prepend=-1))
+    outcome = keys & ((1 << OUTCOME_BITS) - 1)
+    counts = np.zeros((3, len(first)))
+    if len(first):
+        for kind in (LOW, HIGH, TIE):
+            counts[kind] = np.add.reduceat((outcome == kind).astype(np.float64), first)
+    pair = pair[first]
+    return Pairs(pair >> NUMBER_BITS, pair & ((1 << NUMBER_BITS) - 1), counts)
+
+
+def kappa(pairs: Pairs, mu: Floats, sigma: Floats, margin: float) -> float:
+    """The standard deviation of a pair's own advantage, in beta; shrunk by what may be chance."""
+    often = pairs.meetings > 1
+    low, high, outcomes = pairs.low[often], pairs.high[often], pairs.outcomes[:, often]
+    if not len(low):
+        return 0.0
+    root2 = 2.0**0.5
+    t, m = (mu[low] - mu[high]) / root2, margin / root2
+    up, up_w = ahead(t - m)
+    down, down_w = ahead(-t - m)
+    residuals = np.stack([up, -down, np.zeros_like(t)]) / root2
+    weights = np.stack([up_w, down_w, np.zeros_like(t)]) / 2.0
+    if margin > 0:
+        even, even_w = level(t, np.full_like(t, m))
+        residuals[TIE], weights[TIE] = even / root2, even_w / 2.0
+    unsure = sigma[low] ** 2 + sigma[high] ** 2
+    # Sums over two different games of the pair: the square of the sum less the sum of the squares.
+    products = (outcomes * residuals).sum(0) ** 2 - (outcomes * residuals**2).sum(0)
+    weight = (outcomes * weights).sum(0)
+    room = weight**2 - (outcomes * weights**2).sum(0)
+    kept = np.clip(1.0 - weight * unsure, 0.0, 1.0)
+    explained = float((room * kept**2).sum())
+    if explained <= 0.0:
+        return 0.0
+    square = float((products + unsure * room).sum()) / explained
+    noise = float((2.0 * room).sum()) ** 0.5 / explained
+    if square <= DOUBT * noise:
+        return 0.0
+    return float((square - (DOUBT * noise) ** 2 / square) ** 0.5)
+
+
+def concentration(pairs: Pairs, n: int) -> Floats:
+    """The sum of the squared shares that each opponent has of one's meetings; 0 without any."""
+    meetings = pairs.meetings
+    total = collect(pairs.low, meetings, n) + collect(pairs.high, meetings, n)
+    squares = collect(pairs.low, meetings**2, n) + collect(pairs.high, meetings**2, n)
+    shares: Floats = squares / np.maximum(total, 1.0) ** 2
+    return shares
