@@ -125,9 +125,22 @@ def placed(records: Sequence[Record], parent: bool | None) -> Figure:
         step = np.floor(np.log(found[:, 0]) / np.log(BIN))
         bins = [found[step == one] for one in np.unique(step)]
         games = [float(np.exp(np.log(each[:, 0]).mean())) for each in bins]
-        return games_until(games, [float(each[:, 1].mean()) for each in bins], NEAR)
+        means = falling([float(each[:, 1].mean()) for each in bins], [len(each) for each in bins])
+        return games_until(games, means, NEAR)
 
     return pooled(records, crossing)
+
+
+def falling(values: Sequence[float], weights: Sequence[float]) -> list[float]:
+    """The nearest curve that never rises: neighbours that do share their mean."""
+    blocks = list[tuple[float, float, int]]()
+    for value, weight in zip(values, weights, strict=True):
+        total, heavy, count = value * weight, float(weight), 1
+        while blocks and blocks[-1][0] * heavy <= total * blocks[-1][1]:
+            before = blocks.pop()
+            total, heavy, count = total + before[0], heavy + before[1], count + before[2]
+        blocks.append((total, heavy, count))
+    return [total / heavy for total, heavy, count in blocks for _ in range(count)]
 
 
 def _shots(record: Record) -> Sequence[dict[str, float]]:
