@@ -70,14 +70,16 @@ def tied(keys: NDArray[np.int64]) -> float:
 def count(keys: NDArray[np.int64]) -> Pairs:
     """The pairs of sorted meetings."""
     pair = keys >> OUTCOME_BITS
-    first = np.flatnonzero(np.diff(pair, prepend=-1))
+    bounds = np.append(np.flatnonzero(np.diff(pair, prepend=-1)), len(pair))
     outcome = keys & ((1 << OUTCOME_BITS) - 1)
-    counts = np.zeros((3, len(first)))
-    if len(first):
-        for kind in (LOW, HIGH, TIE):
-            counts[kind] = np.add.reduceat((outcome == kind).astype(np.float64), first)
-    pair = pair[first]
-    return Pairs(pair >> NUMBER_BITS, pair & ((1 << NUMBER_BITS) - 1), counts)
+    outcomes = np.zeros((3, len(bounds) - 1))
+    for kind in (HIGH, TIE):
+        upto = np.zeros(len(keys) + 1, np.int64)
+        np.cumsum(outcome == kind, out=upto[1:])
+        outcomes[kind] = np.diff(upto[bounds])
+    outcomes[LOW] = np.diff(bounds) - outcomes[HIGH] - outcomes[TIE]
+    pair = pair[bounds[:-1]]
+    return Pairs(pair >> NUMBER_BITS, pair & ((1 << NUMBER_BITS) - 1), outcomes)
 
 
 def kappa(pairs: Pairs, mu: Floats, sigma: Floats, margin: float) -> float:
