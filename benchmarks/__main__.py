@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-NAMES = ("engine", "rating", "refit", "sandbox", "fairness", "api", "latency")
+NAMES = ("engine", "rating", "refit", "pairing", "sandbox", "fairness", "api", "latency")
 
 
 def main() -> int:

@@ -62,12 +62,11 @@ def left_out(candidates: Sequence[Candidate], admissible: Collection[str] | None
     """A sentence for each profile of the field that is not admissible."""
     if admissible is None:
         return []
-    waiting = Counter(c.profile for c in candidates if c.weight > 0)
+    waiting = Counter(c.profile for c in candidates if c.profile not in admissible and c.weight > 0)
     return [
         f"{count} active {'entry waits' if count == 1 else 'entries wait'}"
         f" for a node that serves profile {profile}"
         for profile, count in sorted(waiting.items())
-        if profile not in admissible
     ]
 
 

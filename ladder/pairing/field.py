@@ -35,24 +35,26 @@ class Field:
         self, candidates: Sequence[Candidate], seats: int, beta: float, met: Meetings
     ) -> None:
         by_id = sorted(candidates, key=lambda c: c.entry_id)
-        columns = np.array(
-            [(c.mu, c.sigma, c.games, c.in_flight, c.weight, c.loss) for c in by_id], np.float64
-        )
-        order = np.argsort(columns[:, 0], kind="stable")
-        mu, sigma, games, in_flight, weight, loss = columns[order].T
-        self.who = [by_id[n] for n in order]
-        self.turn: Places = np.argsort(order)
+        mu = np.array([c.mu for c in by_id], np.float64)
+        order = np.argsort(mu, kind="stable")
+        self.who = [by_id[n] for n in order.tolist()]
+        sigma = np.array([c.sigma for c in self.who], np.float64)
+        in_flight = np.array([c.in_flight for c in self.who], np.float64)
+        games = np.array([c.games for c in self.who], np.float64)
+        weight = np.array([c.weight for c in self.who], np.float64)
+        loss = np.array([c.loss for c in self.who], np.float64)  # None is NaN
+        self.turn: Places = np.empty_like(order)
+        self.turn[order] = np.arange(len(order))
         """Places in order of entry ids."""
-        self._mu = mu / beta
+        self._mu = mu[order] / beta
         first = np.maximum(sigma / beta, 1e-3) ** 2
+        self._seats = seats
         self._told = worth.information(seats)
         self._variance = first / (1 + first * self._told * in_flight)
         self._loss = _losses(self._mu, np.sqrt(first), loss) * self._variance / first
         self._played = games + in_flight
         self._weight = weight
-        gain = self._loss * self._variance * self._told / (1 + self._variance * self._told)
-        light = self._played < PLACING_GAMES
-        value = gain * np.where(light, np.maximum(weight, 1.0), weight) ** 2
+        value = self._gain(np.arange(len(mu)))
         self._rest = float(value.mean()) * REST or 1.0
         self.value: Floats = value + self._rest
         self._met = met
@@ -66,20 +68,13 @@ class Field:
 
     def play(self, lineup: Sequence[int]) -> None:
         """This lineup will be played: everybody in it is known better, and has met the others."""
+        places = np.array(lineup)
+        known = 1 + self._variance[places] * self._told
+        self._variance[places] /= known
+        self._loss[places] /= known
+        self._played[places] += 1
+        self.value[places] = self._gain(places) + self._rest
         for place in lineup:
-            variance = float(self._variance[place])
-            known = 1 + variance * self._told
-            loss = float(self._loss[place]) / known
-            variance /= known
-            played = float(self._played[place]) + 1
-            weight = float(self._weight[place])
-            if played < PLACING_GAMES:
-                weight = max(weight, 1.0)
-            gain = loss * variance * self._told / (1 + variance * self._told)
-            self._variance[place] = variance
-            self._loss[place] = loss
-            self._played[place] = played
-            self.value[place] = gain * weight**2 + self._rest
             self._meets[place] += [other for other in lineup if other != place]
 
     def around(self, lead: int, rng: np.random.Generator) -> tuple[Places, Floats]:
@@ -111,15 +106,30 @@ class Field:
         counts = np.zeros(len(places))
         if self._number is not None:
             counts += self._met.between(int(self._number[member]), self._number[places])
-        for other in meets or ():
-            counts[places == other] += 1
+        if meets is not None:
+            counts += np.bincount(meets, minlength=len(self))[places]
         novelty: Floats = 1 / (1 + NOVELTY * counts)
         return novelty
 
+    def _gain(self, places: Places) -> Floats:
+        """What a game takes off each one's loss; as the loss falls with the square of the games,
+        the square of a weight makes games go by weight."""
+        told = self._variance[places] * self._told
+        weight = self._weight[places]
+        weight = np.where(self._played[places] < PLACING_GAMES, np.maximum(weight, 1.0), weight)
+        gain: Floats = self._loss[places] * told / (1 + told) * weight**2
+        return gain
+
     def _nearness(self, lead: int, places: Places) -> Floats:
-        """exp(-d^2 / (2 (1 + v + v'))), but for a factor: 1 for the nearest of them all."""
+        """exp(-d^2 / (2 (1 + v + v'))), but for a factor: 1 for the nearest of them all.
+
+        The distance d counts from the nearest few on: one far ahead of the field meets more of it
+        than the next in rank.
+        """
+        few = self._mu[max(0, lead - self._seats) : lead + self._seats + 1]
+        gap = np.sort(np.abs(few - self._mu[lead]))[min(self._seats, len(few)) - 1]
         width = 1 + self._variance[lead] + self._variance[places]
-        away = (self._mu[places] - self._mu[lead]) ** 2 / (2 * width)
+        away = np.maximum(np.abs(self._mu[places] - self._mu[lead]) - gap, 0.0) ** 2 / (2 * width)
         away[places == lead] = np.inf
         nearest = away.min()
         if nearest == np.inf:
@@ -142,8 +152,11 @@ def _losses(mu: Floats, sigma: Floats, given: Floats) -> Floats:
     if not missing.any():
         return given
     if missing.all():
-        return worth.order_loss(mu, sigma)
-    return np.where(missing, np.maximum(worth.order_loss(mu, sigma), np.nanmax(given)), given)
+        return worth.order_loss(mu, mu, sigma)
+    losses = given.copy()
+    own = worth.order_loss(mu, mu[missing], sigma[missing])
+    losses[missing] = np.maximum(own, np.nanmax(given))
+    return losses
 
 
 def _spread(sums: Floats, rng: np.random.Generator) -> Places:

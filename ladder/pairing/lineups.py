@@ -73,7 +73,7 @@ class _Maker:
         self._same_team = same_team_lineups
         self._rng = rng
         self._noise = np.random.Generator(np.random.PCG64(rng.getrandbits(128)))
-        self._barred = np.zeros(len(field), bool)  # may lead no lineup, with whomever
+        self._keen = field.value * self._chance(len(field))  # 0: in no lineup, with whomever
         self._had: dict[int, list[int]] = {}
 
     def made(self, clock: int, lineups: int) -> list[tuple[LineupSeat, ...]]:
@@ -84,6 +84,7 @@ class _Maker:
             if lineup is None:
                 break
             self._field.play(lineup)
+            self._keen[lineup] = self._field.value[lineup] * self._chance(len(lineup))
             made.append(tuple(self._field.who[place].seat for place in self._seated(lineup)))
         return made
 
@@ -92,25 +93,20 @@ class _Maker:
             lineup = self._gathered(lead)
             if lineup is not None:
                 return lineup
-            self._barred[lead] = True
+            self._keen[lead] = 0.0
         return None
 
     def _leads(self, number: int) -> Iterator[int]:
         """Who may lead this lineup, the first choice first."""
         every = max(1, LONGEST_WAIT // self._seats)
         turn = int(self._field.turn[number // every % len(self._field)])
-        if number % every == 0 and not self._barred[turn]:
+        if number % every == 0 and self._keen[turn] > 0.0:
             yield turn
-        while True:
-            value = self._field.value
-            if self._barred.any():
-                value = np.where(self._barred, 0.0, value)
-            best = value.max()
-            if best == 0.0:
-                return
-            keen = np.flatnonzero(value >= KEEN * best)
-            chance = KEEN + (1 - KEEN) * self._noise.random(len(keen))
-            yield int(keen[(value[keen] * chance).argmax()])
+        while self._keen[best := int(self._keen.argmax())] > 0.0:
+            yield best
+
+    def _chance(self, count: int) -> Floats:
+        return KEEN + (1 - KEEN) * self._noise.random(count)
 
     def _gathered(self, lead: int) -> list[int] | None:
         """A full lineup around this lead, or None when there is none that it may be in."""

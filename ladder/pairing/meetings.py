@@ -3,62 +3,98 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ladder.ids import EntryId
 
+Places = NDArray[np.intp]
 Counts = NDArray[np.int32]
+
+STEP: Final = 4  # a layer has at least this many times the pairs of the next
 
 
 class Meetings:
-    """Games that two entries had together, an entry known by its number among ``entries``.
+    """Games that two entries had together, an entry known by its number.
 
-    Entries of equal number (copies of one bundle) are one contender.
+    Entries of equal number (copies of one bundle) are one contender. A season's log only grows:
+    ``plus`` counts what is new without counting the rest again.
     """
 
-    def __init__(
-        self,
-        number: Mapping[EntryId, int] | None = None,
-        games: NDArray[np.integer] | None = None,
-    ) -> None:
+    def __init__(self, numbers: Mapping[EntryId, int] | None = None, games: ArrayLike = ()) -> None:
         """Counts ``games``: numbers by game and seat, -1 for an empty seat."""
-        self._number = number or {}
-        self._size = max(self._number.values(), default=-1) + 1
-        self._starts = np.zeros(self._size + 1, np.int64)
-        self._others: Counts = np.zeros(0, np.int32)
-        self._counts: Counts = np.zeros(0, np.int32)
-        if games is not None:
-            self._count(games)
+        self._numbers = numbers or {}
+        self._size = max(self._numbers.values(), default=-1) + 1
+        table = np.asarray(games, np.int64)
+        self._layers: tuple[_Layer, ...] = (_counted(table),) if table.size else ()
 
-    def numbers(self, entries: Sequence[EntryId]) -> NDArray[np.intp]:
+    def plus(self, numbers: Mapping[EntryId, int], games: ArrayLike) -> Meetings:
+        """These and the meetings of more games; ``numbers`` may have grown too."""
+        more = Meetings(numbers, games)
+        layers = [*self._layers, *more._layers]
+        while len(layers) > 1 and len(layers[-2].others) < STEP * len(layers[-1].others):
+            layers[-2:] = [_merged(layers[-2], layers[-1])]
+        more._layers = tuple(layers)
+        return more
+
+    def numbers(self, entries: Sequence[EntryId]) -> Places:
         """Their numbers; one past the last for an entry that is not known."""
-        get, unknown = self._number.get, self._size
+        get, unknown = self._numbers.get, self._size
         return np.array([get(entry, unknown) for entry in entries], np.intp)
 
-    def between(self, lead: int, others: NDArray[np.intp]) -> Counts:
+    def between(self, lead: int, others: Places) -> Counts:
         """Games that number ``lead`` had with each of these numbers."""
         row = np.zeros(self._size + 1, np.int32)
-        if lead < self._size:
-            held = slice(self._starts[lead], self._starts[lead + 1])
-            row[self._others[held]] = self._counts[held]
+        for layer in self._layers:
+            if lead + 1 < len(layer.starts):
+                held = slice(layer.starts[lead], layer.starts[lead + 1])
+                row[layer.others[held]] += layer.counts[held]
         found: Counts = row[others]
         return found
 
     def __bool__(self) -> bool:
-        return len(self._others) > 0
+        return len(self._layers) > 0
 
-    def _count(self, games: NDArray[np.integer]) -> None:
-        seats = games.shape[1]
-        keys = [
-            games[both, a].astype(np.int64) * self._size + games[both, b]
-            for a in range(seats)
-            for b in range(seats)
-            if a != b
-            for both in [(games[:, a] >= 0) & (games[:, b] >= 0)]
-        ]
-        pairs, counts = np.unique(np.concatenate(keys), return_counts=True)
-        self._others = (pairs % self._size).astype(np.int32)
-        self._counts = counts.astype(np.int32)
-        self._starts = np.searchsorted(pairs // self._size, np.arange(self._size + 1))
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """Rows of a sparse, symmetric table: whom each number met, and how often."""
+
+    starts: NDArray[np.int64]
+    others: NDArray[np.int32]
+    counts: Counts
+
+
+def _counted(games: NDArray[np.int64]) -> _Layer:
+    keys = [
+        games[:, a][both] << 32 | games[:, b][both]
+        for a in range(games.shape[1])
+        for b in range(games.shape[1])
+        if a != b
+        for both in [(games[:, a] >= 0) & (games[:, b] >= 0)]
+    ]
+    pairs, counts = np.unique(np.concatenate(keys), return_counts=True)
+    return _layer(pairs, counts)
+
+
+def _merged(one: _Layer, two: _Layer) -> _Layer:
+    pairs = np.concatenate((_pairs(one), _pairs(two)))
+    order = np.argsort(pairs, kind="stable")  # two sorted runs: merged, not sorted
+    pairs = pairs[order]
+    first = np.flatnonzero(np.diff(pairs, prepend=-1))
+    counts = np.concatenate((one.counts, two.counts))[order]
+    return _layer(pairs[first], np.add.reduceat(counts, first))
+
+
+def _layer(pairs: NDArray[np.int64], counts: NDArray[np.generic]) -> _Layer:
+    size = int(pairs[-1] >> 32) + 1 if len(pairs) else 0
+    starts = np.searchsorted(pairs >> 32, np.arange(size + 1))
+    return _Layer(starts, (pairs & 0xFFFFFFFF).astype(np.int32), counts.astype(np.int32))
+
+
+def _pairs(layer: _Layer) -> NDArray[np.int64]:
+    rows = np.repeat(np.arange(len(layer.starts) - 1), np.diff(layer.starts))
+    return rows << 32 | layer.others.astype(np.int64)
