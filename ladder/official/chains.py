@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ladder.official.games import Games
 from ladder.official.truncated import ahead, level
 
-BLOCK = 4096
+BLOCK = 8192
 """Games taken at once: the working arrays of a block fit the cache."""
 SEAT_BITS = 8
 

@@ -36,8 +36,13 @@ MOST_SPREAD: Final = 10.0
 SCORINGS: Final = 3
 CENTRE_WEIGHT: Final = 0.1
 """Precision with which the centre is near the means that were given."""
+PATIENCE: Final = 30
+HALFWAY: Final = 0.5
+"""After so many rounds without an end smaller steps are made, and no leaps."""
 MEMORY: Final = 3
 """Rounds that are looked back on (``_Leaps``)."""
+LONGEST: Final = 50.0
+"""A leap of more than so many of the last round's steps is not believed."""
 RIDGE: Final = 1e-10
 TINY: Final = 1e-300
 DAMPING: Final = 0.9
@@ -59,6 +64,13 @@ class Prior:
     """-1, or whose fitted mean is this one's prior mean: it submitted again."""
     parent_sd: float = 0.4
     """What a resubmission changes; the parent's own uncertainty is added."""
+
+    def __post_init__(self) -> None:
+        ancestor = self.parent
+        for _ in range(len(self).bit_length()):  # each step goes twice as far back
+            ancestor = np.where(ancestor >= 0, ancestor[ancestor], -1).astype(np.int32)
+        if (ancestor >= 0).any():
+            raise ValueError("a contender is its own ancestor")
 
     @classmethod
     def unknown(cls, n: int) -> Prior:
@@ -117,13 +129,17 @@ def fit(
     """The skills of all contenders given all games.
 
     Without ``warm`` a pure function of the other arguments; with it the same within ``tolerance``,
-    sooner. ``draw_probability`` is that of two equals; None: the measured share of ties among the
-    pairs of a game.
+    sooner. ``draw_probability`` is that of two equals; None: whatever lets the pairs that met tie
+    as often as they did.
     """
     n = len(prior)
     layout = lay_out(games)
     meetings = misfit.meetings(layout)
-    eps = _margin(meetings, draw_probability)
+    pairs, tied = misfit.count(meetings, n), misfit.tied(meetings)
+    del meetings
+    share = tied if draw_probability is None else draw_probability
+    share = min(max(share, LEAST_DRAW if tied else 0.0), MOST_DRAW)
+    eps = margin(share)
     league = _League(prior, layout)
     if warm is not None and warm.games <= len(games) and warm.digest == _digest(games, warm.games):
         _restore(layout, warm)
@@ -131,18 +147,21 @@ def fit(
     mu, precision, shift = league.marginals(*sums(layout, n))
     leaps, done, change = _Leaps(), 0, np.inf
     while done < sweeps and change >= tolerance:
-        told = sweep(layout, precision, shift, eps, DAMPING if done else 1.0)
+        if draw_probability is None and tied and done & (done - 1) == 0:  # 0, 1, 2, 4, 8 ...
+            eps = margin(share, misfit.width(pairs, mu, precision**-0.5))
+        patient = done >= PATIENCE
+        damping = (HALFWAY if patient else DAMPING) if done else 1.0
+        told = sweep(layout, precision, shift, eps, damping)
         last = mu
         reached, precision, shift = league.marginals(*told)
         done += 1
         change = float(np.abs(reached - last).max(initial=0.0))
-        mu = leaps.next(last, reached, precision)
+        mu = reached if patient else leaps.next(last, reached, precision)
         shift += precision * (mu - reached)
     mu = league.mu
     sigma = precision**-0.5
-    pairs = misfit.count(meetings)
     kappa = misfit.kappa(pairs, mu, sigma, eps)
-    widened = np.sqrt(sigma**2 + kappa**2 * misfit.concentration(pairs, n))
+    widened = np.sqrt(sigma**2 + kappa**2 * misfit.concentration(pairs))
     messages = _save(layout, games, league)
     return Fit(mu, sigma, widened, kappa, league.spread, league.centre, messages, done)
 
@@ -174,8 +193,11 @@ class _Leaps:
         products[np.diag_indices(len(products))] *= 1.0 + RIDGE
         products[np.diag_indices(len(products))] += TINY
         back = np.linalg.solve(products, (changes * precision) @ change)
-        leap: Floats = reached - back @ moves
-        return leap
+        leap: Floats = back @ moves
+        if np.abs(leap).max() > LONGEST * np.abs(change).max():
+            self.steps = []
+            return reached
+        return reached - leap
 
 
 class _League:
@@ -242,18 +264,26 @@ class _League:
     def _place_frames(self, known: Floats, inner: Floats, told_pi: Floats) -> None:
         """Frames and centre where the priors hold them, each part's shape being what it is."""
         followers = self.layout.followers
+        held = self.given | self.abroad
+        free, fixed = self._total(known, self.free), self._total(known, held)
+        afloat = (
+            collect(self.part, np.where(self.free | self.learned, 1.0, 0.0), self.parts) > 0.0
+        )[self.part[followers.who]]
         force = followers.told_shift - followers.told_precision * inner[followers.who]
-        drift = collect(self.part[followers.who], force, self.parts)
+        drift = collect(self.part[followers.who], np.where(afloat, force, 0.0), self.parts)
+        pull = collect(self.part[followers.who], np.where(afloat, 0.0, force), self.parts)
         near = self.parented & ~self.abroad
         drift += self._total(known * (inner[self.parent] - inner), near)
-        held = self.given | self.abroad
-        pull = self._total(known * (self._means() - inner), held)
-        free, fixed = self._total(known, self.free), self._total(known, held)
-        lean = self._total(known * inner, self.free)
-        afloat = free > 0.0
+        # How far each follows a lift, and how the drift changes with it.
+        follows = told_pi / (known + told_pi)
+        force = np.where(afloat, followers.told_precision * follows[followers.who], 0.0)
+        slope = self._total(known * (follows[self.parent] - follows), near)
+        slope -= collect(self.part[followers.who], force, self.parts)
         told = collect(self.part, told_pi, self.parts)
-        self.lift = np.where(afloat & (told > 0.0), -drift / np.maximum(told, TINY), 0.0)
-        pull += np.where(afloat, 0.0, drift)
+        lift = (self.lift * slope - drift) / np.maximum(told + slope, 0.01 * told + TINY)
+        self.lift = np.where(told > 0.0, lift, 0.0)
+        pull += self._total(known * (self._means() - inner), held)
+        lean = self._total(known * inner, self.free)
         weight = np.maximum(free + fixed, TINY)
         if self.given.any():
             stiffness = CENTRE_WEIGHT + float((free * fixed / weight).sum())
@@ -275,13 +305,6 @@ class _League:
             square += slope / (float(((pi * weight) ** 2).sum()) + TYPICAL_WEIGHT / square**2)
             square = min(max(square, LEAST_SPREAD**2), MOST_SPREAD**2)
         self.spread = square**0.5
-
-
-def _margin(meetings: NDArray[np.int64], draw_probability: float | None) -> float:
-    """The draw margin; never none where games tie."""
-    tied = misfit.tied(meetings)
-    share = tied if draw_probability is None else draw_probability
-    return margin(min(max(share, LEAST_DRAW if tied else 0.0), MOST_DRAW))
 
 
 def _digest(games: Games, count: int) -> bytes:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ladder.official.chains import Layout, collect
+from ladder.official.chains import BLOCK, Layout, collect
 from ladder.official.truncated import ahead, level
 
 Floats = NDArray[np.float64]
@@ -23,24 +23,26 @@ LOW, HIGH, TIE = 0, 1, 2
 """Who came in better: the contender with the lower number, the other, or neither."""
 OUTCOME_BITS = 2
 NUMBER_BITS = 31
+LEAST_ROOM = 1e-3
+"""With less than this to read kappa from (squared precisions of pairs) nothing is read."""
+MOST_KAPPA = 2.0
 DOUBT = 1.0
 """Standard errors that kappa^2 must exceed before anything is made of it."""
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Every pair that met in games without a fault, and how often each outcome was seen."""
+    """Every pair that met in games without a fault of theirs."""
 
     low: NDArray[np.intp]
     high: NDArray[np.intp]
+    meetings: Floats
+    played: Floats
+    """Everybody's meetings, by contender."""
+    often: NDArray[np.intp]
+    """Those of the pairs that met more than once."""
     outcomes: Floats
-    """[3, pairs], by ``LOW``, ``HIGH`` and ``TIE``."""
-
-    @property
-    def meetings(self) -> Floats:
-        """How often each pair met."""
-        counts: Floats = self.outcomes.sum(axis=0)
-        return counts
+    """How often each outcome was seen there: [3, often], by ``LOW``, ``HIGH`` and ``TIE``."""
 
 
 def meetings(layout: Layout) -> NDArray[np.int64]:
@@ -67,25 +69,45 @@ def tied(keys: NDArray[np.int64]) -> float:
     return float((keys & TIE > 0).mean()) if len(keys) else 0.0
 
 
-def count(keys: NDArray[np.int64]) -> Pairs:
-    """The pairs of sorted meetings."""
+def count(keys: NDArray[np.int64], n: int) -> Pairs:
+    """The pairs of sorted meetings of ``n`` contenders."""
     pair = keys >> OUTCOME_BITS
-    bounds = np.append(np.flatnonzero(np.diff(pair, prepend=-1)), len(pair))
-    outcome = keys & ((1 << OUTCOME_BITS) - 1)
-    outcomes = np.zeros((3, len(bounds) - 1))
+    last = np.empty(len(keys), np.bool_)
+    last[-1:] = True
+    np.not_equal(pair[1:], pair[:-1], out=last[:-1])
+    stop = np.flatnonzero(last) + 1
+    pair = pair[stop - 1]
+    number = np.diff(stop, prepend=0)
+    often = np.flatnonzero(number > 1)
+    stop, number_often = stop[often], number[often]
+    outcomes = np.zeros((3, len(often)))
+    outcome = (keys & ((1 << OUTCOME_BITS) - 1)).astype(np.int8)
     for kind in (HIGH, TIE):
-        upto = np.zeros(len(keys) + 1, np.int64)
+        upto = np.zeros(len(keys) + 1, np.int32)
         np.cumsum(outcome == kind, out=upto[1:])
-        outcomes[kind] = np.diff(upto[bounds])
-    outcomes[LOW] = np.diff(bounds) - outcomes[HIGH] - outcomes[TIE]
-    pair = pair[bounds[:-1]]
-    return Pairs(pair >> NUMBER_BITS, pair & ((1 << NUMBER_BITS) - 1), outcomes)
+        outcomes[kind] = upto[stop] - upto[stop - number_often]
+    outcomes[LOW] = number_often - outcomes[HIGH] - outcomes[TIE]
+    low, high = pair >> NUMBER_BITS, pair & ((1 << NUMBER_BITS) - 1)
+    met = number.astype(np.float64)
+    played = collect(low, met, n) + collect(high, met, n)
+    return Pairs(low, high, met, played, often, outcomes)
+
+
+def width(pairs: Pairs, mu: Floats, sigma: Floats) -> float:
+    """The standard deviation of the differences of performances, over all meetings."""
+    square = 0.0
+    for start in range(0, len(pairs.low), BLOCK):
+        block = slice(start, start + BLOCK)
+        apart = mu[pairs.low[block]] - mu[pairs.high[block]]
+        apart *= apart
+        square += float((apart * pairs.meetings[block]).sum())
+    square += float((pairs.played * sigma**2).sum())
+    return float(np.sqrt(2.0 + 2.0 * square / max(float(pairs.played.sum()), 1.0)))
 
 
 def kappa(pairs: Pairs, mu: Floats, sigma: Floats, margin: float) -> float:
     """The standard deviation of a pair's own advantage, in beta; shrunk by what may be chance."""
-    often = pairs.meetings > 1
-    low, high, outcomes = pairs.low[often], pairs.high[often], pairs.outcomes[:, often]
+    low, high, outcomes = pairs.low[pairs.often], pairs.high[pairs.often], pairs.outcomes
     if not len(low):
         return 0.0
     root2 = 2.0**0.5
@@ -104,19 +126,18 @@ def kappa(pairs: Pairs, mu: Floats, sigma: Floats, margin: float) -> float:
     room = weight**2 - (outcomes * weights**2).sum(0)
     kept = np.clip(1.0 - weight * unsure, 0.0, 1.0)
     explained = float((room * kept**2).sum())
-    if explained <= 0.0:
+    if explained < LEAST_ROOM:
         return 0.0
     square = float((products + unsure * room).sum()) / explained
     noise = float((2.0 * room).sum()) ** 0.5 / explained
     if square <= DOUBT * noise:
         return 0.0
-    return float((square - (DOUBT * noise) ** 2 / square) ** 0.5)
+    return min(MOST_KAPPA, float(np.sqrt(square - (DOUBT * noise) ** 2 / square)))
 
 
-def concentration(pairs: Pairs, n: int) -> Floats:
+def concentration(pairs: Pairs) -> Floats:
     """The sum of the squared shares that each opponent has of one's meetings; 0 without any."""
-    meetings = pairs.meetings
-    total = collect(pairs.low, meetings, n) + collect(pairs.high, meetings, n)
-    squares = collect(pairs.low, meetings**2, n) + collect(pairs.high, meetings**2, n)
-    shares: Floats = squares / np.maximum(total, 1.0) ** 2
+    n, square = len(pairs.played), pairs.meetings**2
+    squares = collect(pairs.low, square, n) + collect(pairs.high, square, n)
+    shares: Floats = squares / np.maximum(pairs.played, 1.0) ** 2
     return shares

@@ -17,6 +17,8 @@ Array = NDArray[np.floating[Any]]
 
 FARTHEST: Final = 60.0
 """Upsets farther than this (in standard deviations) count as this far."""
+WIDEST: Final = 30.0
+"""Margins wider than this (in standard deviations) count as this wide."""
 CERTAIN: Final = 1e-7
 """The share of the variance that remains at least."""
 SQRT2PI: Final = 2.5066282746310002
@@ -56,14 +58,14 @@ def mills(x: Array) -> Array:
 
 
 def lower(x: Array) -> Array:
-    """Phi(x) / phi(x), of which exp(x^2 / 2) is a part: for x up to 30."""
+    """Phi(x) / phi(x), of which exp(x^2 / 2) is a part: for x up to ``WIDEST``."""
     near = mills(np.abs(x))
     return np.where(x < 0, near, SQRT2PI * np.exp(0.5 * np.maximum(x, 0.0) ** 2) - near)
 
 
 def ahead(t: Array) -> tuple[Array, Array]:
     """v and w of a difference known to be positive, with its mean at ``t``."""
-    t = np.maximum(t, -FARTHEST)
+    t = np.clip(t, -FARTHEST, FARTHEST)
     distance = np.abs(t)
     ratio = mills(distance)
     density = np.exp(-0.5 * t * t) / SQRT2PI
@@ -75,6 +77,7 @@ def ahead(t: Array) -> tuple[Array, Array]:
 
 def level(t: Array, margin: Array) -> tuple[Array, Array]:
     """v and w of a difference known to lie within ``margin`` of 0, with its mean at ``t``."""
+    margin = np.minimum(margin, WIDEST)
     distance = np.minimum(np.abs(t), FARTHEST)
     near, far = margin - distance, -margin - distance
     step = -2.0 * margin * distance
@@ -85,6 +88,9 @@ def level(t: Array, margin: Array) -> tuple[Array, Array]:
     return np.copysign(v, -t), np.clip(w, 0.0, 1.0 - CERTAIN)
 
 
-def margin(draw_probability: float) -> float:
-    """By how much a difference (in beta) must exceed 0, if equals tie that often."""
-    return float(NormalDist().inv_cdf((1.0 + draw_probability) / 2.0) * 2.0**0.5)
+def margin(share: float, width: float = 2.0**0.5) -> float:
+    """The difference (in beta) below which performances tie, if that share of them does.
+
+    ``width`` is the standard deviation of all their differences; as given, that between equals.
+    """
+    return float(NormalDist().inv_cdf((1.0 + share) / 2.0) * width)

@@ -213,6 +213,11 @@ def test_a_resubmission_starts_from_its_parent_and_changes_nothing_of_it() -> No
     assert result.mu[:n] == pytest.approx(fit(games, Prior.unknown(n)).mu, abs=1e-3)
 
 
+def test_who_is_its_own_ancestor_is_refused() -> None:
+    with pytest.raises(ValueError, match="ancestor"):
+        Prior(np.full(3, np.nan), np.full(3, np.nan), np.array([1, 2, 0], np.int32))
+
+
 def test_given_means_hold_the_scale_and_the_centre_is_learned() -> None:
     n = 30
     games = play(11, skills(11, n), 900)
@@ -276,6 +281,51 @@ def test_pairs_that_stray_from_one_number_are_seen_and_widen_the_intervals() -> 
         strange = fit(play(13, truth, games, seats, kappa=0.2), Prior.unknown(40))
         assert strange.kappa == pytest.approx(0.2, abs=0.05)
         assert (strange.shown_sigma > strange.sigma).all()
+
+
+@st.composite
+def seasons(draw: st.DrawFn) -> tuple[Games, Prior]:
+    """Small leagues of every kind."""
+    n, seats, count = draw(st.integers(1, 6)), draw(st.integers(1, 6)), draw(st.integers(0, 30))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    who = np.stack([rng.permutation(max(n, seats))[:seats] for _ in range(count)] or [np.arange(0)])
+    who = who.reshape(count, seats)
+    games = Games(
+        np.where(who < n, who, -1).astype(np.int32),
+        rng.integers(1, 1 + draw(st.integers(1, 6)), who.shape).astype(np.int16),
+        rng.random(who.shape) < draw(st.sampled_from([0.0, 0.2, 1.0])),
+    )
+    age, someone = rng.permutation(n), rng.integers(0, n, n)
+    prior = Prior(
+        np.where(rng.random(n) < 0.3, rng.normal(0.0, 30.0, n), np.nan),
+        np.where(rng.random(n) < 0.3, rng.uniform(0.01, 3.0, n), np.nan),
+        np.where((rng.random(n) < 0.3) & (age[someone] < age), someone, -1).astype(np.int32),
+    )
+    return games, prior
+
+
+@settings(max_examples=150, deadline=None)
+@given(seasons(), st.sampled_from([None, 0.0, 0.05, 0.9]))
+def test_whatever_was_played_all_numbers_are_finite(
+    season: tuple[Games, Prior], draw_probability: float | None
+) -> None:
+    result = fit(*season, draw_probability=draw_probability)
+    for values in (result.mu, result.sigma, result.shown_sigma):
+        assert np.isfinite(values).all()
+    assert (result.sigma > 0.0).all()
+    assert (result.shown_sigma >= result.sigma - 1e-12).all()
+    assert np.isfinite([result.kappa, result.spread, result.centre]).all()
+    again = fit(*season, draw_probability=draw_probability, warm=result.messages)
+    assert np.isfinite(again.mu).all()
+
+
+def test_a_coarse_game_does_not_make_the_league_look_narrow() -> None:
+    truth = skills(14, 60)
+    games = play(14, truth, 2500, grain=1.0)
+    result = fit(games, Prior.unknown(60))
+    assert result.spread == pytest.approx(truth.std(), abs=0.12)
+    off = truth - (result.mu - result.mu.mean())
+    assert (abs(off) < 1.96 * result.sigma).mean() > 0.85
 
 
 def test_only_ties_leave_everybody_equal() -> None:
