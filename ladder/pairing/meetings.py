@@ -47,12 +47,13 @@ class Meetings:
 
     def between(self, lead: int, others: Places) -> Counts:
         """Games that number ``lead`` had with each of these numbers."""
-        row = np.zeros(self._size + 1, np.int32)
+        found: Counts = np.zeros(len(others), np.int32)
         for layer in self._layers:
             if lead + 1 < len(layer.starts):
                 held = slice(layer.starts[lead], layer.starts[lead + 1])
-                row[layer.others[held]] += layer.counts[held]
-        found: Counts = row[others]
+                row = np.zeros(self._size + 1, np.int32)
+                row[layer.others[held]] = layer.counts[held]
+                found += row[others]
         return found
 
     def __bool__(self) -> bool:
@@ -64,7 +65,7 @@ class _Layer:
     """Rows of a sparse, symmetric table: whom each number met, and how often."""
 
     starts: NDArray[np.int64]
-    others: NDArray[np.int32]
+    others: Places  # narrower ones would be widened at every look
     counts: Counts
 
 
@@ -92,9 +93,9 @@ def _merged(one: _Layer, two: _Layer) -> _Layer:
 def _layer(pairs: NDArray[np.int64], counts: NDArray[np.generic]) -> _Layer:
     size = int(pairs[-1] >> 32) + 1 if len(pairs) else 0
     starts = np.searchsorted(pairs >> 32, np.arange(size + 1))
-    return _Layer(starts, (pairs & 0xFFFFFFFF).astype(np.int32), counts.astype(np.int32))
+    return _Layer(starts, (pairs & 0xFFFFFFFF).astype(np.intp), counts.astype(np.int32))
 
 
 def _pairs(layer: _Layer) -> NDArray[np.int64]:
     rows = np.repeat(np.arange(len(layer.starts) - 1), np.diff(layer.starts))
-    return rows << 32 | layer.others.astype(np.int64)
+    return rows << 32 | layer.others
