@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.rating.baselines import View
-from benchmarks.rating.worlds import Floats
+from benchmarks.rating.worlds import Flags, Floats
 from ladder import medals
 from ladder.official.ranks import draw_ranks, outlook
 
@@ -58,9 +58,18 @@ def classes(ranks: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def snapshot(
-    games: float, view: View, truth: Floats, seed: int, equal_within: float = 0.0
+    games: float,
+    view: View,
+    truth: Floats,
+    seed: int,
+    *,
+    equal_within: float = 0.0,
+    steady: Flags | None = None,
 ) -> Snapshot:
-    """Everything that is measured of a board, against the strengths of those on it."""
+    """Everything that is measured of a board, against the strengths of those on it.
+
+    Scores are looked at of those only whose results one number can describe (``steady``).
+    """
     shown, true = places(view.order), places(truth)
     cuts = medals.cuts(len(truth))
     own, right = classes(shown), classes(true)
@@ -70,13 +79,15 @@ def snapshot(
     odds = np.diff(ahead.chances, axis=1, prepend=0.0)[np.arange(len(own)), np.minimum(own, 2)]
     sealed = awarded & (odds >= SEAL)
     wrong = awarded & ((own < np.searchsorted(cuts, best)) | (own > np.searchsorted(cuts, worst)))
-    gap = (view.mu - view.mu.mean()) - (truth - truth.mean())
+    known = np.ones(len(truth), dtype=bool) if steady is None else steady
+    gap = view.mu - truth
+    off = np.abs(gap - gap[known].mean())[known]
     return Snapshot(
         games=games,
         rho=spearman(shown, true),
         medal_error=float((own != right)[right < 3].mean()),
         rank_cover=float(((ahead.rank_low <= worst) & (best <= ahead.rank_high)).mean()),
-        score_cover=float((np.abs(gap) <= NORMAL_95 * view.sigma + equal_within).mean()),
+        score_cover=float((off <= NORMAL_95 * view.sigma[known] + equal_within).mean()),
         top_ten=float((shown[true <= 10] <= 10).mean()),
         awarded=int(awarded.sum()),
         sealed=int(sealed.sum()),

@@ -218,7 +218,7 @@ def _living(by_ladder: dict[str, list[Record]]) -> str:
                 _spread(records),
             )
         )
-    return aligned(lines)
+    return aligned(lines) + "\nscore intervals: of agents that do not crash"
 
 
 def _placing(by_ladder: dict[str, list[Record]]) -> str:

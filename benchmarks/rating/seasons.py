@@ -72,7 +72,7 @@ def static(
         if checkpoint == checkpoints[-1]:
             ladder.settle()
         view = ladder.view(active)
-        found.append(snapshot(checkpoint, view, truth, seed, world.equal_within))
+        found.append(snapshot(checkpoint, view, truth, seed, equal_within=world.equal_within))
     if seen is not None:
         seen(ladder.view(active), truth)
     return found
@@ -204,7 +204,7 @@ class _League:
     def snapshot(self, seed: int) -> Snapshot:
         games = float(self.games[self.active].mean())
         view, truth = self.ladder.view(self.active), self.world.truth(self.active)
-        return snapshot(games, view, truth, seed, self.world.equal_within)
+        return snapshot(games, view, truth, seed, steady=self.world.crash[self.active] == 0)
 
 
 def _coming(life: Life, turn: int, active: Ints, rng: np.random.Generator) -> list[int]:

@@ -29,7 +29,9 @@ def test_agents_within_the_tie_are_equal() -> None:
     order[[89, 90]] = order[[90, 89]]  # the eleventh shown as the tenth
     shot = snapshot(1, View(order, np.full(100, 1e-9), order), truth, seed=1)
     assert shot.wrong == 2
-    assert snapshot(1, View(order, np.full(100, 1e-9), order), truth, 1, 0.05).wrong == 0
+    assert (
+        snapshot(1, View(order, np.full(100, 1e-9), order), truth, 1, equal_within=0.05).wrong == 0
+    )
 
 
 def test_the_correlation_is_that_of_the_ranks() -> None:
