@@ -28,8 +28,8 @@ from ladder.official.ranks import draw_ranks, loss, outlook
 from ladder.official.scale import shown
 
 SEATS = 4
-SHOWN = 0.05
-"""Differences of performances are rounded to this, so that some seats tie."""
+GRAIN = 0.05
+"""Performances are rounded to this, so that some seats tie."""
 FAULTS = 0.02
 GROWTH = 0.05
 PEER_GAMES = 1000
@@ -47,7 +47,7 @@ def league(seed: int, n: int, games: int) -> Games:
     who = np.concatenate([lead[:, None], np.minimum(near, n - 1)], axis=1)
     ordered = np.sort(who, axis=1)
     who = who[(ordered[:, 1:] != ordered[:, :-1]).all(axis=1)]
-    performances = np.rint((skills[who] + rng.standard_normal(who.shape)) / SHOWN)
+    performances = np.rint((skills[who] + rng.standard_normal(who.shape)) / GRAIN)
     ranks = np.stack([1 + (performances > row[:, None]).sum(axis=1) for row in performances.T])
     faults = rng.random(who.shape) < FAULTS
     return Games(rng.permutation(n)[who].astype(np.int32), ranks.T.astype(np.int16), faults)

@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 TOLERANCE: Final = 5e-5
 """Beta by which a mean may still move in a round when the fit ends: 0.0075 points.
 
-What is left to go is at most some ten times as much."""
+Measured, what is left to go then is less than 0.1 points."""
 SWEEPS: Final = 200
 """At most so many rounds."""
 TYPICAL_SPREAD: Final = 1.0
@@ -33,12 +33,16 @@ TYPICAL_WEIGHT: Final = 4.0
 """The spread before anybody has played, and of how many contenders that is worth the word."""
 LEAST_SPREAD: Final = 0.05
 MOST_SPREAD: Final = 10.0
+"""What a learned spread is kept between."""
 SCORINGS: Final = 3
+"""Steps towards the likeliest spread in each round."""
 CENTRE_WEIGHT: Final = 0.1
 """Precision with which the centre is near the means that were given."""
 PATIENCE: Final = 30
 HALFWAY: Final = 0.5
 """After so many rounds without an end smaller steps are made, and no leaps."""
+MEASURED: Final = (0, 1, 2, 4, 8)
+"""Before these rounds the draw margin is measured."""
 MEMORY: Final = 3
 """Rounds that are looked back on (``_Leaps``)."""
 LONGEST: Final = 50.0
@@ -147,7 +151,7 @@ def fit(
     mu, precision, shift = league.marginals(*sums(layout, n))
     leaps, done, change = _Leaps(), 0, np.inf
     while done < sweeps and change >= tolerance:
-        if draw_probability is None and tied and done & (done - 1) == 0:  # 0, 1, 2, 4, 8 ...
+        if draw_probability is None and tied and done in MEASURED:
             eps = margin(share, misfit.width(pairs, mu, precision**-0.5))
         patient = done >= PATIENCE
         damping = (HALFWAY if patient else DAMPING) if done else 1.0

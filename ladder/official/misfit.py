@@ -10,6 +10,7 @@ of the squared shares of meetings (Herfindahl).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +20,16 @@ from ladder.official.truncated import ahead, level
 
 Floats = NDArray[np.float64]
 
-LOW, HIGH, TIE = 0, 1, 2
+LOW: Final = 0
+HIGH: Final = 1
+TIE: Final = 2
 """Who came in better: the contender with the lower number, the other, or neither."""
-OUTCOME_BITS = 2
-NUMBER_BITS = 31
-LEAST_ROOM = 1e-3
+OUTCOME_BITS: Final = 2
+NUMBER_BITS: Final = 31
+LEAST_ROOM: Final = 1e-3
 """With less than this to read kappa from (squared precisions of pairs) nothing is read."""
-MOST_KAPPA = 2.0
-DOUBT = 1.0
+MOST_KAPPA: Final = 2.0
+DOUBT: Final = 1.0
 """Standard errors that kappa^2 must exceed before anything is made of it."""
 
 

@@ -132,6 +132,18 @@ def test_a_warm_fit_says_what_a_cold_one_says() -> None:
     assert warm.sweeps < cold.sweeps
 
 
+def test_groups_that_meet_after_a_fit_are_fitted_warm_as_cold() -> None:
+    truth = skills(15, 40)
+    left, right = play(15, truth[:20], 400, fault_rate=0.1), play(16, truth[20:], 400)
+    both = play(17, truth, 100)
+    right = Games((right.contenders + 20).astype(np.int32), right.ranks, right.faults)
+    columns = zip(*((g.contenders, g.ranks, g.faults) for g in (left, right, both)), strict=True)
+    games = Games(*(np.concatenate(column) for column in columns))
+    apart = fit(games.take(slice(0, 800)), Prior.unknown(40)).messages
+    warm = fit(games, Prior.unknown(40), warm=apart)
+    assert same(warm, fit(games, Prior.unknown(40)))
+
+
 def test_a_log_that_was_changed_is_fitted_cold() -> None:
     n = 20
     games = play(7, skills(7, n), 200)
