@@ -17,7 +17,7 @@ from ladder.official.games import Games
 from ladder.official.ranks import draw_ranks, loss
 from ladder.pairing import Candidate, Meetings, propose
 
-OPEN_WEIGHT = 0.03
+OPEN_WEIGHT = 0.08
 FINALS_WEIGHT = 5.0
 """What the medal boundaries weigh in the loss while uploads are open, and after."""
 DRAWS = 200

@@ -96,7 +96,7 @@ class Life:
 SETTLED_DAYS = 5
 """Who has been there for so long is settled."""
 FIRST_DAY = 5
-"""Movement and newcomers are counted from here on."""
+"""Newcomers are followed from here on, and movement from the middle of the open days."""
 MOST_GAMES = 160
 
 
@@ -112,7 +112,7 @@ class Story:
     jumped: float
     """The hundredth largest of a hundred such changes."""
     flipped: float
-    """Share of medals that are of another class a day later."""
+    """Share of settled agents' medals that are of another class a day later."""
     newcomers: list[tuple[bool, int, float]] = field(default_factory=list)
     """Has a parent; own games; distance from the true rank, as a share of the league."""
 
@@ -136,7 +136,7 @@ def living(ladder: Ladder, world: World, life: Life, seed: int) -> Story:
             if day >= FIRST_DAY:
                 newcomers += league.newcomers()
         board = league.board()
-        if before is not None and day > FIRST_DAY:
+        if before is not None and day >= max(SETTLED_DAYS, life.open_days // 2):
             settled = league.active[league.born[league.active] <= day - SETTLED_DAYS]
             _compare(before, board, settled, moves, flips)
         before = board
@@ -231,6 +231,7 @@ def _compare(
         places(-ranks[np.searchsorted(who, both)].astype(float)) for who, ranks in (before, after)
     )
     moved = np.abs(second - first) / len(both)
-    moves += moved[np.isin(both, settled)].tolist()
-    held = classes(first) < 3
+    stayed = np.isin(both, settled)
+    moves += moved[stayed].tolist()
+    held = stayed & (classes(first) < 3)
     flips.append(float((classes(first) != classes(second))[held].mean()))

@@ -80,11 +80,10 @@ class World:
         self.plane = np.concatenate([self.plane, own])
 
     def _edges(self, lineups: Ints) -> Floats:
-        """What each seat has against the others of its lineup, on average."""
+        """What each seat has against the field of its game: the part of pairs that one number can
+        tell, so that a duel shows a pair's edge whole."""
         x, y = self.plane[lineups, 0], self.plane[lineups, 1]
-        others = lineups.shape[1] - 1
-        mean_x = (x.sum(axis=1, keepdims=True) - x) / others
-        mean_y = (y.sum(axis=1, keepdims=True) - y) / others
+        mean_x, mean_y = x.mean(axis=1, keepdims=True), y.mean(axis=1, keepdims=True)
         edge: Floats = self.cycle / sqrt(2) * (x * mean_y - y * mean_x)
         return edge
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.rating import baselines, worlds
+from benchmarks.rating import baselines, online, worlds
 
 
 def test_the_better_wins_as_often_as_beta_says() -> None:
@@ -33,6 +33,17 @@ def test_the_truth_of_a_cycle_is_the_mean_edge_over_the_field() -> None:
     edges = 0.2 / 2**0.5 * (np.outer(x, y) - np.outer(y, x))
     assert world.truth(field) == pytest.approx(world.skill + edges.mean(axis=1))
     assert edges[np.triu_indices(40, 1)].std() == pytest.approx(0.2, abs=0.06)
+
+
+def test_a_duel_shows_the_edge_of_a_pair_whole() -> None:
+    rng = np.random.default_rng(7)
+    world = worlds.normal(2, 2, rng, cycle=0.5)
+    world.skill[:] = 0.0
+    world.plane[:] = [[0.0, 2.0], [-2.0, 0.0]]
+    edge = 0.5 / 2**0.5 * (0.0 * 0.0 - 2.0 * -2.0)
+    ranks, _ = world.play(np.tile(np.array([0, 1], dtype=np.int32), (40_000, 1)), rng)
+    won = float((ranks[:, 0] == 1).mean())
+    assert won == pytest.approx(float(online.normal_cdf(np.array(edge / 2**0.5))), abs=0.01)
 
 
 def test_families_lie_as_near_as_they_are_said_to() -> None:
