@@ -19,9 +19,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks rating", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few short seasons, about a minute")
     parser.add_argument("--world", action="append", choices=list(PLANS), help="this one only")
-    parser.add_argument("--ladder", action="append", help="these ladders only, by name")
+    parser.add_argument(
+        "--ladder", action="append", help="this one only, by its name in the tables"
+    )
     parser.add_argument("--seeds", type=int, help="seasons of each ladder in each world")
-    parser.add_argument("--first-seed", type=int, default=FIRST_PRINTED)
+    parser.add_argument("--first-seed", type=int, default=FIRST_PRINTED, help="the others follow")
     parser.add_argument("--json", type=Path, help="everything measured goes there")
     options = parser.parse_args()
     names = options.world or [
@@ -32,7 +34,10 @@ def main() -> None:
     expected = sum(counts[name] * plan.seconds for name, plan in plans.items())
     if not options.quick:
         print(f"expected: {expected / 60:.0f} minutes on one core", flush=True)
-    print(f"settings were chosen on seeds {TUNED[0]}-{TUNED[-1]}; these are others", flush=True)
+    print(
+        f"settings were chosen on seeds {TUNED[0]}-{TUNED[-1]}, these start at {options.first_seed}",
+        flush=True,
+    )
     results: dict[str, Sequence[Record]] = {}
     for name, plan in plans.items():
         found = list[Record]()
@@ -41,9 +46,10 @@ def main() -> None:
             if options.ladder and ladder not in options.ladder:
                 continue
             began = time.perf_counter()
-            found += [season(name, plan, ladder, seed) for seed in seeds]
-            took = time.perf_counter() - began
-            print(f"{name}: {ladder}, {len(seeds)} seasons, {took:.0f} s", file=sys.stderr)
+            for seed in seeds:
+                found.append(season(name, plan, ladder, seed))
+                took = time.perf_counter() - began
+                print(f"{name}: {ladder}, seed {seed}, {took:.0f} s", file=sys.stderr)
         results[name] = found
         print("\n" + report.tables(name, plan, found), flush=True)
         if options.json is not None:
