@@ -35,7 +35,8 @@ def main() -> None:
     if not options.quick:
         print(f"expected: {expected / 60:.0f} minutes on one core", flush=True)
     print(
-        f"settings were chosen on seeds {TUNED[0]}-{TUNED[-1]}, these start at {options.first_seed}",
+        f"settings were chosen on seeds {TUNED[0]}-{TUNED[-1]};"
+        f" these start at {options.first_seed}",
         flush=True,
     )
     results: dict[str, Sequence[Record]] = {}

@@ -284,6 +284,19 @@ def _aims(results: dict[str, Sequence[Record]]) -> Iterable[tuple[str, ...]]:
         yield _row(f"{placing}, with a parent", *both, PARENTED, digits=1)
         both = placed(without, None), placed(rivals, None)
         yield _row(f"{placing}, parents unknown", *both, ORPHANED, "13", digits=1)
+    if "bundles" in results:
+        ours, theirs = (
+            mean(of("bundles", one), _in_sigmas("best_above_truth")) for one in (LADDER, KAGGLE)
+        )
+        yield _row(
+            "bundles: best of ten above the truth, in its sigmas", ours, theirs, 1.96, "1.54"
+        )
+        ours, theirs = (mean(of("bundles", one), _lucky("within", 1)) for one in (LADDER, KAGGLE))
+        what = "bundles: inside the interval around their mean"
+        yield _row(what, ours, theirs, 0.93, "0.95", more=True)
+    if "equal-bundles" in results:
+        ours = mean(of("equal-bundles", LADDER), _lucky("from_best_to_worst", POINTS))
+        yield _row("equal-bundles: best to worst, points", ours, Figure(None, None), 0.0, "0")
     for world, records in results.items():
         yield from _honest(world, [each for each in records if each.spread is not None])
 
@@ -339,6 +352,10 @@ def _told(what: str) -> Callable[[Record], float]:
 
 def _lucky(what: str, unit: float) -> Callable[[Record], float]:
     return lambda one: unit * (one.bundles or {})[what]
+
+
+def _in_sigmas(what: str) -> Callable[[Record], float]:
+    return lambda one: _lucky(what, 1.0)(one) / _lucky("sigma", 1.0)(one)
 
 
 def _spread(records: Sequence[Record]) -> str:
