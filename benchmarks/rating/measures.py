@@ -68,7 +68,8 @@ def snapshot(
 ) -> Snapshot:
     """Everything that is measured of a board, against the strengths of those on it.
 
-    Scores are looked at of those only whose results one number can describe (``steady``).
+    Scores are looked at of those only whose results one number can describe (``steady``). Whom
+    less than ``equal_within`` keeps from the medal shown deserves it, too.
     """
     shown, true = places(view.order), places(truth)
     cuts = medals.cuts(len(truth))
@@ -86,8 +87,8 @@ def snapshot(
         games=games,
         rho=spearman(shown, true),
         medal_error=float((own != right)[right < 3].mean()),
-        rank_cover=float(((ahead.rank_low <= worst) & (best <= ahead.rank_high)).mean()),
-        score_cover=float((off <= NORMAL_95 * view.sigma[known] + equal_within).mean()),
+        rank_cover=float(((ahead.rank_low <= true) & (true <= ahead.rank_high)).mean()),
+        score_cover=float((off <= NORMAL_95 * view.sigma[known]).mean()),
         top_ten=float((shown[true <= 10] <= 10).mean()),
         awarded=int(awarded.sum()),
         sealed=int(sealed.sum()),
