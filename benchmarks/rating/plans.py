@@ -89,15 +89,15 @@ def _only(*names: str) -> dict[str, Make]:
 
 
 PLANS: Mapping[str, Plan] = {
-    "static-100x2": _static(100, 2, seconds=25),
-    "static-100x4": _static(100, 4, seconds=18, quick=True),
-    "static-100x8": _static(100, 8, seconds=18),
+    "static-100x2": _static(100, 2, seconds=10),
+    "static-100x4": _static(100, 4, seconds=10, quick=True),
+    "static-100x8": _static(100, 8, seconds=10),
     "static-1000x2": _static(
-        1000, 2, games=GAMES[:6], seeds=1, seconds=100, ladders=_only(ORDER, LADDER, RANDOM, KAGGLE)
+        1000, 2, games=GAMES[:6], seeds=1, seconds=40, ladders=_only(ORDER, LADDER, RANDOM, KAGGLE)
     ),
     "static-1000x4": _static(1000, 4, seeds=3, seconds=90),
     "static-1000x8": _static(
-        1000, 8, games=GAMES[:6], seeds=1, seconds=60, ladders=_only(ORDER, LADDER, RANDOM, KAGGLE)
+        1000, 8, games=GAMES[:6], seeds=1, seconds=40, ladders=_only(ORDER, LADDER, RANDOM, KAGGLE)
     ),
     "near-copies": Plan(
         "families of four 0.01 to 0.05 beta apart, 100 agents, 4 seats",
@@ -117,7 +117,7 @@ PLANS: Mapping[str, Plan] = {
         _only(LADDER, FIT_ALONE, RANDOM, KAGGLE),
         games=(40, 80, 120, 160, 240),
         seeds=3,
-        seconds=60,
+        seconds=30,
         finals_at=120,
     ),
     "living": Plan(
