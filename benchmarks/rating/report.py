@@ -258,6 +258,8 @@ def _aims(results: dict[str, Sequence[Record]]) -> Iterable[tuple[str, ...]]:
             ("medal_error", FINALS, 0.1, 110, "medals 10 %, finals mode, games", "63"),
             ("medal_error", FINALS, 0.05, 320, "medals 5 %, finals mode, games", "153"),
         ):
+            if not of(big, ladder):
+                continue
             ours, theirs = (until(of(big, one), loss, aim) for one in (ladder, KAGGLE))
             yield _row(f"{big}: {what}", ours, theirs, most, limit, digits=0)
     if "geese" in results:
