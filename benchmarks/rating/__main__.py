@@ -57,6 +57,8 @@ def main() -> None:
             records = [asdict(each) for some in results.values() for each in some]
             options.json.write_text(json.dumps(records))
     print("\n" + report.aims(results))
+    if options.quick:
+        print("the aims are those of whole seasons; these were short")
 
 
 if __name__ == "__main__":
