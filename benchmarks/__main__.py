@@ -1,15 +1,31 @@
-"""All figures in one go: ``python -m benchmarks``; each module also runs alone."""
+"""All figures in one go: ``python -m benchmarks``; one alone: ``python -m benchmarks NAME ...``."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 
-NAMES = ("engine", "sandbox", "fairness", "api", "latency", "refit", "rater", "pairing")
+NAMES = (
+    "engine",
+    "sandbox",
+    "fairness",
+    "api",
+    "latency",
+    "refit",
+    "rater",
+    "pairing",
+    "rating",
+)
 
 
 def main() -> int:
     """Run each benchmark in a process of its own; the exit status is the number that failed."""
+    if len(sys.argv) > 1:
+        name, *options = sys.argv[1:]
+        if name not in NAMES:
+            print(f"there is no benchmark {name}; there are: {', '.join(NAMES)}", file=sys.stderr)
+            return 2
+        return subprocess.run([sys.executable, "-m", f"benchmarks.{name}", *options]).returncode
     failed = 0
     for name in NAMES:
         print(f"\n== {name}", flush=True)

@@ -1,0 +1,159 @@
+"""Other people's ladders: TrueSkill as results come in, and who meets whom by their rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.rating import online
+from benchmarks.rating.worlds import Flags, Floats, Ints
+
+POINTS = 150.0
+"""One beta in points."""
+KAGGLE_FLOOR = 35 / POINTS
+KAGGLE_SIGMA = 200 / POINTS
+KAGGLE_WIDTH = 0.5
+"""Opponents are drawn by a bell curve of this width around one's own rating."""
+KAGGLE_NEW, KAGGLE_HASTE = 50, 6.0
+"""Below so many games an agent leads so much more often."""
+HALITE_TAU = 0.008 / (25 / 6)
+HALITE_AMONG = 20
+"""The seed of a game is one of so many that have the fewest games."""
+
+
+@dataclass
+class View:
+    """What a ladder shows of some agents, in units of beta; the best are first by ``order``."""
+
+    mu: Floats
+    sigma: Floats
+    order: Floats
+
+
+@dataclass
+class Known:
+    """What a matchmaker may look at, of the active agents."""
+
+    mu: Floats
+    sigma: Floats
+    games: NDArray[np.int64]
+
+
+Matchmaker = Callable[[Known, int, int, np.random.Generator], Ints]
+
+
+class Online:
+    """A ladder that moves ratings game by game and keeps no history."""
+
+    def __init__(
+        self,
+        seats: int,
+        matchmaker: Matchmaker,
+        *,
+        sigma0: float = 2.0,
+        tau: float = 0.0,
+        floor: float = 0.0,
+        cautious: bool = False,
+    ) -> None:
+        self._seats, self._matchmaker = seats, matchmaker
+        self._sigma0, self._tau, self._floor, self._cautious = sigma0, tau, floor, cautious
+        self._mu, self._sigma = np.zeros(0), np.zeros(0)
+        self._games = np.zeros(0, dtype=np.int64)
+
+    def enter(self, parents: Ints) -> None:
+        """Newcomers; a new version of an agent starts like anybody."""
+        count = len(parents)
+        self._mu = np.append(self._mu, np.zeros(count))
+        self._sigma = np.append(self._sigma, np.full(count, self._sigma0))
+        self._games = np.append(self._games, np.zeros(count, dtype=np.int64))
+
+    def lineups(self, active: Ints, count: int, rng: np.random.Generator) -> Ints:
+        """The next so many games."""
+        known = Known(self._mu[active], self._sigma[active], self._games[active])
+        return active[self._matchmaker(known, self._seats, count, rng)]
+
+    def learn(self, lineups: Ints, ranks: NDArray[np.int16], faults: Flags) -> None:
+        """Results in this order; a fault is a last place like another."""
+        for wave in online.waves(lineups, len(self._mu)):
+            who = lineups[wave]
+            sigma = np.sqrt(self._sigma[who] ** 2 + self._tau**2)
+            mu, sigma = online.update(self._mu[who], sigma, ranks[wave])
+            self._mu[who], self._sigma[who] = mu, np.maximum(sigma, self._floor)
+        np.add.at(self._games, lineups.ravel(), 1)
+
+    def close_uploads(self) -> None:
+        """Nothing changes for the finals."""
+
+    def settle(self) -> None:
+        """Nothing is left to do at the end."""
+
+    def view(self, active: Ints) -> View:
+        """The board as it stands."""
+        mu, sigma = self._mu[active], self._sigma[active]
+        return View(mu, sigma, mu - 3 * sigma if self._cautious else mu)
+
+
+def at_random(known: Known, seats: int, count: int, rng: np.random.Generator) -> Ints:
+    """Everybody equally often, with anybody."""
+    agents = len(known.mu)
+    tables = agents // seats
+    drawn = [rng.permutation(agents)[: tables * seats] for _ in range(-(-count // tables))]
+    return np.concatenate(drawn).reshape(-1, seats)[:count].astype(np.int32)
+
+
+def by_similar_rating(known: Known, seats: int, count: int, rng: np.random.Generator) -> Ints:
+    """Kaggle's, as far as it is known: anybody leads, new agents more often, against their like."""
+    haste = np.where(known.games < KAGGLE_NEW, KAGGLE_HASTE, 1.0)
+    shuffled = rng.permutation(len(haste))
+    total = np.cumsum(haste[shuffled])
+    ticks = (rng.random() + np.arange(count)) * total[-1] / count
+    leads = shuffled[np.minimum(np.searchsorted(total, ticks), len(haste) - 1)]
+    apart = (known.mu[leads, None] - known.mu[None, :]) / KAGGLE_WIDTH
+    # The largest of these are a draw without replacement by likeness.
+    likely = rng.gumbel(size=apart.shape) - 0.5 * apart**2
+    likely[np.arange(count), leads] = -np.inf
+    others = np.argpartition(-likely, seats - 1, axis=1)[:, : seats - 1]
+    return np.column_stack([leads, others]).astype(np.int32)
+
+
+def by_near_rank(known: Known, seats: int, count: int, rng: np.random.Generator) -> Ints:
+    """Halite III's: one of those with the fewest games, and some of those nearest by mean."""
+    agents = len(known.mu)
+    games = known.games.astype(float)
+    made = []
+    for _ in range(count):
+        need = rng.uniform(0.5, 1.0, agents) / (games + 1)
+        fewest = np.argpartition(-need, min(HALITE_AMONG, agents) - 1)[:HALITE_AMONG]
+        lead = int(rng.choice(fewest))
+        among = int(5.0 / (0.01 + rng.random()) ** 0.65)
+        among = min(max(among, seats - 1), agents - 1)
+        apart = np.abs(known.mu - known.mu[lead])
+        apart[lead] = np.inf
+        nearest = np.argpartition(apart, among - 1)[:among]
+        lineup = [lead, *rng.choice(nearest, seats - 1, replace=False)]
+        games[lineup] += 1
+        made.append(lineup)
+    return np.array(made, dtype=np.int32)
+
+
+def random_trueskill(seats: int) -> Online:
+    """As the package comes: tau a hundredth of the first sigma."""
+    return Online(seats, at_random, tau=0.02)
+
+
+def random_trueskill_still(seats: int) -> Online:
+    """Without the noise for players who change."""
+    return Online(seats, at_random)
+
+
+def kaggle_like(seats: int) -> Online:
+    """Opponents of similar rating, and a sigma that never falls below 35 points."""
+    return Online(seats, by_similar_rating, sigma0=KAGGLE_SIGMA, floor=KAGGLE_FLOOR)
+
+
+def halite_like(seats: int) -> Online:
+    """Near ranks; the board shows mu - 3 sigma."""
+    return Online(seats, by_near_rank, tau=HALITE_TAU, cautious=True)

@@ -1,0 +1,121 @@
+"""How far what a ladder shows is from what is so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.rating.baselines import View
+from benchmarks.rating.worlds import Flags, Floats
+from ladder import medals
+from ladder.official.ranks import draw_ranks, outlook
+
+SEAL = 0.95
+DRAWS = 400
+NORMAL_95 = 1.96
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One ladder at one moment; shares unless said otherwise."""
+
+    games: float
+    """Games per agent."""
+    rho: float
+    medal_error: float
+    """True medallists that are not in their class."""
+    rank_cover: float
+    score_cover: float
+    top_ten: float
+    awarded: int
+    sealed: int
+    sealed_wrong: int
+    expected_wrong: float
+    wrong: int
+    """Awarded medals that belong to another class or to nobody."""
+
+
+def places(strength: Floats) -> NDArray[np.int64]:
+    """Ranks from 1, the strongest first; equals in the order of their numbers."""
+    order = np.argsort(-strength, kind="stable")
+    ranks = np.empty(len(order), dtype=np.int64)
+    ranks[order] = np.arange(1, len(order) + 1)
+    return ranks
+
+
+def spearman(ours: NDArray[np.int64], true: NDArray[np.int64]) -> float:
+    """The correlation of two orders."""
+    agents = len(true)
+    return float(1 - 6 * np.sum((ours - true) ** 2.0) / (agents * (agents**2 - 1)))
+
+
+def classes(ranks: NDArray[np.int64]) -> NDArray[np.int64]:
+    """0 gold, 1 silver, 2 bronze, 3 none, by the ladder's own table."""
+    return np.searchsorted(np.array(medals.cuts(len(ranks))), ranks).astype(np.int64)
+
+
+def snapshot(
+    games: float,
+    view: View,
+    truth: Floats,
+    seed: int,
+    *,
+    equal_within: float = 0.0,
+    steady: Flags | None = None,
+) -> Snapshot:
+    """Everything that is measured of a board, against the strengths of those on it.
+
+    Scores are looked at of those only whose results one number can describe (``steady``). Whom
+    less than ``equal_within`` keeps from the medal shown deserves it, too.
+    """
+    shown, true = places(view.order), places(truth)
+    cuts = medals.cuts(len(truth))
+    own, right = classes(shown), classes(true)
+    ahead = outlook(draw_ranks(view.mu, view.sigma, DRAWS, seed), cuts)
+    best, worst = _span(truth, equal_within)
+    awarded = own < 3
+    odds = np.diff(ahead.chances, axis=1, prepend=0.0)[np.arange(len(own)), np.minimum(own, 2)]
+    sealed = awarded & (odds >= SEAL)
+    wrong = awarded & ((own < np.searchsorted(cuts, best)) | (own > np.searchsorted(cuts, worst)))
+    known = np.ones(len(truth), dtype=bool) if steady is None else steady
+    gap = view.mu - truth
+    off = np.abs(gap - gap[known].mean())[known]
+    return Snapshot(
+        games=games,
+        rho=spearman(shown, true),
+        medal_error=float((own != right)[right < 3].mean()),
+        rank_cover=float(((ahead.rank_low <= true) & (true <= ahead.rank_high)).mean()),
+        score_cover=float((off <= NORMAL_95 * view.sigma[known]).mean()),
+        top_ten=float((shown[true <= 10] <= 10).mean()),
+        awarded=int(awarded.sum()),
+        sealed=int(sealed.sum()),
+        sealed_wrong=int((sealed & wrong).sum()),
+        expected_wrong=float((1 - odds[awarded]).sum()),
+        wrong=int(wrong.sum()),
+    )
+
+
+def games_until(games: Sequence[float], values: Sequence[float], aim: float) -> float | None:
+    """Where a falling curve first meets the aim, straight between logarithms; None: never."""
+    floor = 1e-4
+    for number, value in enumerate(values):
+        if value > aim:
+            continue
+        if number == 0:
+            return games[0]
+        before = np.log(max(values[number - 1], floor))
+        share = (before - np.log(aim)) / (before - np.log(max(value, floor)))
+        first, second = np.log(games[number - 1]), np.log(games[number])
+        return float(np.exp(first + share * (second - first)))
+    return None
+
+
+def _span(truth: Floats, equal_within: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The best and the worst rank that each could have if agents so near were equal."""
+    ordered = np.sort(truth)
+    above = len(truth) - np.searchsorted(ordered, truth + equal_within, side="right")
+    below = np.searchsorted(ordered, truth - equal_within, side="left")
+    return above + 1, len(truth) - below

@@ -1,0 +1,157 @@
+"""Our ladder: the official fit of all games, and the pairing that spends them, as they are."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.rating.baselines import Known, Matchmaker, View
+from benchmarks.rating.worlds import Flags, Floats, Ints
+from ladder import medals
+from ladder.ids import AgentId, EntryId, SubmissionId, TeamId
+from ladder.official import scale
+from ladder.official.fit import Fit, Prior, fit
+from ladder.official.games import Games
+from ladder.official.ranks import draw_ranks, loss
+from ladder.pairing import Candidate, Meetings, propose
+
+OPEN_WEIGHT = 0.08
+FINALS_WEIGHT = 5.0
+"""What the medal boundaries weigh in the loss while uploads are open, and after."""
+DRAWS = 200
+"""Of the ranks, to read the losses from."""
+
+
+class Official:
+    """A ladder that fits all games again before each batch of lineups, and cold at the end.
+
+    ``matchmaker`` replaces the pairing, to tell what the fit alone is worth. ``parents`` False: new
+    versions of an agent start like anybody. ``bundle``: by entry, the contender that it is.
+    """
+
+    def __init__(
+        self,
+        seats: int,
+        *,
+        weight: float = OPEN_WEIGHT,
+        finals_weight: float = FINALS_WEIGHT,
+        matchmaker: Matchmaker | None = None,
+        parents: bool = True,
+        bundle: Ints | None = None,
+    ) -> None:
+        self._seats, self._matchmaker, self._parents = seats, matchmaker, parents
+        self._weight, self._finals_weight = weight, finals_weight
+        self._bundle = bundle
+        self._parent = np.zeros(0, dtype=np.int32)
+        self._games = np.zeros(0, dtype=np.int64)
+        self._log = Games.none(seats)
+        self._fit: Fit | None = None
+        self._stale = True
+
+    def enter(self, parents: Ints) -> None:
+        """Newcomers, and new versions that start from what is known of the old ones."""
+        self._parent = np.append(
+            self._parent, parents if self._parents else np.full_like(parents, -1)
+        )
+        self._games = np.append(self._games, np.zeros(len(parents), dtype=np.int64))
+        self._stale = True
+
+    def lineups(self, active: Ints, count: int, rng: np.random.Generator) -> Ints:
+        """The next games, by the official standing of this moment."""
+        board = self._fitted()
+        who = self._contender(active)
+        games = self._games[active]
+        if self._matchmaker is not None:
+            known = Known(board.mu[who], board.sigma[who], games)
+            return active[self._matchmaker(known, self._seats, count, rng)]
+        losses = self._losses(board, who, int(rng.integers(2**31)))
+        candidates = [
+            Candidate(
+                entry_id=EntryId(f"ent_{entry:026d}"),
+                submission_id=SubmissionId(f"sub_{entry:026d}"),
+                agent_id=AgentId(f"age_{entry:026d}"),
+                team_id=TeamId(f"tea_{entry:026d}"),
+                digest=str(contender),
+                profile="numpy",
+                mu=float(scale.score(board.mu[contender], 0.0)),
+                sigma=float(scale.shown(board.sigma[contender])),
+                games=int(had),
+                in_flight=0,
+                weight=1.0,
+                loss=float(lost),
+            )
+            for entry, contender, had, lost in zip(active, who, games, losses, strict=True)
+        ]
+        number = {each.entry_id: int(one) for each, one in zip(candidates, who, strict=True)}
+        proposal = propose(
+            candidates,
+            seats=self._seats,
+            lineups=count,
+            rng=Random(int(rng.integers(2**63))),
+            beta=scale.BETA,
+            met=Meetings(number, self._log.contenders),
+        )
+        found = [[int(str(seat.entry_id)[4:]) for seat in one] for one in proposal.lineups]
+        return np.array(found, dtype=np.int32).reshape(-1, self._seats)
+
+    def learn(self, lineups: Ints, ranks: NDArray[np.int16], faults: Flags) -> None:
+        """Results at the end of the log."""
+        log = self._log
+        self._log = Games(
+            np.concatenate([log.contenders, self._contender(lineups)]),
+            np.concatenate([log.ranks, ranks]),
+            np.concatenate([log.faults, faults]),
+        )
+        np.add.at(self._games, lineups.ravel(), 1)
+        self._stale = True
+
+    def close_uploads(self) -> None:
+        """From here on games go to the medal boundaries."""
+        self._weight = self._finals_weight
+
+    def settle(self) -> None:
+        """The final standing: a cold fit."""
+        self._fit = self.refitted(self._log, np.arange(len(self._parent), dtype=np.int32))
+        self._stale = False
+
+    def view(self, active: Ints) -> View:
+        """The official standing, with the uncertainty that is shown."""
+        board, who = self._fitted(), self._contender(active)
+        return View(board.mu[who], board.shown_sigma[who], board.mu[who])
+
+    def shuffled_spread(self, seed: int) -> float:
+        """Beta by which a score differs when the log is permuted and everybody renumbered."""
+        rng = np.random.default_rng(seed)
+        count = len(self._parent)
+        straight = self.refitted(self._log, np.arange(count, dtype=np.int32)).mu
+        number = rng.permutation(count).astype(np.int32)
+        rows = self._log.take(rng.permutation(len(self._log)))
+        renamed = Games(number[rows.contenders], rows.ranks, rows.faults)
+        return float(np.abs(self.refitted(renamed, number).mu[number] - straight).max())
+
+    def refitted(self, log: Games, number: Ints) -> Fit:
+        """A cold fit in which contender i has this number."""
+        return fit(log, self._prior(number))
+
+    def _fitted(self) -> Fit:
+        if self._stale or self._fit is None:
+            warm = None if self._fit is None else self._fit.messages
+            number = np.arange(len(self._parent), dtype=np.int32)
+            self._fit = fit(self._log, self._prior(number), warm=warm)
+            self._stale = False
+        return self._fit
+
+    def _prior(self, number: Ints) -> Prior:
+        prior = Prior.unknown(len(number))
+        has = self._parent >= 0
+        prior.parent[number[has]] = number[self._parent[has]]
+        return prior
+
+    def _contender(self, entries: Ints) -> Ints:
+        return entries if self._bundle is None else self._bundle[entries]
+
+    def _losses(self, board: Fit, who: Ints, seed: int) -> Floats:
+        ranks = draw_ranks(board.mu[who], board.shown_sigma[who], DRAWS, seed)
+        return loss(ranks, medals.cuts(len(who)), self._weight)

@@ -1,0 +1,237 @@
+"""A season of one ladder in one world: games, results, and what is measured on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.rating.baselines import View
+from benchmarks.rating.measures import Snapshot, classes, places, snapshot
+from benchmarks.rating.worlds import Flags, Floats, Ints, World
+
+GROWTH = 0.05
+"""Games are proposed in batches of this share of the log, and of one game an agent at least."""
+
+
+class Ladder(Protocol):
+    """What a season asks of a ladder; agents are numbered as they enter."""
+
+    def enter(self, parents: Ints) -> None:
+        """So many more, each with the agent it replaces or -1."""
+
+    def lineups(self, active: Ints, count: int, rng: np.random.Generator) -> Ints:
+        """The next games."""
+
+    def learn(self, lineups: Ints, ranks: NDArray[np.int16], faults: Flags) -> None:
+        """What came of them."""
+
+    def close_uploads(self) -> None:
+        """The finals begin."""
+
+    def settle(self) -> None:
+        """The last game was played."""
+
+    def view(self, active: Ints) -> View:
+        """The board of those who are active."""
+
+
+def static(
+    ladder: Ladder,
+    world: World,
+    checkpoints: Sequence[float],
+    seed: int,
+    *,
+    finals_at: float | None = None,
+    seen: Callable[[View, Floats], None] | None = None,
+) -> list[Snapshot]:
+    """Nobody comes and nobody goes; uploads close after ``finals_at`` games an agent.
+
+    ``seen`` is called with the board that stands at the end, and the truth.
+    """
+    rng = np.random.default_rng([seed, 1])
+    agents = len(world.skill)
+    active = np.arange(agents, dtype=np.int32)
+    ladder.enter(np.full(agents, -1, dtype=np.int32))
+    truth = world.truth(active)
+    log, found = 0, list[Snapshot]()
+    closed = False
+    for checkpoint in checkpoints:
+        until = round(checkpoint * agents / world.seats)
+        while log < until:
+            if finals_at is not None and not closed and log >= finals_at * agents / world.seats:
+                ladder.close_uploads()
+                closed = True
+            batch = min(until - log, max(agents // world.seats, int(GROWTH * log)))
+            lineups = ladder.lineups(active, batch, rng)
+            ladder.learn(lineups, *world.play(lineups, rng))
+            log += len(lineups)
+        if checkpoint == checkpoints[-1]:
+            ladder.settle()
+        view = ladder.view(active)
+        found.append(snapshot(checkpoint, view, truth, seed, equal_within=world.equal_within))
+    if seen is not None:
+        seen(ladder.view(active), truth)
+    return found
+
+
+@dataclass(frozen=True)
+class Life:
+    """What a living league is."""
+
+    arrivals: int = 2
+    resubmissions: int = 4
+    """A day, while uploads are open."""
+    open_days: int = 24
+    frozen_days: int = 6
+    games: int = 8
+    """Per agent and day."""
+    rounds: int = 16
+    """A day; agents come and go between them."""
+
+
+SETTLED_DAYS = 5
+"""Who has been there for so long is settled."""
+FIRST_DAY = 5
+"""Newcomers are followed from here on, and movement from the middle of the open days."""
+MOST_GAMES = 160
+
+
+@dataclass
+class Story:
+    """What happened in a living league."""
+
+    opened: Snapshot
+    """When uploads closed."""
+    final: Snapshot
+    moved: float
+    """Mean change of a settled agent's rank in a day, as a share of the league."""
+    jumped: float
+    """The hundredth largest of a hundred such changes."""
+    flipped: float
+    """Share of settled agents' medals that are of another class a day later."""
+    newcomers: list[tuple[bool, int, float]] = field(default_factory=list)
+    """Has a parent; own games; distance from the true rank, as a share of the league."""
+
+
+def living(ladder: Ladder, world: World, life: Life, seed: int) -> Story:
+    """A league into which agents come, improve and crash, and which then closes."""
+    league = _League(ladder, world, life, np.random.default_rng([seed, 2]))
+    moves, flips, newcomers = list[float](), list[float](), list[tuple[bool, int, float]]()
+    before: _Board | None = None
+    opened: Snapshot | None = None
+    for day in range(life.open_days + life.frozen_days):
+        if day == life.open_days:
+            opened = league.snapshot(seed)
+            ladder.close_uploads()
+        for turn in range(life.rounds):
+            if day < life.open_days:
+                league.admit(
+                    _coming(life, turn, league.active, league.rng), day + turn / life.rounds
+                )
+            league.play()
+            if day >= FIRST_DAY:
+                newcomers += league.newcomers()
+        board = league.board()
+        if before is not None and day >= max(SETTLED_DAYS, life.open_days // 2):
+            settled = league.active[league.born[league.active] <= day - SETTLED_DAYS]
+            _compare(before, board, settled, moves, flips)
+        before = board
+    ladder.settle()
+    assert opened is not None
+    return Story(
+        opened,
+        league.snapshot(seed),
+        float(np.mean(moves)),
+        float(np.quantile(moves, 0.99)),
+        float(np.mean(flips)),
+        newcomers,
+    )
+
+
+_Board = tuple[Ints, NDArray[np.int64]]
+"""Agents and their ranks."""
+
+
+class _League:
+    """Who is there, since when, and what they played."""
+
+    def __init__(self, ladder: Ladder, world: World, life: Life, rng: np.random.Generator) -> None:
+        self.ladder, self.world, self.life, self.rng = ladder, world, life, rng
+        count = len(world.skill)
+        self.active = np.arange(count, dtype=np.int32)
+        self.born = np.zeros(count)
+        self.parents = np.full(count, -1, dtype=np.int32)
+        self.games = np.zeros(count, dtype=np.int64)
+        ladder.enter(self.parents)
+
+    def admit(self, coming: Sequence[int], day: float) -> None:
+        """Newcomers (-1) and those who replace an agent of theirs."""
+        if not coming:
+            return
+        entering = np.array(coming, dtype=np.int32)
+        self.world.enter(entering, self.rng)
+        self.ladder.enter(entering)
+        first = len(self.born)
+        fresh = np.arange(first, first + len(coming), dtype=np.int32)
+        self.active = np.concatenate([np.setdiff1d(self.active, entering), fresh])
+        self.born = np.append(self.born, np.full(len(coming), day))
+        self.parents = np.append(self.parents, entering)
+        self.games = np.append(self.games, np.zeros(len(coming), dtype=np.int64))
+
+    def play(self) -> None:
+        """One part of a day."""
+        share = self.life.games / self.life.rounds / self.world.seats
+        lineups = self.ladder.lineups(self.active, round(len(self.active) * share), self.rng)
+        self.ladder.learn(lineups, *self.world.play(lineups, self.rng))
+        np.add.at(self.games, lineups.ravel(), 1)
+
+    def board(self) -> _Board:
+        return self.active, places(self.ladder.view(self.active).order)
+
+    def newcomers(self) -> list[tuple[bool, int, float]]:
+        """How far from their places those are who came lately."""
+        off = np.abs(self.board()[1] - places(self.world.truth(self.active))) / len(self.active)
+        young = (self.born[self.active] >= FIRST_DAY) & (self.games[self.active] <= MOST_GAMES)
+        return [
+            (bool(self.parents[who] >= 0), int(self.games[who]), float(gap))
+            for who, gap in zip(self.active[young], off[young], strict=True)
+        ]
+
+    def snapshot(self, seed: int) -> Snapshot:
+        games = float(self.games[self.active].mean())
+        view, truth = self.ladder.view(self.active), self.world.truth(self.active)
+        return snapshot(games, view, truth, seed, steady=self.world.crash[self.active] == 0)
+
+
+def _coming(life: Life, turn: int, active: Ints, rng: np.random.Generator) -> list[int]:
+    """Who comes in this part of the day: the agents that are replaced, -1 for new ones."""
+    day = life.arrivals + life.resubmissions
+    numbers = range(turn * day // life.rounds, (turn + 1) * day // life.rounds)
+    replaced = iter(rng.choice(active, len(numbers), replace=False).tolist())
+    # Every so-manieth of a day's comers is new.
+    return [
+        -1 if number * life.arrivals % day < life.arrivals else next(replaced) for number in numbers
+    ]
+
+
+def _compare(
+    before: _Board,
+    after: _Board,
+    settled: Ints,
+    moves: list[float],
+    flips: list[float],
+) -> None:
+    """What a day changed in the order of those who were there before and after."""
+    both = np.intersect1d(before[0], after[0])
+    first, second = (
+        places(-ranks[np.searchsorted(who, both)].astype(float)) for who, ranks in (before, after)
+    )
+    moved = np.abs(second - first) / len(both)
+    stayed = np.isin(both, settled)
+    moves += moved[stayed].tolist()
+    held = stayed & (classes(first) < 3)
+    flips.append(float((classes(first) != classes(second))[held].mean()))

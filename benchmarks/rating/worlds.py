@@ -1,0 +1,130 @@
+"""Worlds: agents whose strength is known, and the games they play."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.rating.online import normal_cdf
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+Flags = NDArray[np.bool_]
+
+CRASHERS = 0.08
+CRASHES = 0.9
+"""The share of agents that crash, and of games that those do not survive."""
+CYCLE = 0.2
+COPY_GAPS = (0.01, 0.05)
+TIED = 0.05
+"""Agents nearer than this are equal where a world has near-copies."""
+
+
+@dataclass
+class World:
+    """Everybody who ever entered, by number; grows as agents arrive.
+
+    ``cycle`` is the spread of what one agent has against another beyond their strengths (rock,
+    paper, scissors): agents lie in a plane, and each beats those to its right.
+    """
+
+    seats: int
+    cycle: float
+    skill: Floats
+    crash: Floats
+    plane: Floats
+    equal_within: float = 0.0
+    bundle: Ints | None = None
+    """By entry, the first one with the same bytes, where some are equal; None: each its own."""
+
+    def play(self, lineups: Ints, rng: np.random.Generator) -> tuple[NDArray[np.int16], Flags]:
+        """Ranks from 1 and faults, by seat; those who crash share the last place."""
+        strength = self.skill[lineups]
+        if self.cycle:
+            strength = strength + self._edges(lineups)
+        shown = strength + rng.standard_normal(lineups.shape)
+        faults = rng.random(lineups.shape) < self.crash[lineups]
+        shown[faults] = -np.inf
+        ranks = 1 + (shown[:, None, :] > shown[:, :, None]).sum(axis=2)
+        return ranks.astype(np.int16), faults
+
+    def truth(self, active: Ints) -> Floats:
+        """Each one's strength against an opponent drawn evenly from the active ones."""
+        strength = self.skill[active].copy()
+        if self.cycle:
+            middle = self.plane[active].mean(axis=0)
+            mine = self.plane[active]
+            edge = mine[:, 0] * middle[1] - mine[:, 1] * middle[0]
+            strength += self.cycle / sqrt(2) * edge
+        crash = self.crash[active]
+        if crash.any():
+            grid = np.linspace(-12, 12, 2401)
+            score = normal_cdf((grid[:, None] - strength) / sqrt(2)).mean(axis=1)
+            own = np.interp(strength[crash > 0], grid, score) * (1 - crash[crash > 0])
+            strength[crash > 0] = np.interp(own, score, grid)
+        return strength
+
+    def enter(self, parents: Ints, rng: np.random.Generator) -> None:
+        """Newcomers of their own (-1), and new versions of older agents: as good, give or take."""
+        count = len(parents)
+        skill = rng.standard_normal(count)
+        changed = self.skill[np.maximum(parents, 0)] + rng.normal(0.1, 0.4, count)
+        crash = np.where(rng.random(count) < CRASHERS, CRASHES, 0.0)
+        self.skill = np.append(self.skill, np.where(parents < 0, skill, changed))
+        self.crash = np.append(self.crash, crash)
+        own = rng.standard_normal((count, 2))
+        own[parents >= 0] = self.plane[parents[parents >= 0]]
+        self.plane = np.concatenate([self.plane, own])
+
+    def _edges(self, lineups: Ints) -> Floats:
+        """What each seat has against the field of its game: the part of pairs that one number can
+        tell, so that a duel shows a pair's edge whole."""
+        x, y = self.plane[lineups, 0], self.plane[lineups, 1]
+        mean_x, mean_y = x.mean(axis=1, keepdims=True), y.mean(axis=1, keepdims=True)
+        edge: Floats = self.cycle / sqrt(2) * (x * mean_y - y * mean_x)
+        return edge
+
+
+def normal(
+    agents: int, seats: int, rng: np.random.Generator, *, spread: float = 1.0, cycle: float = 0.0
+) -> World:
+    """Strengths drawn from one bell curve."""
+    return World(
+        seats,
+        cycle,
+        spread * rng.standard_normal(agents),
+        np.zeros(agents),
+        rng.standard_normal((agents, 2)),
+    )
+
+
+def near_copies(agents: int, seats: int, rng: np.random.Generator) -> World:
+    """Families of four whose members lie 0.01 to 0.05 beta apart."""
+    world = normal(agents, seats, rng)
+    family = world.skill[np.arange(agents) // 4 * 4]
+    steps = rng.uniform(*COPY_GAPS, agents) * (np.arange(agents) % 4 > 0)
+    for member in (2, 3):
+        steps[member::4] += steps[member - 1 :: 4][: len(steps[member::4])]
+    return replace(world, skill=family + steps, equal_within=TIED)
+
+
+def ten_bundles(agents: int, seats: int, rng: np.random.Generator, *, equal: bool) -> World:
+    """A field whose last ten are one agent under ten teams, good for a place among the medals.
+
+    Their bundles differ in a comment, or (``equal``) in nothing.
+    """
+    world = normal(agents, seats, rng)
+    world.skill[-10:] = 1.0
+    if equal:
+        world.bundle = np.minimum(np.arange(agents, dtype=np.int32), agents - 10)
+    return world
+
+
+def living(agents: int, seats: int, rng: np.random.Generator) -> World:
+    """The first day of a living league: some crash, some beat their betters."""
+    world = normal(agents, seats, rng, cycle=CYCLE)
+    world.crash = np.where(rng.random(agents) < CRASHERS, CRASHES, 0.0)
+    return world
