@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -9,17 +10,17 @@ from numpy.typing import NDArray
 
 from benchmarks.rating.baselines import Known, Matchmaker, View
 from benchmarks.rating.worlds import Flags, Floats, Ints
-from ladder import medals
 from ladder.ids import AgentId, EntryId, SubmissionId, TeamId
-from ladder.official import scale
+from ladder.medals import Rules
+from ladder.official import lineage
 from ladder.official.fit import Fit, Prior, fit
 from ladder.official.games import Games
-from ladder.official.ranks import draw_ranks, loss
+from ladder.official.ranks import draw_among, loss
 from ladder.pairing import Candidate, Meetings, propose
+from ladder.store import official
 
-OPEN_WEIGHT = 0.08
-FINALS_WEIGHT = 5.0
-"""What the medal boundaries weigh in the loss while uploads are open, and after."""
+START, BETA = 600.0, 150.0
+"""Points."""
 DRAWS = 200
 """Of the ranks, to read the losses from."""
 
@@ -35,8 +36,8 @@ class Official:
         self,
         seats: int,
         *,
-        weight: float = OPEN_WEIGHT,
-        finals_weight: float = FINALS_WEIGHT,
+        weight: float = official.OPEN_WEIGHT,
+        finals_weight: float = official.FINAL_WEIGHT,
         matchmaker: Matchmaker | None = None,
         parents: bool = True,
         bundle: Ints | None = None,
@@ -75,8 +76,8 @@ class Official:
                 team_id=TeamId(f"tea_{entry:026d}"),
                 digest=str(contender),
                 profile="numpy",
-                mu=float(scale.score(board.mu[contender], 0.0)),
-                sigma=float(scale.shown(board.sigma[contender])),
+                mu=START + BETA * float(board.mu[contender]),
+                sigma=BETA * float(board.sigma[contender]),
                 games=int(had),
                 in_flight=0,
                 weight=1.0,
@@ -90,7 +91,7 @@ class Official:
             seats=self._seats,
             lineups=count,
             rng=Random(int(rng.integers(2**63))),
-            beta=scale.BETA,
+            beta=BETA,
             met=Meetings(number, self._log.contenders),
         )
         found = [[int(str(seat.entry_id)[4:]) for seat in one] for one in proposal.lineups]
@@ -133,25 +134,27 @@ class Official:
 
     def refitted(self, log: Games, number: Ints) -> Fit:
         """A cold fit in which contender i has this number."""
-        return fit(log, self._prior(number))
+        return fit(log, self._prior(log, number))
 
     def _fitted(self) -> Fit:
         if self._stale or self._fit is None:
             warm = None if self._fit is None else self._fit.messages
             number = np.arange(len(self._parent), dtype=np.int32)
-            self._fit = fit(self._log, self._prior(number), warm=warm)
+            self._fit = fit(self._log, self._prior(self._log, number), warm=warm)
             self._stale = False
         return self._fit
 
-    def _prior(self, number: Ints) -> Prior:
+    def _prior(self, log: Games, number: Ints) -> Prior:
         prior = Prior.unknown(len(number))
         has = self._parent >= 0
         prior.parent[number[has]] = number[self._parent[has]]
-        return prior
+        return replace(prior, parent=lineage.kept(log, prior.parent))
 
     def _contender(self, entries: Ints) -> Ints:
         return entries if self._bundle is None else self._bundle[entries]
 
     def _losses(self, board: Fit, who: Ints, seed: int) -> Floats:
-        ranks = draw_ranks(board.mu[who], board.shown_sigma[who], DRAWS, seed)
-        return loss(ranks, medals.cuts(len(who)), self._weight)
+        everybody = np.arange(len(who))
+        mu, sigma = board.mu[who], board.shown_sigma[who]
+        ranks = draw_among(mu, sigma, everybody, everybody, DRAWS, seed)
+        return loss(ranks, Rules().cuts(len(who)), self._weight)

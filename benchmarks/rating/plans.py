@@ -18,9 +18,10 @@ from benchmarks.rating.baselines import (
     random_trueskill,
     random_trueskill_still,
 )
-from benchmarks.rating.official import FINALS_WEIGHT, Official
+from benchmarks.rating.official import Official
 from benchmarks.rating.seasons import Ladder, Life
 from benchmarks.rating.worlds import Floats, World
+from ladder.store.official import FINAL_WEIGHT
 
 TUNED = range(0, 32)
 """Seeds on which settings were chosen; no table shows them."""
@@ -36,7 +37,7 @@ Make = Callable[[World], Ladder]
 OURS: Mapping[str, Make] = {
     ORDER: lambda world: Official(world.seats, weight=0.0),
     LADDER: lambda world: Official(world.seats),
-    FINALS: lambda world: Official(world.seats, weight=FINALS_WEIGHT),
+    FINALS: lambda world: Official(world.seats, weight=FINAL_WEIGHT),
 }
 OTHERS: Mapping[str, Make] = {
     FIT_ALONE: lambda world: Official(world.seats, matchmaker=at_random),

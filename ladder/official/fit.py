@@ -298,6 +298,10 @@ class _League:
 
     def _learn_spread(self, told_pi: Floats, told_tau: Floats) -> None:
         """The spread that makes what the games told likeliest, by Fisher's scoring."""
+        # What a fault tells its own seat is told to nobody else: it would pull the spread up.
+        followers = self.layout.followers
+        told_pi = told_pi - collect(followers.who, followers.told_precision, len(told_pi))
+        told_tau = told_tau - collect(followers.who, followers.told_shift, len(told_tau))
         pi = told_pi[self.learned]
         mean = self._means() - (self.frame + self.lift)[self.part]
         off = (told_tau - told_pi * mean)[self.learned]

@@ -26,7 +26,7 @@ from ladder.pairing.matching import completed
 from ladder.pairing.meetings import Meetings
 from ladder.pairing.seating import seated
 
-LONGEST_WAIT: Final = 32
+LONGEST_WAIT: Final = 128
 """Rounds (a round has as many seats as the field has entries) in which everybody plays."""
 KEEN: Final = 0.7  # the lead's value is at least this share of the best
 ANYBODY: Final = 0.05

@@ -22,6 +22,7 @@ from psycopg.rows import class_row, dict_row
 from ladder.ids import EntryId, MatchId, SeasonId, TeamId
 from ladder.medals import Rules
 from ladder.model import NotFound
+from ladder.official import lineage
 from ladder.official.fit import Fit, Messages, Prior, fit
 from ladder.official.standing import PARENT_SD, Entrant, Place, Standing, draw_up
 from ladder.store import sealing
@@ -34,7 +35,7 @@ FITTED_BY: Final = 1
 GROWTH: Final = 1.05
 LEAST_SECONDS: Final = 1.0
 MOST_SECONDS: Final = 10.0
-OPEN_WEIGHT: Final = 0.03
+OPEN_WEIGHT: Final = 0.08
 FINAL_WEIGHT: Final = 5.0
 """Of the medal boundaries in what a game is worth: while uploads are open, and after."""
 SEASONS_KEPT: Final = 16
@@ -192,10 +193,10 @@ def supposed(
     found = latest(conn, season_id)
     if found is None:
         return None
-    version, known = found
+    version, _ = found
     log = SeasonLog(season_id, void)
     fitted = _fitted(conn, log, version.log_no, None)
-    entrants = _entrants(conn, season_id, log, list(known))
+    entrants = _entrants(conn, season_id, log)
     season = _season(conn, season_id)
     standing = _drawn(
         fitted, entrants, season, version.seed, version.boundary_weight, version.teams
@@ -275,7 +276,8 @@ def _fitted(conn: Connection, log: SeasonLog, until: int, warm: Messages | None)
     while log.no < until:
         log.read(conn, until)
     n = log.contenders
-    prior = Prior(np.full(n, np.nan), np.full(n, np.nan), log.parents, PARENT_SD)
+    parents = lineage.kept(log.games, log.parents)
+    prior = Prior(np.full(n, np.nan), np.full(n, np.nan), parents, PARENT_SD)
     return fit(log.games, prior, warm=warm if log.readings == readings else None)
 
 

@@ -97,9 +97,7 @@ def check_repair(host: Client, other: Client, key: str, agent: str) -> None:
         other.rejudge(key, "I lost", **predicate)
     assert refused.value.status == 403
     act = host.rejudge(key, "The node was broken.", **predicate)
-    until(
-        lambda: host.rejudgement(act["id"])["done"] == act["total"], 60, "matches judged again"
-    )
+    until(lambda: host.rejudgement(act["id"])["done"] == act["total"], 60, "matches judged again")
     assert board(host, key)["accepted_no"] >= before + 2 * act["total"]
     assert [audit["act"] for audit in host.audits("cup")] == ["rejudge"]
 

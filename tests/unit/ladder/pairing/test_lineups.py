@@ -311,4 +311,4 @@ def test_a_sample_draws_as_the_whole_field_would(monkeypatch: pytest.MonkeyPatch
 
     whole = opponents()
     monkeypatch.setattr("ladder.pairing.field.WHOLE", 100)
-    assert np.abs(whole - opponents()).sum() / 2 < 0.06
+    assert np.abs(whole - opponents()).sum() / 2 < 0.08
