@@ -1,4 +1,4 @@
-"""Verbs on the ladder: leaderboard, seals, declare; and medal rules as people type and read them."""
+"""Verbs on the ladder: leaderboard, seals, declare; and medal rules as people write them."""
 
 from __future__ import annotations
 
