@@ -62,6 +62,7 @@ def show(league: Json, season: Json | None) -> None:
     )
     out.print(
         f"medals {told_medals(season['medals'])}, sealed from {season['medal_confidence']:.0%} on"
+        + (", and the season stops when all are" if season["stops_when_sealed"] else "")
     )
 
 
@@ -97,6 +98,9 @@ def create_league(
     confidence: Annotated[
         float, typer.Option(min=0.5, max=0.99, help="From which on a medal is sealed.")
     ] = 0.95,
+    stop_when_sealed: Annotated[
+        bool, typer.Option("--stop-when-sealed", help="End the finals once all medals are.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Create a league with its first season, in one request. You become its host."""
@@ -109,6 +113,7 @@ def create_league(
         "clock": {"act_seconds": act_seconds, "bank_seconds": bank_seconds},
         "medals": medal_rules(medals),
         "medal_confidence": confidence,
+        "stops_when_sealed": stop_when_sealed,
         **{name: date for name, date in dates.items() if date is not None},
     }
     with connect() as ladder:

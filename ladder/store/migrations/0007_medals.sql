@@ -44,3 +44,6 @@ create table declared_entries (
     declared_at timestamptz not null default now(),
     primary key (season_id, team_id)
 );
+
+-- The finals end when every medal is sealed, or at the season's date if that comes first.
+alter table seasons add column stops_when_sealed boolean not null default false;

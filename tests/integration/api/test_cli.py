@@ -224,9 +224,20 @@ def test_what_others_wrote_is_printed_as_they_wrote_it(peck: Peck, world: World)
 
 
 def test_a_league_is_created_with_medals_by_score_lines(peck: Peck) -> None:
-    made = read(peck("league", "create", "lined", "--medals", "lines:1210,1080,1050", "--json"))
+    made = read(
+        peck(
+            "league",
+            "create",
+            "lined",
+            "--medals",
+            "lines:1210,1080,1050",
+            "--stop-when-sealed",
+            "--json",
+        )
+    )
     lines = {"kind": "lines", "gold": 1210.0, "silver": 1080.0, "bronze": 1050.0}
     assert made["season"]["medals"] == lines
+    assert made["season"]["stops_when_sealed"]
     assert (
         "medals lines:1210,1080,1050, sealed from 95% on" in peck("league", "show", "lined").stdout
     )
