@@ -47,6 +47,19 @@ MOST_TEAMS: Final = 1_000_000
 FARTHEST: Final = 1_000_000.0
 
 
+def cuts(teams: int) -> tuple[int, int, int]:
+    """The last rank that earns gold, silver and bronze by Kaggle's table."""
+    if teams < 0:
+        raise ValueError(f"teams: {teams} is negative")
+    if teams < 100:
+        return teams // 10, teams // 5, teams * 2 // 5
+    if teams < 250:
+        return 10, teams // 5, teams * 2 // 5
+    if teams < 1000:
+        return 10 + teams // 500, 50, 100
+    return 10 + teams // 500, teams // 20, teams // 10
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """Who earns what. Raises ValueError naming the class whose number cannot be."""
@@ -89,10 +102,8 @@ class Rules:
 
         Where scores decide, no rank earns anything.
         """
-        if teams < 0:
-            raise ValueError(f"teams: {teams} is negative")
         if self.kind is Kind.TABLE:
-            return _table(teams)
+            return cuts(teams)
         if self.kind is Kind.LINES:
             return 0, 0, 0
         sums = (self.gold, self.gold + self.silver, self.gold + self.silver + self.bronze)
@@ -152,13 +163,3 @@ def _parts(sums: tuple[float, float, float], teams: int) -> tuple[float, float, 
     """Shares of the teams; a tenth of ten is one, whatever binary makes of it."""
     gold, silver, bronze = (share * teams + 1e-6 for share in sums)
     return gold, silver, bronze
-
-
-def _table(teams: int) -> tuple[int, int, int]:
-    if teams < 100:
-        return teams // 10, teams // 5, teams * 2 // 5
-    if teams < 250:
-        return 10, teams // 5, teams * 2 // 5
-    if teams < 1000:
-        return 10 + teams // 500, 50, 100
-    return 10 + teams // 500, teams // 20, teams // 10

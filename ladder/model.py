@@ -192,6 +192,8 @@ class Season:
     """``ladder.medals.Rules`` as JSON."""
     medal_confidence: float
     """A medal is sealed from this probability on, once uploads are locked."""
+    stops_when_sealed: bool
+    """It ends once every medal is sealed, before its date if there is one."""
     revision: int
 
 

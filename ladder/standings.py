@@ -29,6 +29,8 @@ class Contender:
     games: int
     last_match_at: datetime | None
     is_anchor: bool
+    is_declared: bool = False
+    """Its team wants to stand by it."""
     official: Place | None = None
     """None until a fit has seen it."""
 
@@ -58,6 +60,8 @@ class Standing:
     """Of the medal; None without one."""
     sealed: Medal | None = None
     """What the team keeps whatever comes: this class or a better one."""
+    is_declared: bool = False
+    """The team stands by this entry because its owner said so, not because it is its best."""
 
     @property
     def shown(self) -> tuple[float, float]:
@@ -114,8 +118,9 @@ def build(
 ) -> tuple[Standing, ...]:
     """One row per team, and one per anchor in its place, best score first.
 
-    A team stands by its best entry; one that has played goes before one that has not. Only teams
-    that have played are ranked, share medals and count as teams; the others follow at the end.
+    A team stands by the entry that was declared, else by its best; one that has played goes before
+    one that has not. Only teams that have played are ranked, share medals and count as teams; the
+    others follow at the end.
     """
 
     def worth(each: Contender) -> float:
@@ -124,12 +129,15 @@ def build(
     def order(each: Contender) -> tuple[bool, float, str]:
         return (each.games == 0, -worth(each), each.entry_id)
 
+    def claim(each: Contender) -> tuple[bool, bool, float, str]:
+        return (each.games == 0, not each.is_declared, -worth(each), each.entry_id)
+
     best: dict[TeamId, Contender] = {}
     anchors = []
     for each in contenders:
         if each.is_anchor:
             anchors.append(each)
-        elif each.team_id not in best or order(each) < order(best[each.team_id]):
+        elif each.team_id not in best or claim(each) < claim(best[each.team_id]):
             best[each.team_id] = each
     shown = sorted([*best.values(), *anchors], key=order)
 
@@ -160,6 +168,7 @@ def build(
                 medal=None,
                 is_anchor=each.is_anchor,
                 official=each.official,
+                is_declared=each.is_declared,
             )
         )
     return _awarded(rows, terms)

@@ -31,8 +31,10 @@ def read(
     rows = conn.execute(
         "select s.revision, s.score_offset, s.accepted_no, s.medals, s.medal_confidence,"
         " s.medal_teams, s.final_version is not null, e.id, e.agent_id, a.name, e.team_id, t.name,"
-        " e.mu, e.sigma, e.games, e.last_match_at, e.is_anchor from seasons s"
+        " e.mu, e.sigma, e.games, e.last_match_at, e.is_anchor, d.entry_id is not null"
+        " from seasons s"
         " left join entries e on e.season_id = s.id and e.state = 'active'"
+        " left join declared_entries d on d.entry_id = e.id"
         " left join agents a on a.id = e.agent_id left join teams t on t.id = e.team_id"
         " where s.id = %s",
         (season_id,),

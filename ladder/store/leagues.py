@@ -37,7 +37,7 @@ SEASON: Final = (
     " daily_limit, mu0, sigma0, beta, tau, draw_probability, fault_rule, score_offset,"
     " cadence_seconds, max_in_flight, max_attempts, lease_seconds, queue_seconds, opens_at,"
     " closes_at, ends_at, state, accepted_no, rated_no, official_version, medals,"
-    " medal_confidence,"
+    " medal_confidence, stops_when_sealed,"
     " revision"
     " from seasons"
 )
@@ -199,6 +199,7 @@ def create_season(
     speed_class: str = "any",
     medals: Rules | None = None,
     medal_confidence: float = 0.95,
+    stops_when_sealed: bool = False,
     opens_at: datetime | None = None,
     closes_at: datetime | None = None,
     ends_at: datetime | None = None,
@@ -232,6 +233,7 @@ def create_season(
         "speed_class": speed_class,
         "medals": Jsonb((medals or Rules()).to_json()),
         "medal_confidence": medal_confidence,
+        "stops_when_sealed": stops_when_sealed,
         "closes_at": closes_at,
         "ends_at": ends_at,
     }
@@ -333,6 +335,20 @@ def set_season_state(conn: Connection, season_id: SeasonId, state: str) -> Seaso
         {"state": state, "id": season_id},
     )
     return get_season(conn, season_id)
+
+
+@whole
+def end_sealed(conn: Connection) -> list[SeasonId]:
+    """Ends those seasons now that stop when every medal is sealed and have come that far.
+
+    Nothing more is paired in them; ``turn_seasons`` finishes them by that date. Returns them.
+    """
+    rows = conn.execute(
+        "update seasons set ends_at = now(), revision = revision + 1 where state = 'locked'"
+        " and stops_when_sealed and is_sealed and (ends_at is null or ends_at > now())"
+        " returning id"
+    )
+    return [SeasonId(row[0]) for row in rows]
 
 
 def turn_seasons(conn: Connection) -> list[SeasonId]:

@@ -174,7 +174,7 @@ def recomputed(conn: Connection, season_id: SeasonId, version: int) -> str:
         fitted = _fitted(conn, log, link.log_no, fitted.messages if fitted else None)
     assert fitted is not None
     season = _season(conn, season_id)
-    entrants = _entrants(conn, season_id, log, list(places(row[0])))
+    entrants = _entrants(conn, season_id, log, places(row[0]))
     own = chain[0]
     standing = _drawn(fitted, entrants, season, own.seed, own.boundary_weight, own.teams)
     return _digest(_content(entrants, standing))
@@ -190,10 +190,10 @@ def supposed(
     found = latest(conn, season_id)
     if found is None:
         return None
-    version, known = found
+    version, _ = found
     log = SeasonLog(season_id, void)
     fitted = _fitted(conn, log, version.log_no, None)
-    entrants = _entrants(conn, season_id, log, list(known))
+    entrants = _entrants(conn, season_id, log)
     season = _season(conn, season_id)
     standing = _drawn(
         fitted, entrants, season, version.seed, version.boundary_weight, version.teams
@@ -310,19 +310,34 @@ def _season(conn: Connection, season_id: SeasonId) -> Mapping[str, Any]:
 
 
 def _entrants(
-    conn: Connection, season_id: SeasonId, log: SeasonLog, only: Sequence[EntryId] | None = None
+    conn: Connection,
+    season_id: SeasonId,
+    log: SeasonLog,
+    written: Mapping[EntryId, Place] | None = None,
 ) -> list[Entrant]:
-    """The active entries, or these ones, in order of their ids."""
+    """The active entries, in order of their ids; or those of a version that was ``written``.
+
+    What teams had declared by then is what has a rank in it.
+    """
     rows = conn.execute(
-        "select e.id, e.team_id, e.is_anchor, coalesce(e.parent_entry_id, '') from entries e"
-        " where e.season_id = %s and (e.id = any (%s) or %s::text[] is null and state = 'active')"
+        "select e.id, e.team_id, e.is_anchor, coalesce(e.parent_entry_id, ''),"
+        " d.entry_id is not null from entries e"
+        " left join declared_entries d on d.entry_id = e.id"
+        " where e.season_id = %s and (e.id = any (%s) or %s and e.state = 'active')"
         ' order by e.id collate "C"',
-        (season_id, only, only),
+        (season_id, list(written or ()), written is None),
     )
     number = log.numbers.get
     return [
-        Entrant(EntryId(entry), TeamId(team), number(entry, -1), number(parent, -1), is_anchor)
-        for entry, team, is_anchor, parent in rows
+        Entrant(
+            EntryId(entry),
+            TeamId(team),
+            number(entry, -1),
+            number(parent, -1),
+            is_anchor,
+            is_declared if written is None else written[entry].rank is not None,
+        )
+        for entry, team, is_anchor, parent, is_declared in rows
     ]
 
 

@@ -19,6 +19,7 @@ from ladder.store.blobs import open_blobs
 from services.api import (
     agents,
     auth,
+    declared,
     entries,
     health,
     leaderboard,
@@ -51,6 +52,7 @@ ROUTERS: Final = (
     teams.router,
     leagues.router,
     seasons.router,
+    declared.router,
     agents.router,
     submissions.router,
     profiles.router,

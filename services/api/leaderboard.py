@@ -66,6 +66,9 @@ class StandingOut(BaseModel):
     sealed: Medal | None = Field(
         description="the team keeps this class or a better one, whatever comes"
     )
+    is_declared: bool = Field(
+        description="the team's owner declared this entry; else it is the team's best"
+    )
     is_anchor: bool
     official: PlaceOut | None
 

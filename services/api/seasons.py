@@ -123,6 +123,9 @@ class SeasonOut(BaseModel):
     medal_confidence: float = Field(
         description="once uploads are locked a medal is sealed from this probability on"
     )
+    stops_when_sealed: bool = Field(
+        description="the finals end once every medal is sealed, at ends_at at the latest"
+    )
     opens_at: datetime
     closes_at: datetime | None
     ends_at: datetime | None
@@ -145,6 +148,9 @@ class NewSeason(BaseModel):
         "or such a share of them in each",
     )
     medal_confidence: Annotated[float, Field(ge=0.5, le=0.99)] = 0.95
+    stops_when_sealed: bool = Field(
+        default=False, description="end the finals once every medal is sealed, if not at ends_at"
+    )
     closes_at: Moment | None = None
     ends_at: Moment | None = None
 
@@ -225,6 +231,7 @@ def create_season(league: LeagueKey, body: NewSeason, conn: Db, who: Host, once:
             max_bundle_bytes=body.max_bundle_bytes,
             medals=medals,
             medal_confidence=body.medal_confidence,
+            stops_when_sealed=body.stops_when_sealed,
             closes_at=body.closes_at,
             ends_at=body.ends_at,
         )

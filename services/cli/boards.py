@@ -1,4 +1,4 @@
-"""Verbs on the ladder: leaderboard, seals; and medal rules as a person types and reads them."""
+"""Verbs on the ladder: leaderboard, seals, declare; and medal rules as people write them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Annotated, Any, Final
 import typer
 
 from services.cli.choosing import season_key
-from services.cli.display import AsJson, moment, print_json, table
+from services.cli.display import AsJson, moment, out, print_json, table
 from services.cli.places import Unset, connect
-from services.client import Json
+from services.client import Client, Json
 
 MEDALS_HELP: Final = (
     "Who earns one: table (Kaggle's), lines:1210,1080,1050 (least score of gold, silver, bronze), "
@@ -81,6 +81,42 @@ def seals(
     )
 
 
+def declare(
+    entry: Annotated[
+        str | None, typer.Argument(help="Entry id (ent_...), as `peck entries` lists it.")
+    ] = None,
+    best: Annotated[bool, typer.Option("--best", help="By the best one again.")] = False,
+    league: Annotated[
+        str | None, typer.Option("--league", "--season", help="With --best: slug, or season id.")
+    ] = None,
+    team: Annotated[str | None, typer.Option(help="With --best, if you have several.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Declare by which entry your team stands in a season, until uploads lock."""
+    if (entry is None) is not best:
+        raise Unset("name one entry (see `peck entries`), or say --best")
+    with connect() as ladder:
+        if entry is not None:
+            found = ladder.entry(entry)
+            season, whose = found["season_id"], found["team_id"]
+        else:
+            season, whose = season_key(ladder, league), team or _own_team(ladder)
+        said = ladder.declare(season, whose, entry)
+    if as_json:
+        print_json(said)
+    else:
+        out.print(f"your team stands by {said['entry_id'] or 'its best entry'}")
+
+
+def _own_team(ladder: Client) -> str:
+    """The only team there is. Raises Unset naming those there are."""
+    teams = ladder.me()["teams"]
+    if len(teams) != 1:
+        raise Unset(f"--team: name one of yours: {', '.join(row['slug'] for row in teams)}")
+    only: str = teams[0]["id"]
+    return only
+
+
 def _span(row: Mapping[str, Any]) -> str | None:
     """The interval of the rank, where it has one."""
     if row["rank"] is None or row["official"] is None:
@@ -124,3 +160,4 @@ def told_medals(rules: Mapping[str, Any]) -> str:
 def register(app: typer.Typer) -> None:
     app.command()(leaderboard)
     app.command()(seals)
+    app.command()(declare)

@@ -61,6 +61,7 @@ def show(league: Json, season: Json | None) -> None:
     )
     out.print(
         f"medals {told_medals(season['medals'])}, sealed from {season['medal_confidence']:.0%} on"
+        + (", and the season stops when all are" if season["stops_when_sealed"] else "")
     )
 
 
@@ -76,11 +77,18 @@ def create_league(
     confidence: Annotated[
         float, typer.Option(min=0.5, max=0.99, help="From which on a medal is sealed.")
     ] = 0.95,
+    stop_when_sealed: Annotated[
+        bool, typer.Option("--stop-when-sealed", help="End the finals once all medals are.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Create a league and open its first season. You become its host."""
     visibility = "private" if private else "public"
-    terms: Json = {"medals": medal_rules(medals), "medal_confidence": confidence}
+    terms: Json = {
+        "medals": medal_rules(medals),
+        "medal_confidence": confidence,
+        "stops_when_sealed": stop_when_sealed,
+    }
     with connect() as ladder:
         made = ladder.create_league(slug, title or slug, game, visibility=visibility)
         season = ladder.create_season(made["id"], seats=seats, daily_limit=daily_limit, **terms)

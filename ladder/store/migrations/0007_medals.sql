@@ -34,3 +34,16 @@ create table unsealed_medals (
 );
 create trigger unsealed_medals_kept before update or delete on unsealed_medals for each row
     execute function refuse_change('unsealed_medals');
+
+-- The entry a team wants to stand by; without one it stands by its best.
+create table declared_entries (
+    season_id text not null references seasons,
+    team_id text not null references teams,
+    entry_id text not null unique references entries,
+    declared_by text references users,
+    declared_at timestamptz not null default now(),
+    primary key (season_id, team_id)
+);
+
+-- The finals end when every medal is sealed, or at the season's date if that comes first.
+alter table seasons add column stops_when_sealed boolean not null default false;

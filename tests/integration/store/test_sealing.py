@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from ladder.ids import EntryId
@@ -11,6 +13,7 @@ from ladder.standings import Standing
 from ladder.store import audits, entries, leaderboard, leagues, official, ratings, sealing
 from ladder.store.db import Connection
 from ladder.store.official import Fitter
+from services.scheduler.repairs import close
 from tests.integration.store.contest import Contest, raise_contest
 from tests.integration.store.test_official import play, refit
 
@@ -19,8 +22,8 @@ ONE_EACH = Rules(Kind.COUNTS, gold=1, silver=1, bronze=1)
 
 @pytest.fixture
 def contest(conn: Connection) -> Contest:
-    """An open season with a medal of each class."""
-    return raise_contest(conn, medals=ONE_EACH)
+    """An open season with a medal of each class, sealed well before 80 games."""
+    return raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
 
 
 @pytest.fixture
@@ -61,12 +64,14 @@ def test_a_medal_is_likely_until_uploads_lock_and_then_sealed(
     assert {row.status for row in board(contest)[:3]} == {Status.SEALED}
     seals = sealing.list_seals(contest.conn, contest.season.id)
     assert {(seal.medal, seal.version) for seal in seals} == {(medal, 2) for medal in Medal}
-    assert all(seal.chance >= 0.95 and seal.unsealed_at is None for seal in seals)
+    assert all(seal.chance >= 0.8 and seal.unsealed_at is None for seal in seals)
     with pytest.raises(Conflict, match="medals are sealed"):
         turn(contest, "open")
 
 
-def test_a_standing_that_is_not_sure_seals_nothing(contest: Contest, four: list[EntryId]) -> None:
+def test_a_standing_that_is_not_sure_seals_nothing(conn: Connection) -> None:
+    contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.99)
+    four = [contest.active() for _ in range(4)]
     play(contest, four, 1)
     turn(contest, "locked")
     refit(contest)
@@ -140,6 +145,36 @@ def test_the_number_of_teams_is_kept_once_uploads_lock(conn: Connection) -> None
     version = official.get_version(conn, contest.season.id, 2)
     assert version.teams == 4
     assert official.recomputed(conn, contest.season.id, 2) == version.digest
+
+
+def test_a_season_that_stops_when_sealed_ends_with_its_last_doubt(
+    conn: Connection, capsys: pytest.CaptureFixture[str]
+) -> None:
+    contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8, stops_when_sealed=True)
+    patient = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
+    fields = [(each, [each.active() for _ in range(4)]) for each in (contest, patient)]
+    for each, four in fields:
+        play(each, four, 1)
+        turn(each, "locked")
+        refit(each)
+    assert close(conn) == {"seasons_turned": 0}  # in doubt
+    for each, four in fields:
+        play(each, four, 80)
+        refit(each)
+    last = contest.rated(*fields[0][1])
+    assert close(conn) == {"seasons_turned": 0}  # a game is still under way
+    assert [season.id for season in leagues.playing_seasons(conn)] == [patient.season.id]
+    contest.play(last, [1, 2, 3, 4])
+    ratings.apply(conn, contest.season.id)
+    assert close(conn) == {"seasons_turned": 1}
+    states = [leagues.get_season(conn, each.season.id).state for each in (contest, patient)]
+    assert states == ["finished", "locked"]
+    told = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [(line["event"], line.get("reason"), line.get("state")) for line in told] == [
+        ("season_stops", "every medal is sealed", None),
+        ("season_turned", None, "finished"),
+    ]
+    assert {line["season"] for line in told} == {contest.season.id}
 
 
 def test_the_final_standing_is_cold_and_nothing_moves_it_but_a_longer_log(

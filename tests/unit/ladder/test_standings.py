@@ -47,6 +47,15 @@ def test_a_team_stands_by_its_best_entry_alone() -> None:
     assert [(r.entry_id, r.rank) for r in rows] == [("ent_0002", 1), ("ent_0003", 2)]
 
 
+def test_a_team_stands_by_what_it_declared_once_that_has_played() -> None:
+    team = TeamId("tea_same")
+    field = [contender(1, 700.0, team_id=team), contender(2, 500.0, team_id=team, is_declared=True)]
+    assert [(r.entry_id, r.is_declared) for r in build(field, 0.0)] == [("ent_0002", True)]
+    waiting = contender(2, 900.0, team_id=team, is_declared=True, games=0)
+    rows = build([field[0], waiting], 0.0)
+    assert [(r.entry_id, r.is_declared) for r in rows] == [("ent_0001", False)]
+
+
 def test_an_entry_that_has_played_goes_before_a_better_one_that_has_not() -> None:
     team = TeamId("tea_same")
     rows = build(
