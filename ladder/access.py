@@ -18,6 +18,7 @@ The rules, in one place (DESIGN.md section 12, "Who sees what"):
 | a submission (file name, message, size) | its team, admins |
 | a bundle's bytes | its team alone |
 | a seat's log, reason and failed step | the seat's team alone |
+| the audit log, a rejudgement and its preview | the league's hosts, admins |
 
 "Alone" means that neither hosts nor admins see it in this stage: what an agent prints may hold what
 its owner keeps secret, and nobody needs it to run a league. What a viewer may not see is answered

@@ -7,7 +7,7 @@ the scheduler. Each takes the place of the old one when it is accepted, in a fin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import Final
@@ -206,8 +206,13 @@ def get_rejudgement(conn: Connection, rejudgement_id: RejudgementId) -> Rejudgem
     return found
 
 
-def waiting(conn: Connection, at_once: int = AT_ONCE) -> list[tuple[RejudgementId, MatchId]]:
-    """The next matches to be queued of each act, at most ``at_once`` of it being under way."""
+def waiting(
+    conn: Connection, served: Collection[str], at_once: int = AT_ONCE
+) -> list[tuple[RejudgementId, MatchId]]:
+    """The next matches to be queued of each act, at most ``at_once`` of it being under way.
+
+    Those that need another profile than the ``served`` ones wait for a node that has it.
+    """
     acts = conn.execute(
         "select distinct rejudgement_id from rejudged"
         " where by_match_id is null and refusal is null order by rejudgement_id"
@@ -216,9 +221,11 @@ def waiting(conn: Connection, at_once: int = AT_ONCE) -> list[tuple[RejudgementI
     for (act,) in acts:
         room = at_once - get_rejudgement(conn, act).under_way
         rows = conn.execute(
-            "select match_id from rejudged where rejudgement_id = %s and by_match_id is null"
-            " and refusal is null order by match_id limit %s",
-            (act, max(0, room)),
+            "select match_id from rejudged d where rejudgement_id = %s and by_match_id is null"
+            " and refusal is null and not exists (select 1 from seats s"
+            "   where s.match_id = d.match_id and s.profile <> all (%s))"
+            " order by match_id limit %s",
+            (act, list(served), max(0, room)),
         )
         found += [(act, MatchId(row[0])) for row in rows]
     return found

@@ -82,8 +82,9 @@ def expire(conn: db.Connection) -> dict[str, int]:
 
 def rejudge(conn: db.Connection) -> dict[str, int]:
     """The next matches that hosts have judged again, before new ones take their place."""
+    served = {profile for worker in matches.live_workers(conn) for profile in worker.profiles}
     made = 0
-    for turn, (act, match_id) in enumerate(rejudging.waiting(conn)):
+    for turn, (act, match_id) in enumerate(rejudging.waiting(conn, served)):
         with conn.transaction():
             made += rejudging.queue(conn, act, match_id, turn) is not None
     return {"rejudges_queued": made}

@@ -14,7 +14,7 @@ from random import Random
 import psycopg
 import pytest
 
-from ladder.store import db, idempotency, leagues, matches, users, watch
+from ladder.store import db, idempotency, leagues, matches, rejudging, users, watch
 from ladder.store.db import Connection
 from services import embedded
 from services.scheduler import leader, repairs
@@ -68,6 +68,23 @@ def test_matches_are_made_for_the_live_slots_and_no_more(contest: Contest) -> No
     matches.register_worker(conn, hello("w1", slots=2))
     assert repairs.pair(conn, Random(1)) == {"paired": 2 * repairs.MATCHES_PER_SLOT}
     assert repairs.pair(conn, Random(1)) == {"paired": 0}
+
+
+def test_what_is_judged_again_is_queued_where_a_node_can_play_it(contest: Contest) -> None:
+    conn, (first, *others) = contest.conn, contest.entries
+    contest.play(contest.rated(*others[:4]), [1, 2, 3, 4])
+    contest.play(contest.rated(first, *others[:3]), [1, 2, 3, 4])
+    conn.execute("alter table seats disable trigger seats_written")
+    conn.execute("update seats set profile = 'torch' where entry_id = %s", (first,))
+    everything = rejudging.Predicate(node="node")
+    rejudging.rejudge(conn, contest.season.id, everything, by=None, reason="a bad node")
+    silence_workers(conn)
+    assert repairs.rejudge(conn) == {"rejudges_queued": 0}
+    matches.register_worker(conn, hello("w1"))
+    assert repairs.rejudge(conn) == {"rejudges_queued": 1}
+    assert repairs.rejudge(conn) == {"rejudges_queued": 0}
+    matches.register_worker(conn, hello("w2", profiles=("numpy", "torch")))
+    assert repairs.rejudge(conn) == {"rejudges_queued": 1}
 
 
 def test_an_entry_whose_profile_no_node_serves_holds_no_place_in_the_queue(

@@ -81,7 +81,7 @@ def test_a_host_disqualifies_and_reinstates_by_name(peck: Peck, world: World) ->
 def judge_all(world: World) -> None:
     """What the scheduler, the workers, the rater and the fit do meanwhile."""
     with world.connect() as conn:
-        for act, match_id in rejudging.waiting(conn):
+        for act, match_id in rejudging.waiting(conn, ["numpy"]):
             made = rejudging.queue(conn, act, match_id)
             conn.commit()
             assert made is not None

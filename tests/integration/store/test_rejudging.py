@@ -71,7 +71,9 @@ def judge(contest: Contest, predicate: Predicate = FITTING) -> again.Rejudgement
 
 
 def queue(contest: Contest, at_once: int = again.AT_ONCE) -> list[MatchId | None]:
-    return [again.queue(contest.conn, *one) for one in again.waiting(contest.conn, at_once)]
+    return [
+        again.queue(contest.conn, *one) for one in again.waiting(contest.conn, ["numpy"], at_once)
+    ]
 
 
 def test_a_predicate_fits_what_has_all_of_it(contest: Contest, four: list[EntryId]) -> None:
