@@ -219,6 +219,15 @@ class Client:
         path = f"/v1/seasons/{season}/standings"
         return self.send("GET", path, params={"format": form}).text
 
+    def extend(self, season: str, team: str, closes_at: str, reason: str) -> Json:
+        path, body = f"/v1/seasons/{season}/extensions/{team}", {"closes_at": closes_at}
+        made: Json = self.send("PUT", path, json={**body, "reason": reason}).json()
+        return made
+
+    def extensions(self, season: str) -> list[Json]:
+        found: list[Json] = self.get(f"/v1/seasons/{season}/extensions")["items"]
+        return found
+
     def season(self, key: str) -> Json:
         return self.get(f"/v1/seasons/{key}")
 

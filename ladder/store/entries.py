@@ -50,6 +50,8 @@ class Limits:
     allowed: int
     left: int
     resets_at: datetime
+    closes_at: datetime | None
+    """When the team's uploads lock; None: at no date."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +82,15 @@ def enter(
     pairing_weight: float = 1.0,
     is_anchor: bool = False,
     count_limit: bool = True,
+    waited_seconds: float = 0.0,
 ) -> tuple[Entry, Limits, bool]:
     """The submission's entry in the season, the team's limits now, and whether it was made now.
 
     A new entry takes one of the day's uploads (unless ``count_limit`` is false) and gets its
-    validation match, all in the caller's transaction; a repeat takes nothing. Raises NotFound,
-    Conflict (season or league not open, agent or team disqualified), LadderError (bundle too
-    large), DailyLimitReached.
+    validation match, all in the caller's transaction; a repeat takes nothing. The deadline is
+    compared with the moment ``waited_seconds`` ago, when the request began to arrive. Raises
+    NotFound, Conflict (season or league not open, agent or team disqualified), LadderError (bundle
+    too large), DailyLimitReached.
     """
     season = leagues.get_season(conn, season_id)
     submission = agents.get_submission(conn, submission_id)
@@ -94,7 +98,7 @@ def enter(
     if known is not None:
         return known, limits(conn, season_id, submission.team_id), False
     if not is_anchor:  # whoever makes a season may enter its anchors before it opens
-        _refuse_closed(conn, season)
+        _refuse_closed(conn, season, submission.team_id, waited_seconds)
     _refuse_excluded(conn, season_id, submission)
     if submission.size_bytes > season.max_bundle_bytes:
         raise LadderError(
@@ -178,13 +182,17 @@ def limits(conn: Connection, season_id: SeasonId, team_id: TeamId) -> Limits:
     """The team's uploads in this season today (UTC)."""
     day = _today(conn)
     row = conn.execute(
-        "select s.daily_limit, coalesce(u.used, 0) from seasons s left join daily_uploads u"
-        " on u.season_id = s.id and u.team_id = %s and u.day = %s where s.id = %s",
-        (team_id, day, season_id),
+        "select s.daily_limit, coalesce(u.used, 0),"
+        " greatest(x.closes_at, least(s.closes_at, s.ends_at)) from seasons s"
+        " left join daily_uploads u on u.season_id = s.id and u.team_id = %s and u.day = %s"
+        " left join extensions x on x.season_id = s.id and x.team_id = %s where s.id = %s",
+        (team_id, day, team_id, season_id),
     ).fetchone()
     if row is None:
         raise NotFound("there is no such season")
-    return _limits(day, row[1], row[0])
+    resets_at = datetime.combine(day + timedelta(days=1), time(), UTC)
+    allowed, used, closes_at = row
+    return Limits(used, allowed, max(0, allowed - used), resets_at, closes_at)
 
 
 def place_in_queue(conn: Connection, entry_id: EntryId) -> QueuePlace | None:
@@ -329,20 +337,30 @@ def _validate(conn: Connection, season: Season, entry_id: EntryId) -> MatchId:
     return match_id
 
 
-def _refuse_closed(conn: Connection, season: Season) -> None:
+def _refuse_closed(
+    conn: Connection, season: Season, team_id: TeamId, waited_seconds: float
+) -> None:
+    """A season that its date has locked takes what began to arrive before; one locked by a host
+    takes nothing but from a team with an extension."""
     row = conn.execute(
-        "select l.state, s.opens_at > now(),"
-        " coalesce(least(s.closes_at, s.ends_at) <= now(), false)"
-        " from seasons s join leagues l on l.id = s.league_id where s.id = %s",
-        (season.id,),
+        "with s as (select *, clock_timestamp() - make_interval(secs => %s) as arrived_at"
+        "   from seasons where id = %s)"
+        " select l.state, s.opens_at > now(),"
+        " s.state <> 'finished' and coalesce(s.ends_at > s.arrived_at, true) and ("
+        "   (s.state = 'open' or coalesce(s.closes_at <= now(), false))"
+        "     and coalesce(s.closes_at > s.arrived_at, true)"
+        "   or coalesce(x.closes_at > s.arrived_at, false))"
+        " from s join leagues l on l.id = s.league_id"
+        " left join extensions x on x.season_id = s.id and x.team_id = %s",
+        (waited_seconds, season.id, team_id),
     ).fetchone()
     assert row is not None
-    league_state, is_early, is_late = row
+    league_state, is_early, is_in_time = row
     if league_state == "closed":
         raise Conflict("the league is closed")
     if is_early:
         raise Conflict(f"the season opens at {season.opens_at.isoformat()}")
-    if is_late or season.state != "open":
+    if not is_in_time:
         raise Conflict("uploads to this season are locked")
 
 
@@ -385,11 +403,6 @@ def _today(conn: Connection) -> date:
     assert row is not None
     today: date = row[0]
     return today
-
-
-def _limits(day: date, used: int, allowed: int) -> Limits:
-    resets_at = datetime.combine(day + timedelta(days=1), time(), UTC)
-    return Limits(used, allowed, max(0, allowed - used), resets_at)
 
 
 def _find(conn: Connection, season_id: SeasonId, submission_id: SubmissionId) -> Entry | None:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from typing import Final
 
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.api.problems import answer
@@ -36,6 +38,8 @@ class BodyLimit:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+
+        scope.setdefault("state", {})["began"] = time.monotonic()
 
         async def marked(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -78,6 +82,12 @@ class BodyLimit:
             return message
 
         await self.app(scope, counted, send)
+
+
+def waited_seconds(request: Request) -> float:
+    """How long ago the request began to arrive: a deadline is held against that, not its end."""
+    began: float = request.state.began
+    return time.monotonic() - began
 
 
 def json_or_empty(headers: dict[bytes, bytes]) -> bool:

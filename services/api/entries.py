@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.ids import EntryId
@@ -14,6 +14,7 @@ from ladder.profiles import Name as Profile
 from ladder.store import entries, ratings
 from services.api import sight
 from services.api.auth import Anyone, Known, Writer
+from services.api.bodies import waited_seconds
 from services.api.fields import EntryKey, Filter, Key, SeasonKey
 from services.api.idempotency import Once
 from services.api.logs import LogFormat, read_log
@@ -112,14 +113,22 @@ def shown(conn: Db, who: Viewer, entry: Entry) -> EntryOut:
         **of(403, 404, 409, 429),
     },
 )
-def create_entry(season: SeasonKey, body: NewEntry, conn: Db, who: Writer, once: Once) -> Response:
+def create_entry(
+    season: SeasonKey, body: NewEntry, request: Request, conn: Db, who: Writer, once: Once
+) -> Response:
     """Takes one of the team's uploads of the day and starts validation."""
     found = sight.season(conn, who, season)
     submission = sight.own_submission(conn, who, body.submission)
     sight.require_entering(conn, who, found, submission.team_id)
 
     def create() -> tuple[EnteredOut, int]:
-        entry, limits, created = entries.enter(conn, found.id, submission.id, profile=body.profile)
+        entry, limits, created = entries.enter(
+            conn,
+            found.id,
+            submission.id,
+            profile=body.profile,
+            waited_seconds=waited_seconds(request),
+        )
         entered = EnteredOut(entry=shown(conn, who, entry), limits=LimitsOut.model_validate(limits))
         return entered, 201 if created else 200
 

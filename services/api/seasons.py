@@ -171,6 +171,9 @@ class LimitsOut(BaseModel):
     allowed: int
     left: int
     resets_at: datetime
+    closes_at: datetime | None = Field(
+        description="when this team's uploads lock, an extension included"
+    )
 
 
 def longest_match_hours(configuration: dict[str, Any], clock: Clock, seats: int) -> float:

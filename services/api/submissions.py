@@ -15,6 +15,7 @@ from ladder.profiles import Name as Profile
 from ladder.store import agents, daily, entries
 from services.api import sight, uploads
 from services.api.auth import Credentials, Known, require, viewer
+from services.api.bodies import waited_seconds
 from services.api.entries import EntryOut
 from services.api.entries import shown as shown_entry
 from services.api.fields import LINE, AgentKey, Filter, SubmissionKey
@@ -135,7 +136,11 @@ async def upload_submission(
                 out = UploadOut(submission=SubmissionOut.model_validate(submission))
                 if planned.season_id is not None:
                     entry, limits, entered = entries.enter(
-                        conn, planned.season_id, submission.id, profile=profile
+                        conn,
+                        planned.season_id,
+                        submission.id,
+                        profile=profile,
+                        waited_seconds=waited_seconds(request),
                     )
                     out.entry = shown_entry(conn, planned.who, entry)
                     out.limits = LimitsOut.model_validate(limits)

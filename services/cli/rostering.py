@@ -1,4 +1,4 @@
-"""Verbs of hosts on people and results: the roster, and the standings to take away."""
+"""Verbs of hosts on people, deadlines and results: roster, extensions, exported standings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from services.cli.display import AsJson, out, print_json, table
+from services.cli.display import AsJson, moment, out, print_json, table
 from services.cli.hosting import leagues
 from services.cli.places import connect
 
@@ -85,8 +85,42 @@ def export_standings(
     out.print(f"written to {path}")
 
 
+def extend(
+    league: Annotated[str, typer.Argument(help="Slug of a league, or id of a season.")],
+    team: Annotated[str, typer.Argument(help="Slug or id of the team.")],
+    until: Annotated[str, typer.Argument(help="With a time zone: 2026-12-03T18:00+01:00.")],
+    reason: Annotated[str, typer.Option(help="Kept in the audit log.")],
+    as_json: AsJson = False,
+) -> None:
+    """Let one team's uploads close later than the others'."""
+    with connect() as ladder:
+        made = ladder.extend(league, team, until, reason)
+    if as_json:
+        print_json(made)
+    else:
+        out.print(f"{made['team_name']} may upload until {made['closes_at']}")
+
+
+def list_extensions(
+    league: Annotated[str, typer.Argument(help="Slug of a league, or id of a season.")],
+    as_json: AsJson = False,
+) -> None:
+    """List the teams whose uploads close later, for hosts."""
+    with connect() as ladder:
+        rows = ladder.extensions(league)
+    if as_json:
+        print_json(rows)
+        return
+    table(
+        ["team", "uploads close", "id"],
+        [(row["team_name"], moment(row["closes_at"]), row["team_id"]) for row in rows],
+    )
+
+
 def register(_: typer.Typer) -> None:
     """Under ``peck league``, beside the other verbs of hosts."""
     leagues.command("import")(import_roster)
     leagues.command("roster")(read_roster)
     leagues.command("export")(export_standings)
+    leagues.command("extend")(extend)
+    leagues.command("extensions")(list_extensions)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Form, Query, Request, Response
@@ -113,8 +114,12 @@ def limit_rows(conn: Connection, team: Team) -> list[LimitRow]:
     for league_id in agents.leagues_of_team(conn, team.id):
         league = leagues.get_league(conn, league_id)
         season = leagues.current_season(conn, league_id)
-        if season is not None and season.state == "open" and league.state != "closed":
-            rows.append(LimitRow(league, team, entries.limits(conn, season.id, team.id)))
+        if season is None or league.state == "closed":
+            continue
+        limits = entries.limits(conn, season.id, team.id)
+        is_extended = limits.closes_at is not None and limits.closes_at > datetime.now(UTC)
+        if season.state == "open" or (season.state == "locked" and is_extended):
+            rows.append(LimitRow(league, team, limits))
     return rows
 
 

@@ -50,3 +50,11 @@ create table roster (
     primary key (league_id, external_id)
 );
 create unique index roster_invitation on roster (invitation_id);
+
+-- One team's later end of uploads in a season, given by a host; why stands in the audit log.
+create table extensions (
+    season_id text not null references seasons,
+    team_id text not null references teams,
+    closes_at timestamptz not null,
+    primary key (season_id, team_id)
+);

@@ -93,6 +93,20 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
         "401 404 403 200 200",
     ),
     ("GET", "/v1/leagues/{league}/roster", None, "401 403 403 200 200", "401 404 403 200 200"),
+    (
+        "PUT",
+        "/v1/seasons/{season}/extensions/{team}",
+        {"closes_at": "2999-01-01T00:00:00Z", "reason": "ill"},
+        "401 403 403 200 200",
+        "401 404 403 200 200",
+    ),
+    (
+        "GET",
+        "/v1/seasons/{season}/extensions",
+        None,
+        "401 403 403 200 200",
+        "401 404 403 200 200",
+    ),
     ("GET", "/v1/seasons/{season}/standings", None, "200 200 200 200 200", "404 404 200 200 200"),
     (
         "GET",

@@ -1,0 +1,64 @@
+"""A later deadline for one team, given by a host."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field
+
+from ladder.store import extensions
+from services.api import sight
+from services.api.auth import Host, Known
+from services.api.fields import Line, Moment, SeasonKey, TeamKey
+from services.api.paging import Page
+from services.api.problems import of
+from services.api.state import Db
+
+router = APIRouter(prefix="/v1", tags=["seasons"])
+
+
+class ExtensionOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+    team_id: str
+    team_name: str
+    closes_at: datetime
+
+
+class NewExtension(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [{"closes_at": "2026-12-03T18:00:00+01:00", "reason": "ill, with a note"}]
+        },
+    )
+    closes_at: Moment
+    reason: Annotated[Line, Field(min_length=1, description="kept in the audit log")]
+
+
+@router.put(
+    "/seasons/{season}/extensions/{team}",
+    summary="Extend a team's deadline",
+    responses=of(403, 404, 409),
+)
+def put_extension(
+    season: SeasonKey, team: TeamKey, body: NewExtension, conn: Db, who: Host
+) -> ExtensionOut:
+    """Hosts and administrators only; written to the audit log. Its uploads close then, also where
+    the season is locked before; `GET /v1/seasons/{season}/limits` tells the team."""
+    found = sight.season(conn, who, season)
+    sight.hosted_league(conn, who, found.league_id)
+    made = extensions.extend(
+        conn, found.id, team, body.closes_at, by=who.user_id, reason=body.reason
+    )
+    return ExtensionOut.model_validate(made)
+
+
+@router.get("/seasons/{season}/extensions", summary="List extensions", responses=of(403, 404))
+def list_extensions(season: SeasonKey, conn: Db, who: Known) -> Page[ExtensionOut]:
+    """Hosts and administrators only."""
+    found = sight.season(conn, who, season)
+    sight.hosted_league(conn, who, found.league_id)
+    rows = extensions.list_extensions(conn, found.id)
+    return Page(items=[ExtensionOut.model_validate(row) for row in rows])

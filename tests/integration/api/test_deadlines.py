@@ -1,0 +1,59 @@
+"""The deadline of uploads through the API and the command line."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import httpx
+
+from ladder.store import leagues
+from tests.integration.api.test_cli import Peck, read
+from tests.integration.api.test_cli import peck as peck
+from tests.integration.api.world import GOOD, World
+
+
+def set_closing(world: World, moment: datetime) -> None:
+    with world.connect() as conn:
+        conn.execute(
+            "update seasons set closes_at = %s where id = %s", (moment, world.seasons["public"])
+        )
+
+
+def send(world: World, body: Iterator[bytes]) -> httpx.Response:
+    return world.http.post(
+        f"/v1/agents/{world.agents['public.member']}/submissions?season=public",
+        content=body,
+        headers=world.client("member").headers,
+    )
+
+
+def test_an_upload_counts_from_its_first_byte(world: World) -> None:
+    set_closing(world, datetime.now(UTC) + timedelta(seconds=2))
+
+    def slow() -> Iterator[bytes]:
+        yield GOOD
+        time.sleep(2.5)
+        with world.connect() as conn:
+            assert leagues.turn_seasons(conn) == [world.seasons["public"]]
+        yield b"# late"
+
+    assert send(world, slow()).status_code == 201
+    refused = send(world, iter([GOOD + b"# later still"]))
+    assert refused.status_code == 409
+    assert "locked" in refused.json()["detail"]
+
+
+def test_a_team_is_extended_and_told(peck: Peck, world: World) -> None:
+    set_closing(world, datetime.now(UTC) - timedelta(minutes=1))
+    as_host = {"PECK_TOKEN": world.tokens["host"]}
+    extend = ("league", "extend", "public", "member", "2999-12-01T18:00+01:00", "--reason", "ill")
+    assert peck(*extend).returncode == 1
+    assert "may upload until 2999-12-01T17:00:00Z" in peck(*extend, **as_host).stdout
+    (row,) = read(peck("league", "extensions", "public", "--json", **as_host))
+    assert row["team_id"] == world.teams["member"]
+    assert world.client("member").limits("public")["closes_at"] == "2999-12-01T17:00:00Z"
+    assert send(world, iter([GOOD + b"# extended"])).status_code == 201
+    naive = peck(*extend[:4], "2999-12-01", "--reason", "ill", **as_host)
+    assert "no time zone; add Z for UTC" in naive.stderr

@@ -1,0 +1,98 @@
+"""Deadlines of uploads: when a request began to arrive, and one team's extension."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from ladder.ids import AgentId, TeamId
+from ladder.model import Conflict, LadderError, NotFound
+from ladder.store import audits, entries, extensions, leagues
+from ladder.store.db import Connection
+from tests.integration.store.contest import Contest, raise_contest
+
+
+def minutes(count: float) -> datetime:
+    return datetime.now(UTC) + timedelta(minutes=count)
+
+
+def extend(contest: Contest, team: str, closes_at: datetime) -> extensions.Extension:
+    return extensions.extend(
+        contest.conn, contest.season.id, team, closes_at, by=contest.host, reason="ill"
+    )
+
+
+def settled(conn: Connection, **terms: datetime) -> tuple[Contest, TeamId, AgentId]:
+    """A season and a team that entered it in time; then its dates are set to these."""
+    contest = raise_contest(conn)
+    _, team = contest.team()
+    agent = contest.agent(team)
+    contest.active(agent)
+    for column, moment in terms.items():
+        conn.execute(f"update seasons set {column} = %s where id = %s", (moment, contest.season.id))
+    return contest, team, agent
+
+
+def test_a_request_that_began_before_the_deadline_is_in_time(conn: Connection) -> None:
+    contest, _, agent = settled(conn, closes_at=minutes(-1))
+    for _ in range(2):
+        with pytest.raises(Conflict, match="locked"):
+            contest.pending(agent, waited_seconds=50)
+        contest.pending(agent, waited_seconds=70)
+        leagues.turn_seasons(conn)  # locks it by its date
+    assert leagues.get_season(conn, contest.season.id).state == "locked"
+
+
+def test_what_a_host_locked_or_what_is_finished_takes_nothing_late(conn: Connection) -> None:
+    contest, team, agent = settled(conn, closes_at=minutes(10))
+    leagues.set_season_state(conn, contest.season.id, "locked")
+    with pytest.raises(Conflict, match="locked"):
+        contest.pending(agent, waited_seconds=500)
+    extend(contest, team, minutes(20))
+    contest.pending(agent)
+    leagues.set_season_state(conn, contest.season.id, "finished")
+    with pytest.raises(Conflict, match="locked"):
+        contest.pending(agent)
+    with pytest.raises(Conflict, match="finished"):
+        extend(contest, team, minutes(30))
+
+
+def test_one_team_may_upload_longer_and_the_others_may_not(conn: Connection) -> None:
+    contest, team, agent = settled(conn, closes_at=minutes(-1), ends_at=minutes(60))
+    later = minutes(30)
+    assert extend(contest, team, later).closes_at == later
+    leagues.turn_seasons(conn)
+    contest.pending(agent)
+    with pytest.raises(Conflict, match="locked"):
+        contest.pending()
+    limits = entries.limits(conn, contest.season.id, team)
+    assert limits.closes_at == later
+    extend(contest, team, minutes(-0.5))
+    with pytest.raises(Conflict, match="locked"):
+        contest.pending(agent)
+    assert [each.team_id for each in extensions.list_extensions(conn, contest.season.id)] == [team]
+
+
+def test_an_extension_is_in_the_audit_log_with_its_reason(conn: Connection) -> None:
+    contest, team, _ = settled(conn, closes_at=minutes(1))
+    first = extend(contest, team, minutes(2))
+    extend(contest, team, minutes(3))
+    second, _ = audits.list_audits(conn, contest.league.id)
+    assert (second.act, second.subject, second.reason) == ("extend", team, "ill")
+    assert (second.by_user, second.season_id) == (contest.host, contest.season.id)
+    assert datetime.fromisoformat(second.details["before"]) == first.closes_at
+
+
+def test_an_extension_lies_between_the_deadlines_and_is_of_a_team_of_the_league(
+    conn: Connection,
+) -> None:
+    contest, team, _ = settled(conn, closes_at=minutes(10), ends_at=minutes(20))
+    with pytest.raises(LadderError, match="closes_at: uploads of all teams close at"):
+        extend(contest, team, minutes(5))
+    with pytest.raises(LadderError, match="closes_at: the season ends at"):
+        extend(contest, team, minutes(25))
+    _, stranger = contest.team()
+    for unknown in (stranger, "nobody"):
+        with pytest.raises(NotFound, match="no such team in this league"):
+            extend(contest, unknown, minutes(15))
