@@ -83,7 +83,6 @@ def read(conn: Connection, entry: Entry, season: Season, within: float) -> Insig
     scores = _scores(conn, season, games, places)
     fought = insights.duels(games, own, scores, season.beta)
     won, lost = insights.upsets(fought, UPSETS)
-    lasting = 0.0 if found is None else found[0].kappa ** 2 * insights.repetition(opponents)
     pace = read_pace(conn, season)
     shown = opponents[:OPPONENTS]
     return Insights(
@@ -98,7 +97,12 @@ def read(conn: Connection, entry: Entry, season: Season, within: float) -> Insig
         verdicts=dict(Counter(game.verdict for game in games)),
         times=insights.times(games),
         games_left=insights.games_left(
-            own.sigma, within, beta=season.beta, seats=season.seats, lasting=lasting
+            own.sigma,
+            within,
+            beta=season.beta,
+            seats=season.seats,
+            strays=0.0 if found is None else found[0].kappa ** 2,
+            repeated=insights.repetition(opponents),
         ),
         pace=pace,
         first_match_seconds=first_match_seconds(conn, entry, season, pace),
