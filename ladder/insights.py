@@ -236,30 +236,42 @@ def times(games: Sequence[Played]) -> Times | None:
     )
 
 
-def repetition(opponents: Iterable[Met]) -> float:
-    """The sum of the squared shares that each opponent has of the meetings; 0 without any."""
+def repetition(opponents: Iterable[Met]) -> tuple[float, float]:
+    """The sum of the squared shares that each opponent has of the meetings: as it is, and as it
+    would be left by many more meetings of the same mixture."""
     counts = [met.games for met in opponents]
-    total = sum(counts)
-    return sum(count * count for count in counts) / total**2 if total else 0.0
+    total, squares = sum(counts), sum(count * count for count in counts)
+    if total < 2:
+        return float(total), 0.0
+    return squares / total**2, (squares - total) / (total * (total - 1))
 
 
 def games_left(
-    sigma: float, within: float, *, beta: float, seats: int, lasting: float = 0.0
+    sigma: float,
+    within: float,
+    *,
+    beta: float,
+    seats: int,
+    strays: float = 0.0,
+    repeated: tuple[float, float] = (0.0, 0.0),
 ) -> int | None:
     """Games until the score is expected to be known to +-``within`` points, at 95 %.
 
-    Each game adds its information to the precision. ``lasting`` is a variance (in beta squared)
-    within sigma's that games do not remove: how far pairs stray from one number each. None: never.
+    Each game adds its information to the precision. ``strays`` is the variance (in beta squared)
+    of a pair's own advantage, which is within sigma's as far as opponents are ``repeated``, and
+    which games do not remove. None: never.
     """
-    wanted = (within / Z95 / beta) ** 2
-    if (sigma / beta) ** 2 <= wanted:
+    now, lasting = (strays * share for share in repeated)
+    variance, wanted = (sigma / beta) ** 2, (within / Z95 / beta) ** 2
+    if variance <= wanted:
         return 0
-    has = (sigma / beta) ** 2 - lasting
-    wanted -= lasting
+    has, wanted = variance - now, wanted - lasting
     per_game = information(seats)
-    if wanted <= 0 or has <= 0 or per_game <= 0:
+    if wanted <= 0 or per_game <= 0:
         return None
-    return ceil(max(0.0, 1 / wanted - 1 / has) / per_game)
+    if has <= wanted:
+        return 1
+    return ceil((1 / wanted - 1 / has) / per_game)
 
 
 def _share(fought: Sequence[Duel]) -> Share:

@@ -83,7 +83,6 @@ def read(conn: Connection, entry: Entry, season: Season, within: float) -> Insig
     scores = _scores(conn, season, games, places)
     fought = insights.duels(games, own, scores, season.beta)
     won, lost = insights.upsets(fought, UPSETS)
-    lasting = 0.0 if found is None else found[0].kappa ** 2 * insights.repetition(opponents)
     pace = read_pace(conn, season)
     shown = opponents[:OPPONENTS]
     return Insights(
@@ -98,10 +97,15 @@ def read(conn: Connection, entry: Entry, season: Season, within: float) -> Insig
         verdicts=dict(Counter(game.verdict for game in games)),
         times=insights.times(games),
         games_left=insights.games_left(
-            own.sigma, within, beta=season.beta, seats=season.seats, lasting=lasting
+            own.sigma,
+            within,
+            beta=season.beta,
+            seats=season.seats,
+            strays=0.0 if found is None else found[0].kappa ** 2,
+            repeated=insights.repetition(opponents),
         ),
         pace=pace,
-        first_match_seconds=_first_match_seconds(conn, entry, season, pace),
+        first_match_seconds=first_match_seconds(conn, entry, season, pace),
         names=_names(conn, {row.agent_id for row in shown} | {row.agent_id for row in won + lost}),
     )
 
@@ -122,6 +126,34 @@ def read_pace(conn: Connection, season: Season) -> Pace:
     if count == PACE_SAMPLE:
         an_hour *= 3600 / max(1.0, float(spanned))
     return Pace(an_hour, an_hour * season.seats / active if active else None)
+
+
+def first_match_seconds(
+    conn: Connection, entry: Entry, season: Season, pace: Pace | None = None
+) -> float | None:
+    """Until its first rated match should be over: validation, the wait for the next lineup, and
+    what matches take from then on. None once there was one, or while nobody can tell."""
+    pace = pace or read_pace(conn, season)
+    if entry.games or pace.matches_an_hour == 0:
+        return None
+    validation = 0.0
+    if entry.state is EntryState.PENDING:
+        place = entries.place_in_queue(conn, entry.id)
+        if place is None or place.eta_seconds is None:
+            return None
+        validation = place.eta_seconds
+    elif entry.state is not EntryState.ACTIVE:
+        return None
+    row = conn.execute(
+        "select avg(extract(epoch from m.finished_at - m.created_at)) from ("
+        "   select match_id from acceptances where season_id = %s order by no desc limit %s) a"
+        " join matches m on m.id = a.match_id",
+        (season.id, WAIT_SAMPLE),
+    ).fetchone()
+    if row is None or row[0] is None:
+        return None
+    wait = 0.0 if entry.in_flight else 3600 / pace.matches_an_hour
+    return validation + wait + float(row[0])
 
 
 def _games(conn: Connection, entry_id: EntryId) -> list[Played]:
@@ -179,32 +211,6 @@ def _scores(
         if entry_id in places:
             scores[entry_id] = Rating(places[entry_id].score, places[entry_id].sigma)
     return scores
-
-
-def _first_match_seconds(
-    conn: Connection, entry: Entry, season: Season, pace: Pace
-) -> float | None:
-    """Validation, the wait for the next lineup, and what a match takes from then on."""
-    if entry.games or pace.matches_an_hour == 0:
-        return None
-    validation = 0.0
-    if entry.state is EntryState.PENDING:
-        place = entries.place_in_queue(conn, entry.id)
-        if place is None or place.eta_seconds is None:
-            return None
-        validation = place.eta_seconds
-    elif entry.state is not EntryState.ACTIVE:
-        return None
-    row = conn.execute(
-        "select avg(extract(epoch from m.finished_at - m.created_at)) from ("
-        "   select match_id from acceptances where season_id = %s order by no desc limit %s) a"
-        " join matches m on m.id = a.match_id",
-        (season.id, WAIT_SAMPLE),
-    ).fetchone()
-    if row is None or row[0] is None:
-        return None
-    wait = 0.0 if entry.in_flight else 3600 / pace.matches_an_hour
-    return validation + wait + float(row[0])
 
 
 def _names(conn: Connection, agent_ids: Iterable[AgentId]) -> dict[AgentId, Named]:

@@ -10,10 +10,11 @@ from fastapi import APIRouter, Query, Request, Response
 from markupsafe import Markup
 
 from ladder import access
-from ladder.ids import EntryId, MatchId
+from ladder.ids import EntryId, MatchId, SeasonId
 from ladder.model import Agent, Entry, EntryState, Match, NotFound, Season, Seat, Viewer
 from ladder.store import agents, entries, leagues, matches, ratings
 from ladder.store.db import Connection
+from ladder.store.insights import first_match_seconds
 from services.api import insights, sight
 from services.api.fields import KEY, AgentKey
 from services.api.state import Db, House
@@ -35,6 +36,8 @@ class SubmissionRow:
     score: float
     message: str
     place: entries.QueuePlace | None
+    first_match_seconds: float | None
+    """For the owner of one that waits, where it can be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,19 +178,21 @@ def submissions_of(
 ) -> dict[str, Any]:
     """Rows of the list, and whether one of them waits."""
     own = sight.owns(who, agent.team_id)
-    offsets: dict[str, float] = {}
+    seasons: dict[SeasonId, Season] = {}
     rows = []
     for entry in seen:
-        if entry.season_id not in offsets:
-            offsets[entry.season_id] = leagues.get_season(conn, entry.season_id).score_offset
+        if entry.season_id not in seasons:
+            seasons[entry.season_id] = leagues.get_season(conn, entry.season_id)
+        season = seasons[entry.season_id]
         message = agents.get_submission(conn, entry.submission_id).message if own else ""
         waits = own and entry.state is EntryState.PENDING
         rows.append(
             SubmissionRow(
                 entry=entry,
-                score=entry.mu + offsets[entry.season_id],
+                score=entry.mu + season.score_offset,
                 message=message,
                 place=entries.place_in_queue(conn, entry.id) if waits else None,
+                first_match_seconds=first_match_seconds(conn, entry, season) if waits else None,
             )
         )
     return {"entries": rows, "waiting": any(row.entry.state == "pending" for row in rows)}

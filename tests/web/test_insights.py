@@ -15,6 +15,8 @@ def test_an_agents_page_tells_what_its_games_say_and_its_times_to_the_owner_alon
     for text in (mine, others):
         for words in ("What its games say", "Head to head", "By seat", "until its score is known"):
             assert words in text
+    assert "its first rated match should be over" in mine
+    assert "its first rated match should be over" not in others
     assert "Slowest move" in mine
     assert "Slowest move" not in others
 

@@ -61,6 +61,19 @@ def test_a_stream_tells_what_is_new_and_goes_on_where_it_was_left(world: World) 
     assert data["match_id"] == world.matches["public.rated"]
 
 
+def test_the_client_follows_from_any_item_and_over_the_end_of_a_stream(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "LONGEST_SECONDS", SETTLE_SECONDS)
+    monkeypatch.setattr("services.client.AGAIN_SECONDS", 0.1)
+    client = world.client("member")
+    newest, before, *_ = client.feed()
+    following = client.follow(before["key"])
+    assert next(following) == newest
+    play_rated(world, "public")
+    assert next(following)["match_id"] == world.matches["public.rated"]
+
+
 def test_a_stream_needs_a_token_and_a_key_of_ours(world: World) -> None:
     path = "/v1/me/feed/stream"
     assert world.http.get(path).status_code == 401

@@ -120,11 +120,28 @@ def test_after_the_games_left_the_interval_is_as_narrow_as_asked_for_and_not_a_g
 
 
 def test_what_games_do_not_remove_is_never_waited_for() -> None:
-    lasting = (20 / BETA) ** 2
-    assert insights.games_left(50, 1.9 * 20, beta=BETA, seats=4, lasting=lasting) is None
-    more = insights.games_left(50, 60, beta=BETA, seats=4, lasting=lasting)
-    fewer = insights.games_left(50, 60, beta=BETA, seats=4)
+    strays = (20 / BETA) ** 2
+
+    def left(within: float, *repeated: float) -> int | None:
+        return insights.games_left(
+            50, within, beta=BETA, seats=4, strays=strays, repeated=(repeated[0], repeated[1])
+        )
+
+    assert left(1.9 * 20, 1.0, 1.0) is None
+    more, fewer = left(60, 1.0, 1.0), left(60, 0.0, 0.0)
     assert more is not None
     assert fewer is not None
     assert more > fewer > 0
+    fading = left(1.9 * 20, 1.0, 0.0)
+    assert fading is not None, "new opponents make up for those met so far"
+    assert left(97, 1.0, 0.0) == 1
     assert insights.games_left(50, 60, beta=BETA, seats=1) is None
+
+
+def test_repetition_is_told_apart_from_having_met_few() -> None:
+    once = insights.head_to_head([game(("a", 2), ("b", 2), ("c", 2), ("d", 2))])
+    assert insights.repetition(once) == (0.25, 0.0)
+    always = insights.head_to_head([game(("a", 2)) for _ in range(5)])
+    assert insights.repetition(always) == (1.0, 1.0)
+    assert insights.repetition([]) == (0.0, 0.0)
+    assert insights.repetition(insights.head_to_head([game(("a", 2))])) == (1.0, 0.0)
