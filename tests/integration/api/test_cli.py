@@ -211,7 +211,8 @@ def test_a_refusal_is_one_sentence_and_no_traceback(peck: Peck, tmp_path: Path) 
 
 
 def test_every_verb_explains_itself(peck: Peck) -> None:
-    for verb in ("submit", "episodes", "scrim", "leaderboard", "login"):
+    verbs = ("submit", "episodes", "scrim", "leaderboard", "login", "watch", "insights", "feed")
+    for verb in verbs:
         assert "Usage: " in peck(verb, "--help").stdout
 
 
