@@ -9,6 +9,8 @@ import pytest
 from ladder.ids import EntryId
 from ladder.medals import Kind, Medal, Rules, Status
 from ladder.model import Conflict
+from ladder.official.standing import Entrant, Place
+from ladder.official.standing import Standing as Drawn
 from ladder.standings import Standing
 from ladder.store import audits, entries, leaderboard, leagues, official, ratings, sealing
 from ladder.store.db import Connection
@@ -78,6 +80,30 @@ def test_a_standing_that_is_not_sure_seals_nothing(conn: Connection) -> None:
     assert sealing.list_seals(contest.conn, contest.season.id) == []
     assert [row.status for row in board(contest)] == [*[Status.LIKELY] * 3, None]
     turn(contest, "open")
+
+
+@pytest.mark.parametrize(
+    ("rules", "chance", "is_sealed"),
+    [
+        (ONE_EACH, 0.96, False),  # counted in 400 draws: it may as well be 0.94
+        (ONE_EACH, 0.98, True),
+        (Rules(Kind.LINES, 900.0, 800.0, 700.0), 0.96, True),
+        (Rules(Kind.LINES, 900.0, 800.0, 700.0), 0.94, False),
+    ],
+)
+def test_a_chance_counted_in_draws_must_pass_by_what_they_may_err(
+    contest: Contest, four: list[EntryId], rules: Rules, chance: float, is_sealed: bool
+) -> None:
+    play(contest, four, 1)
+    refit(contest)
+    team = entries.get_entry(contest.conn, four[0]).team_id
+    entrant = Entrant(four[0], team, contender=0, parent=-1, is_anchor=False)
+    place = Place(950.0, 20.0, 1, 1, 1, (chance, 1.0, 1.0), 0.0)
+    drawn = Drawn((place,), reference=0.0, wrong_medals=0.0, teams=1)
+    season = contest.season.id
+    assert sealing.seal(contest.conn, season, 1, [entrant], drawn, rules, 0.95) is is_sealed
+    expected = Medal.GOLD if is_sealed else Medal.SILVER
+    assert sealing.of_season(contest.conn, season) == {team: expected}
 
 
 def test_a_sealed_medal_outlasts_the_games_that_would_take_it(
