@@ -1,21 +1,54 @@
-"""Medals by rank: Kaggle's table (facts/kaggle.md section 4), rounded down, cumulative."""
+"""Medals of a season, by the rules its host chose: Kaggle's table, score lines or own numbers.
+
+Kaggle's table (facts/kaggle.md section 4) and a host's numbers are of ranks, rounded down and
+cumulative; lines are of the official score. Pure.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from enum import StrEnum
+from typing import Any, Final
 
 
 class Medal(StrEnum):
     GOLD = "gold"
-    """The top 10 %, or the top 10 and 0.2 % in a league of 100 teams or more."""
+    """By the table: the top 10 %, or the top 10 and 0.2 % in a league of 100 teams or more."""
     SILVER = "silver"
     """The next best: down to 20 %, 50 teams, or 5 %."""
     BRONZE = "bronze"
     """The next best: down to 40 %, 100 teams, or 10 %."""
 
 
+class Status(StrEnum):
+    LIKELY = "likely"
+    """As it stands now; games to come may change it."""
+    SEALED = "sealed"
+    """Sure enough that no game changes it any more."""
+    AWARDED = "awarded"
+    """Given at the end though it was never sealed."""
+
+
+class Kind(StrEnum):
+    TABLE = "table"
+    """Kaggle's, by the number of ranked teams."""
+    LINES = "lines"
+    """The least official score of each class."""
+    COUNTS = "counts"
+    """So many teams in each class."""
+    SHARES = "shares"
+    """Such a part of the ranked teams in each class."""
+
+
+BEST_FIRST: Final = tuple(Medal)
+MOST_TEAMS: Final = 1_000_000
+FARTHEST: Final = 1_000_000.0
+
+
 def cuts(teams: int) -> tuple[int, int, int]:
-    """The last rank that earns gold, silver and bronze among this many ranked teams."""
+    """The last rank that earns gold, silver and bronze by Kaggle's table."""
     if teams < 0:
         raise ValueError(f"teams: {teams} is negative")
     if teams < 100:
@@ -27,9 +60,106 @@ def cuts(teams: int) -> tuple[int, int, int]:
     return 10 + teams // 500, teams // 20, teams // 10
 
 
-def medal(rank: int, teams: int) -> Medal | None:
-    """The medal of a rank (1 is best), or None."""
-    for kind, last in zip(Medal, cuts(teams), strict=True):
-        if 1 <= rank <= last:
-            return kind
-    return None
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Who earns what. Raises ValueError naming the class whose number cannot be."""
+
+    kind: Kind = Kind.TABLE
+    gold: float = 0.0
+    silver: float = 0.0
+    bronze: float = 0.0
+
+    def __post_init__(self) -> None:
+        numbers = dict(zip(BEST_FIRST, (self.gold, self.silver, self.bronze), strict=True))
+        for name, number in numbers.items():
+            if not math.isfinite(number):
+                raise ValueError(f"{name}: {number} is no number to award by")
+            if self.kind is Kind.TABLE and number != 0:
+                raise ValueError(f"{name}: the table has its own numbers; leave this one out")
+            if self.kind is Kind.LINES and abs(number) > FARTHEST:
+                raise ValueError(f"{name}: a line lies between {-FARTHEST:.0f} and {FARTHEST:.0f}")
+            if self.kind is Kind.COUNTS and not (
+                0 <= number <= MOST_TEAMS and number == int(number)
+            ):
+                raise ValueError(f"{name}: a count is a whole number from 0 to {MOST_TEAMS}")
+            if self.kind is Kind.SHARES and not 0 <= number <= 1:
+                raise ValueError(f"{name}: a share lies between 0 and 1")
+        if self.kind is Kind.LINES:
+            if self.silver > self.gold:
+                raise ValueError("silver: its line lies above that of gold; lower it")
+            if self.bronze > self.silver:
+                raise ValueError("bronze: its line lies above that of silver; lower it")
+        if self.kind is Kind.SHARES and self.gold + self.silver + self.bronze > 1 + 1e-9:
+            raise ValueError("bronze: the three shares are more than 1 together; lower one")
+
+    @property
+    def lines(self) -> tuple[float, float, float] | None:
+        """The least score of gold, silver and bronze; None where ranks decide."""
+        return (self.gold, self.silver, self.bronze) if self.kind is Kind.LINES else None
+
+    def cuts(self, teams: int) -> tuple[int, int, int]:
+        """The last rank that earns gold, silver and bronze among this many ranked teams.
+
+        Where scores decide, no rank earns anything.
+        """
+        if self.kind is Kind.TABLE:
+            return cuts(teams)
+        if self.kind is Kind.LINES:
+            return 0, 0, 0
+        sums = (self.gold, self.gold + self.silver, self.gold + self.silver + self.bronze)
+        if self.kind is Kind.SHARES:
+            sums = _parts(sums, teams)
+        gold, silver, bronze = (min(int(number), teams) for number in sums)
+        return gold, silver, bronze
+
+    def award(
+        self,
+        ranked: Sequence[tuple[int, float]],
+        teams: int,
+        sealed: Sequence[Medal | None] | None = None,
+    ) -> list[Medal | None]:
+        """The medal of each ranked team, given rank and score of all, best first.
+
+        Equal ranks share a medal. What is ``sealed`` for a team is the least it gets, and takes one
+        of the places there are.
+        """
+        kept = [None] * len(ranked) if sealed is None else sealed
+        given: list[Medal | None] = [None] * len(ranked)
+        for n, medal in reversed(list(enumerate(BEST_FIRST))):
+            if self.lines is not None:
+                earned = [score >= self.lines[n] for _, score in ranked]
+                holds = [_is_at_least(one, medal) for one in kept]
+            else:
+                holds = [_is_at_least(one, medal) for one in kept]
+                earned = _within(self.cuts(teams)[n], [rank for rank, _ in ranked], holds)
+            for place, (has, is_kept) in enumerate(zip(earned, holds, strict=True)):
+                if has or is_kept:
+                    given[place] = medal
+        return given
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in the season's row."""
+        return {"kind": "table"} if self.kind is Kind.TABLE else asdict(self)
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any]) -> Rules:
+        """What ``to_json`` wrote."""
+        return cls(**{**stored, "kind": Kind(stored["kind"])})
+
+
+def _within(cut: int, ranks: Sequence[int], holds: Sequence[bool]) -> list[bool]:
+    """Whether each team without a seal is within the places that those with one leave free."""
+    free = max(0, cut - sum(holds))
+    others = [rank for rank, is_kept in zip(ranks, holds, strict=True) if not is_kept]
+    last = others[min(free, len(others)) - 1] if free and others else 0
+    return [rank <= last for rank in ranks]
+
+
+def _is_at_least(one: Medal | None, other: Medal) -> bool:
+    return one is not None and BEST_FIRST.index(one) <= BEST_FIRST.index(other)
+
+
+def _parts(sums: tuple[float, float, float], teams: int) -> tuple[float, float, float]:
+    """Shares of the teams; a tenth of ten is one, whatever binary makes of it."""
+    gold, silver, bronze = (share * teams + 1e-6 for share in sums)
+    return gold, silver, bronze

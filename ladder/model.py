@@ -190,6 +190,12 @@ class Season:
     rated_no: int
     official_version: int
     """Of the standings; 0 before the first fit."""
+    medals: dict[str, Json]
+    """``ladder.medals.Rules`` as JSON."""
+    medal_confidence: float
+    """A medal is sealed from this probability on, once uploads are locked."""
+    stops_when_sealed: bool
+    """It ends once every medal is sealed, before its date if there is one."""
     revision: int
 
 

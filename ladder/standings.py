@@ -6,12 +6,12 @@ its live rating puts it: both are on one scale.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from ladder.ids import AgentId, EntryId, SeasonId, TeamId
-from ladder.medals import Medal, medal
+from ladder.medals import Medal, Rules, Status
 from ladder.official.standing import Place
 
 
@@ -29,6 +29,8 @@ class Contender:
     games: int
     last_match_at: datetime | None
     is_anchor: bool
+    is_declared: bool = False
+    """Its team wants to stand by it."""
     official: Place | None = None
     """None until a fit has seen it."""
 
@@ -54,6 +56,12 @@ class Standing:
     is_anchor: bool
     official: Place | None = None
     """The rank goes by its score."""
+    status: Status | None = None
+    """Of the medal; None without one."""
+    sealed: Medal | None = None
+    """What the team keeps whatever comes: this class or a better one."""
+    is_declared: bool = False
+    """The team stands by this entry because its owner said so, not because it is its best."""
 
     @property
     def shown(self) -> tuple[float, float]:
@@ -81,6 +89,20 @@ class Fitted:
 
 
 @dataclass(frozen=True, slots=True)
+class Terms:
+    """How a season gives its medals, and how far it is with them."""
+
+    rules: Rules = field(default_factory=Rules)
+    confidence: float = 0.95
+    """From which on a medal is sealed, once uploads are locked."""
+    teams: int | None = None
+    """That medals go by; None while those that are ranked count."""
+    sealed: Mapping[TeamId, Medal] = field(default_factory=dict)
+    is_final: bool = False
+    """The standing is the last one: what is not sealed is given as it stands."""
+
+
+@dataclass(frozen=True, slots=True)
 class Board:
     season_id: SeasonId
     revision: int
@@ -88,13 +110,17 @@ class Board:
     """Results in the season's log."""
     fitted: Fitted | None
     rows: tuple[Standing, ...]
+    terms: Terms
 
 
-def build(contenders: Iterable[Contender], score_offset: float) -> tuple[Standing, ...]:
+def build(
+    contenders: Iterable[Contender], score_offset: float, terms: Terms
+) -> tuple[Standing, ...]:
     """One row per team, and one per anchor in its place, best score first.
 
-    A team stands by its best entry; one that has played goes before one that has not. Only teams
-    that have played are ranked, share medals and count as teams; the others follow at the end.
+    A team stands by the entry that was declared, else by its best; one that has played goes before
+    one that has not. Only teams that have played are ranked, share medals and count as teams; the
+    others follow at the end.
     """
 
     def worth(each: Contender) -> float:
@@ -103,15 +129,17 @@ def build(contenders: Iterable[Contender], score_offset: float) -> tuple[Standin
     def order(each: Contender) -> tuple[bool, float, str]:
         return (each.games == 0, -worth(each), each.entry_id)
 
+    def claim(each: Contender) -> tuple[bool, bool, float, str]:
+        return (each.games == 0, not each.is_declared, -worth(each), each.entry_id)
+
     best: dict[TeamId, Contender] = {}
     anchors = []
     for each in contenders:
         if each.is_anchor:
             anchors.append(each)
-        elif each.team_id not in best or order(each) < order(best[each.team_id]):
+        elif each.team_id not in best or claim(each) < claim(best[each.team_id]):
             best[each.team_id] = each
     shown = sorted([*best.values(), *anchors], key=order)
-    teams = sum(1 for each in shown if _is_ranked(each))
 
     rows = []
     place = 0
@@ -137,12 +165,34 @@ def build(contenders: Iterable[Contender], score_offset: float) -> tuple[Standin
                 sigma=each.sigma,
                 games=each.games,
                 last_match_at=each.last_match_at,
-                medal=None if own_rank is None else medal(own_rank, teams),
+                medal=None,
                 is_anchor=each.is_anchor,
                 official=each.official,
+                is_declared=each.is_declared,
             )
         )
-    return tuple(rows)
+    return _awarded(rows, terms)
+
+
+def _awarded(rows: list[Standing], terms: Terms) -> tuple[Standing, ...]:
+    """The rows with the medals of those that are ranked."""
+    ranked = [(row.rank, row.shown[0], row.team_id) for row in rows if row.rank is not None]
+    sealed = [terms.sealed.get(team) for _, _, team in ranked]
+    teams = len(ranked) if terms.teams is None else terms.teams
+    given = iter(terms.rules.award([(rank, score) for rank, score, _ in ranked], teams, sealed))
+    awarded = []
+    for row in rows:
+        if row.rank is not None and (medal := next(given)) is not None:
+            kept = terms.sealed.get(row.team_id)
+            row = replace(row, medal=medal, sealed=kept, status=_status(medal, kept, terms))
+        awarded.append(row)
+    return tuple(awarded)
+
+
+def _status(medal: Medal, sealed: Medal | None, terms: Terms) -> Status:
+    if sealed is medal:
+        return Status.SEALED
+    return Status.AWARDED if terms.is_final else Status.LIKELY
 
 
 def _is_ranked(each: Contender) -> bool:

@@ -208,6 +208,16 @@ class Client:
         limit = min(most or 1000, 1000)
         return self.pages(f"/v1/seasons/{season}/leaderboard", most=most, limit=limit)
 
+    def seals(self, season: str) -> list[Json]:
+        found: list[Json] = self.get(f"/v1/seasons/{season}/seals")["items"]
+        return found
+
+    def declare(self, season: str, team: str, entry: str | None) -> Json:
+        """The team stands by this entry, or by its best (None)."""
+        path = f"/v1/seasons/{season}/teams/{team}/entry"
+        said: Json = self.send("PUT", path, json={"entry": entry}).json()
+        return said
+
     def limits(self, season: str, team: str | None = None) -> Json:
         return self.get(f"/v1/seasons/{season}/limits", team=team)
 

@@ -1,11 +1,13 @@
 """The official standing of a season, drawn up from a fit: scores, ranks, medal chances. Pure.
 
-Ranks and chances are of teams: a team stands by the entry with the highest mean, among those that
-have played. Reference agents pin the scale, stand in their place and have no rank.
+Ranks and chances are of teams: a team stands by the entry its owner declared, once that has
+played, else by the one with the highest mean among those that have. Reference agents pin the scale,
+stand in their place and have no rank.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -14,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ladder.ids import EntryId, TeamId
-from ladder.medals import cuts
+from ladder.medals import Rules
 from ladder.official import ranks
 from ladder.official.fit import Fit
 
@@ -37,6 +39,8 @@ class Entrant:
     parent: int
     """The number of what it replaces, where it has not played itself; -1: nothing known."""
     is_anchor: bool
+    is_declared: bool = False
+    """Its team stands by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,8 @@ class Standing:
     """Mean of the reference agents, in beta: it stands at mu0."""
     wrong_medals: float
     """Expected number of teams with a medal that are not of that class."""
+    teams: int
+    """That its medals went by."""
 
 
 def draw_up(
@@ -79,28 +85,41 @@ def draw_up(
     beta: float,
     seed: int,
     boundary_weight: float,
+    rules: Rules,
+    teams: int | None = None,
 ) -> Standing:
-    """The standing of these entrants. ``mu0`` and ``beta`` are the season's, in points."""
+    """The standing of these entrants. ``mu0`` and ``beta`` are the season's, in points.
+
+    ``teams`` is the number that medals go by, where it is no longer that of the ranked teams.
+    """
     mu, sigma = _skills(fit, entrants)
     anchors = [mu[n] for n, each in enumerate(entrants) if each.is_anchor and each.contender >= 0]
     reference = float(np.mean(anchors)) if anchors else fit.centre
     standing_by = _representatives(entrants, mu)
-    last = cuts(len(standing_by))
+    count = len(standing_by) if teams is None else teams
+    last = rules.cuts(count)
     drawn = ranks.draw_among(mu, sigma, _twins(entrants), standing_by, DRAWS, seed)
     outlook = ranks.outlook(drawn, last)
     losses = ranks.loss(drawn, last, boundary_weight)
+    chances = outlook.chances
+    scores = mu0 + beta * (mu - reference)
+    if rules.lines is not None:
+        chances = _above(rules.lines, scores, beta * sigma)
+        expected = max(1.0, float(chances[standing_by, -1].sum()))
+        losses = losses + boundary_weight / expected * (chances * (1.0 - chances)).sum(axis=1)
     best_first = np.sort(-mu[standing_by])
     ranked = set(standing_by.tolist())
     places: list[Place] = []
     wrong = 0.0
     for n in range(len(entrants)):
         rank = int(np.searchsorted(best_first, -mu[n])) + 1 if n in ranked else None
-        gold, silver, bronze = outlook.chances[n].tolist()
+        gold, silver, bronze = chances[n].tolist()
         if rank is not None:
-            wrong += _doubt(rank, last, (gold, silver, bronze))
+            earned = _earned(rules, rank, float(scores[n]), last)
+            wrong += _doubt(earned, (gold, silver, bronze))
         places.append(
             Place(
-                score=float(mu0 + beta * (mu[n] - reference)),
+                score=float(scores[n]),
                 sigma=float(beta * sigma[n]),
                 rank=rank,
                 rank_low=int(outlook.rank_low[n]),
@@ -109,7 +128,7 @@ def draw_up(
                 loss=float(losses[n]),
             )
         )
-    return Standing(tuple(places), reference, wrong)
+    return Standing(tuple(places), reference, wrong, count)
 
 
 def _skills(fit: Fit, entrants: Sequence[Entrant]) -> tuple[Floats, Floats]:
@@ -132,9 +151,24 @@ def _representatives(entrants: Sequence[Entrant], mu: Floats) -> NDArray[np.intp
         if each.is_anchor or each.contender < 0:
             continue
         known = best.get(each.team_id)
-        if known is None or mu[n] > mu[known]:
+        if known is None or _claim(each, mu[n]) > _claim(entrants[known], mu[known]):
             best[each.team_id] = n
     return np.array(sorted(best.values()), np.intp)
+
+
+def _claim(each: Entrant, mean: float) -> tuple[bool, float]:
+    """The greatest of a team's is the one it stands by."""
+    return each.is_declared, mean
+
+
+def _above(lines: Sequence[float], scores: Floats, sigmas: Floats) -> Floats:
+    """[n, lines]: the probability of a score at each line or above."""
+    return np.array(
+        [
+            [0.5 * math.erfc((line - score) / (math.sqrt(2.0) * sigma)) for line in lines]
+            for score, sigma in zip(scores, np.maximum(sigmas, 1e-9), strict=True)
+        ]
+    ).reshape(len(scores), len(lines))
 
 
 def _twins(entrants: Sequence[Entrant]) -> NDArray[np.intp]:
@@ -149,11 +183,15 @@ def _twins(entrants: Sequence[Entrant]) -> NDArray[np.intp]:
     )
 
 
-def _doubt(rank: int, last: Sequence[int], chances: Sequence[float]) -> float:
-    """The probability that the medal of this rank is another class than deserved; 0 without."""
-    better = 0.0
-    for cut, chance in zip(last, chances, strict=True):
-        if rank <= cut:
-            return 1.0 - (chance - better)
-        better = chance
-    return 0.0
+def _earned(rules: Rules, rank: int, score: float, last: Sequence[int]) -> int | None:
+    """Which class a team has, 0 the best; None without a medal."""
+    if rules.lines is not None:
+        return next((n for n, line in enumerate(rules.lines) if score >= line), None)
+    return next((n for n, cut in enumerate(last) if rank <= cut), None)
+
+
+def _doubt(earned: int | None, chances: Sequence[float]) -> float:
+    """The probability that this class is another than deserved; 0 without."""
+    if earned is None:
+        return 0.0
+    return 1.0 - (chances[earned] - (chances[earned - 1] if earned else 0.0))

@@ -233,8 +233,15 @@ def place_in_queue(conn: Connection, entry_id: EntryId) -> QueuePlace | None:
 
 @whole
 def retire(conn: Connection, entry_id: EntryId) -> Entry:
-    """Takes an entry out of play for good; matches under way still count. Raises NotFound."""
+    """Takes an entry out of play for good; matches under way still count.
+
+    Raises NotFound, Conflict (the season is finished and its board stays as it is).
+    """
     entry = get_entry(conn, entry_id)
+    if entry.state is EntryState.ACTIVE:
+        season = leagues.get_season(conn, entry.season_id)
+        if season.state == "finished":
+            raise Conflict("the season is finished; who stands on its board stays there")
     if entry.validation_match_id is not None and entry.state is EntryState.PENDING:
         matches.void(conn, [entry.validation_match_id], "the entry was withdrawn")
         entry = get_entry(conn, entry_id)  # its validation may have been over a moment before

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from ladder.access import LeagueSeen
 from ladder.ids import EntryId, SeasonId, is_id
+from ladder.medals import Rules
 from ladder.model import NotFound, ReplayVisibility, Visibility
 from ladder.official.standing import Place
 from ladder.standings import Board as Board
-from ladder.standings import Contender, Fitted, build
+from ladder.standings import Contender, Fitted, Terms, build
 from ladder.standings import Standing as Standing
-from ladder.store import official
+from ladder.store import official, sealing
 from ladder.store.db import Connection
 
 
@@ -21,23 +22,33 @@ def read(conn: Connection, season_id: SeasonId) -> Board:
     Keep it per revision: it changes only when the season's revision does.
     """
     rows = conn.execute(
-        "select s.revision, s.score_offset, s.accepted_no, e.id, e.agent_id, a.name, e.team_id,"
-        " t.name, e.mu, e.sigma, e.games, e.last_match_at, e.is_anchor from seasons s"
+        "select s.revision, s.score_offset, s.accepted_no, s.medals, s.medal_confidence,"
+        " s.medal_teams, s.final_version is not null, e.id, e.agent_id, a.name, e.team_id, t.name,"
+        " e.mu, e.sigma, e.games, e.last_match_at, e.is_anchor, d.entry_id is not null"
+        " from seasons s"
         " left join entries e on e.season_id = s.id and e.state = 'active'"
+        " left join declared_entries d on d.entry_id = e.id"
         " left join agents a on a.id = e.agent_id left join teams t on t.id = e.team_id"
         " where s.id = %s",
         (season_id,),
     ).fetchall()
     if not rows:
         raise NotFound("there is no such season")
-    revision, score_offset, accepted_no = rows[0][:3]
+    revision, score_offset, accepted_no, medals, confidence, teams, is_final = rows[0][:7]
+    sealed = sealing.of_season(conn, season_id)
+    terms = Terms(Rules.of(medals), confidence, teams, sealed, is_final)
     fitted, places = None, dict[EntryId, Place]()
     found = official.latest(conn, season_id)
     if found is not None:
         version, places = found
         fitted = Fitted(version.version, version.log_no, version.made_at, version.wrong_medals)
-    contenders = (Contender(*(*row[3:], places.get(row[3]))) for row in rows if row[3] is not None)
-    return Board(season_id, revision, accepted_no, fitted, build(contenders, score_offset))
+    contenders = (
+        Contender(*(*row[7:], places.get(row[7])))
+        for row in rows
+        if row[7] is not None and (row[7] in places or not is_final)
+    )
+    standings = build(contenders, score_offset, terms)
+    return Board(season_id, revision, accepted_no, fitted, standings, terms)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from psycopg.types.json import Jsonb
 
 from ladder import ids
 from ladder.ids import LeagueId, SeasonId, UserId
+from ladder.medals import Rules
 from ladder.model import (
     Conflict,
     Json,
@@ -24,7 +25,7 @@ from ladder.model import (
     Viewer,
     Visibility,
 )
-from ladder.store import visible
+from ladder.store import sealing, visible
 from ladder.store.db import Connection, atomic, whole
 
 LEAGUE: Final = (
@@ -35,7 +36,9 @@ SEASON: Final = (
     "select id, league_id, number, game, configuration, clock, seats, memory_mb, max_bundle_bytes,"
     " daily_limit, mu0, sigma0, beta, tau, draw_probability, fault_rule, score_offset,"
     " cadence_seconds, max_in_flight, max_attempts, lease_seconds, queue_seconds, opens_at,"
-    " closes_at, ends_at, state, accepted_no, rated_no, official_version, revision"
+    " closes_at, ends_at, state, accepted_no, rated_no, official_version, medals,"
+    " medal_confidence, stops_when_sealed,"
+    " revision"
     " from seasons"
 )
 LEAGUE_STATES: Final = ("open", "paused", "closed")
@@ -198,6 +201,9 @@ def create_season(
     cadence_seconds: float = 60.0,
     max_in_flight: int = 64,
     speed_class: str = "any",
+    medals: Rules | None = None,
+    medal_confidence: float = 0.95,
+    stops_when_sealed: bool = False,
     opens_at: datetime | None = None,
     closes_at: datetime | None = None,
     ends_at: datetime | None = None,
@@ -229,6 +235,9 @@ def create_season(
         "cadence_seconds": cadence_seconds,
         "max_in_flight": max_in_flight,
         "speed_class": speed_class,
+        "medals": Jsonb((medals or Rules()).to_json()),
+        "medal_confidence": medal_confidence,
+        "stops_when_sealed": stops_when_sealed,
         "closes_at": closes_at,
         "ends_at": ends_at,
     }
@@ -312,14 +321,38 @@ def makers(conn: Connection, season_ids: Sequence[SeasonId]) -> dict[SeasonId, s
 
 
 def set_season_state(conn: Connection, season_id: SeasonId, state: str) -> Season:
-    """Opens, locks (no uploads) or finishes (no pairing) a season."""
+    """Opens, locks (no uploads) or finishes (no pairing) a season.
+
+    Raises Conflict for what is no longer undone: a finished season, uploads once a medal is sealed.
+    """
     if state not in SEASON_STATES:
         raise LadderError(f"state: {state!r} unknown; choose from {', '.join(SEASON_STATES)}")
+    season = get_season(conn, season_id)
+    if season.state == "finished" and state != "finished":
+        raise Conflict("state: the season is finished for good; open the league's next season")
+    if season.state == "locked" and state == "open" and sealing.of_season(conn, season_id):
+        raise Conflict("state: medals are sealed; uploads stay locked until the end of the season")
     conn.execute(
-        "update seasons set state = %s, revision = revision + 1 where id = %s and state <> %s",
-        (state, season_id, state),
+        "update seasons set state = %(state)s, revision = revision + 1, official_is_stale = true,"
+        " medal_teams = case when %(state)s <> 'open' then medal_teams end"
+        " where id = %(id)s and state <> %(state)s",
+        {"state": state, "id": season_id},
     )
     return get_season(conn, season_id)
+
+
+@whole
+def end_sealed(conn: Connection) -> list[SeasonId]:
+    """Ends those seasons now that stop when every medal is sealed and have come that far.
+
+    Nothing more is paired in them; ``turn_seasons`` finishes them by that date. Returns them.
+    """
+    rows = conn.execute(
+        "update seasons set ends_at = now(), revision = revision + 1 where state = 'locked'"
+        " and stops_when_sealed and is_sealed and (ends_at is null or ends_at > now())"
+        " returning id"
+    )
+    return [SeasonId(row[0]) for row in rows]
 
 
 def turn_seasons(conn: Connection) -> list[SeasonId]:
@@ -328,7 +361,7 @@ def turn_seasons(conn: Connection) -> list[SeasonId]:
     Called by the scheduler; returns the seasons that changed.
     """
     rows = conn.execute(
-        "update seasons s set revision = revision + 1,"
+        "update seasons s set revision = revision + 1, official_is_stale = true,"
         " state = case when s.ends_at <= now() then 'finished' else 'locked' end"
         " where (s.state = 'open' and s.closes_at <= now() and coalesce(s.ends_at > now(), true))"
         " or (s.state <> 'finished' and s.ends_at <= now() and not exists ("

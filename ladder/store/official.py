@@ -19,9 +19,11 @@ import numpy as np
 from psycopg.rows import class_row, dict_row
 
 from ladder.ids import EntryId, SeasonId, TeamId
+from ladder.medals import Rules
 from ladder.model import NotFound
 from ladder.official.fit import Fit, Messages, Prior, fit
 from ladder.official.standing import PARENT_SD, Entrant, Place, Standing, draw_up
+from ladder.store import extensions, sealing
 from ladder.store.db import Connection, whole
 from ladder.store.season_log import SeasonLog
 
@@ -37,7 +39,7 @@ FINAL_WEIGHT: Final = 5.0
 SEASONS_KEPT: Final = 16
 VERSION: Final = (
     "select season_id, version, log_no, parent, seed, fitted_by, boundary_weight, centre, spread,"
-    " kappa, reference, wrong_medals, digest, made_at from standings"
+    " kappa, reference, wrong_medals, teams, digest, made_at from standings"
 )
 
 
@@ -60,6 +62,8 @@ class Version:
     kappa: float
     reference: float
     wrong_medals: float
+    teams: int | None
+    """That its medals went by; None in old versions: those that were ranked."""
     digest: str
     made_at: datetime
 
@@ -93,15 +97,19 @@ class Fitter:
 
 
 def due(conn: Connection) -> list[SeasonId]:
-    """Seasons whose official standing is behind: the log grew by a twentieth or some time ago, the
-    field changed, or the season is over and its last fit was not a cold one."""
+    """Seasons whose official standing is behind: the log grew by a twentieth or some time ago, or
+    the field changed. What is finished waits for its last games, gets one cold fit, and another
+    only when an audited act has made the log longer."""
     rows = conn.execute(
-        "select id from seasons where rated_no > 0 and ("
+        "select id from seasons s where rated_no > 0 and (state <> 'finished' and ("
         "   official_at is null"
         "   or (rated_no > official_no and official_at <= now() - make_interval(secs => %s))"
         "   or (official_at <= now() - make_interval(secs => %s)"
         "       and (official_is_stale or rated_no > official_no and rated_no >= %s * official_no))"
-        "   or (state = 'finished' and not official_is_cold)) order by id",
+        "   ) or state = 'finished' and rated_no = accepted_no"
+        "   and (final_version is null or rated_no > official_no) and not exists ("
+        "     select 1 from matches m where m.season_id = s.id and m.kind = 'rated'"
+        "     and m.state in ('queued', 'running'))) order by id",
         (MOST_SECONDS, LEAST_SECONDS, GROWTH),
     )
     return [SeasonId(row[0]) for row in rows]
@@ -166,8 +174,9 @@ def recomputed(conn: Connection, season_id: SeasonId, version: int) -> str:
         fitted = _fitted(conn, log, link.log_no, fitted.messages if fitted else None)
     assert fitted is not None
     season = _season(conn, season_id)
-    entrants = _entrants(conn, season_id, log, list(places(row[0])))
-    standing = _drawn(fitted, entrants, season, chain[0].seed, chain[0].boundary_weight)
+    entrants = _entrants(conn, season_id, log, places(row[0]))
+    own = chain[0]
+    standing = _drawn(fitted, entrants, season, own.seed, own.boundary_weight, own.teams)
     return _digest(_content(entrants, standing))
 
 
@@ -202,25 +211,41 @@ def _refit(conn: Connection, season_id: SeasonId, kept: _Kept) -> int:
     entrants = _entrants(conn, season_id, kept.log)
     weight = OPEN_WEIGHT if season["state"] == "open" else FINAL_WEIGHT
     seed = _seed(season_id, version)
-    standing = _drawn(fitted, entrants, season, seed, weight)
+    teams = season["medal_teams"]
+    standing = _drawn(fitted, entrants, season, seed, weight, teams)
     content = _content(entrants, standing)
     conn.execute(
         "insert into standings (season_id, version, log_no, parent, seed, fitted_by,"
-        " boundary_weight, centre, spread, kappa, reference, wrong_medals, digest, content)"
-        " values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+        " boundary_weight, centre, spread, kappa, reference, wrong_medals, teams, digest, content)"
+        " values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
         (
             *(season_id, version, season["rated_no"], parent, seed, FITTED_BY, weight),
             *(fitted.centre, fitted.spread, fitted.kappa),
-            *(standing.reference, standing.wrong_medals, _digest(content), content),
+            *(standing.reference, standing.wrong_medals, standing.teams, _digest(content), content),
         ),
+    )
+    is_settled = season["state"] != "open" and not extensions.in_force(conn, season_id)
+    is_sealed = is_settled and sealing.seal(
+        conn,
+        season_id,
+        version,
+        entrants,
+        standing,
+        Rules.of(season["medals"]),
+        season["medal_confidence"],
     )
     # The live scores are put on the same scale: there, too, the reference agents stand at mu0.
     conn.execute(
         "update seasons s set official_version = %s, official_no = %s, official_at = now(),"
-        " official_is_cold = %s, official_is_stale = false, revision = revision + 1,"
+        " official_is_stale = false, revision = revision + 1, is_sealed = %s,"
+        " final_version = case when state = 'finished' then %s end,"
+        " medal_teams = case when %s then %s end,"
         " score_offset = coalesce((select s.mu0 - avg(mu) from entries where season_id = s.id"
         "   and is_anchor and state = 'active' and games > 0), 0) where id = %s",
-        (version, season["rated_no"], parent is None, season_id),
+        (
+            *(version, season["rated_no"], is_sealed, version),
+            *(is_settled, standing.teams, season_id),
+        ),
     )
     return version
 
@@ -236,7 +261,12 @@ def _fitted(conn: Connection, log: SeasonLog, until: int, warm: Messages | None)
 
 
 def _drawn(
-    fitted: Fit, entrants: Sequence[Entrant], season: Mapping[str, Any], seed: int, weight: float
+    fitted: Fit,
+    entrants: Sequence[Entrant],
+    season: Mapping[str, Any],
+    seed: int,
+    weight: float,
+    teams: int | None,
 ) -> Standing:
     return draw_up(
         fitted,
@@ -245,13 +275,16 @@ def _drawn(
         beta=season["beta"],
         seed=seed,
         boundary_weight=weight,
+        rules=Rules.of(season["medals"]),
+        teams=teams,
     )
 
 
 def _season(conn: Connection, season_id: SeasonId) -> Mapping[str, Any]:
     with conn.cursor(row_factory=dict_row) as cur:
         season = cur.execute(
-            "select state, mu0, beta, rated_no, official_version from seasons where id = %s",
+            "select state, mu0, beta, rated_no, official_version, medals, medal_confidence,"
+            " medal_teams from seasons where id = %s",
             (season_id,),
         ).fetchone()
     if season is None:
@@ -260,19 +293,34 @@ def _season(conn: Connection, season_id: SeasonId) -> Mapping[str, Any]:
 
 
 def _entrants(
-    conn: Connection, season_id: SeasonId, log: SeasonLog, only: Sequence[EntryId] | None = None
+    conn: Connection,
+    season_id: SeasonId,
+    log: SeasonLog,
+    written: Mapping[EntryId, Place] | None = None,
 ) -> list[Entrant]:
-    """The active entries, or these ones, in order of their ids."""
+    """The active entries, in order of their ids; or those of a version that was ``written``.
+
+    What teams had declared by then is what has a rank in it.
+    """
     rows = conn.execute(
-        "select e.id, e.team_id, e.is_anchor, coalesce(e.parent_entry_id, '') from entries e"
-        " where e.season_id = %s and (e.id = any (%s) or %s::text[] is null and state = 'active')"
+        "select e.id, e.team_id, e.is_anchor, coalesce(e.parent_entry_id, ''),"
+        " d.entry_id is not null from entries e"
+        " left join declared_entries d on d.entry_id = e.id"
+        " where e.season_id = %s and (e.id = any (%s) or %s and e.state = 'active')"
         ' order by e.id collate "C"',
-        (season_id, only, only),
+        (season_id, list(written or ()), written is None),
     )
     number = log.numbers.get
     return [
-        Entrant(EntryId(entry), TeamId(team), number(entry, -1), number(parent, -1), is_anchor)
-        for entry, team, is_anchor, parent in rows
+        Entrant(
+            EntryId(entry),
+            TeamId(team),
+            number(entry, -1),
+            number(parent, -1),
+            is_anchor,
+            is_declared if written is None else written[entry].rank is not None,
+        )
+        for entry, team, is_anchor, parent, is_declared in rows
     ]
 
 

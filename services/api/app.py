@@ -19,6 +19,7 @@ from ladder.store.blobs import open_blobs
 from services.api import (
     agents,
     auth,
+    declared,
     entries,
     extensions,
     health,
@@ -56,6 +57,7 @@ ROUTERS: Final = (
     rosters.router,
     seasons.router,
     extensions.router,
+    declared.router,
     agents.router,
     submissions.router,
     profiles.router,

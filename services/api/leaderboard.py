@@ -8,13 +8,16 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from ladder.store import leaderboard
+from ladder.medals import Medal, Status
+from ladder.store import leaderboard, sealing
 from ladder.store.db import Connection
 from services.api import etags, paging, sight
-from services.api.auth import Credentials, viewer
+from services.api.auth import Anyone, Credentials, viewer
 from services.api.fields import SeasonKey
+from services.api.paging import Page
 from services.api.problems import ProblemError, of
-from services.api.state import House, read
+from services.api.seasons import Medals
+from services.api.state import Db, House, read
 
 router = APIRouter(prefix="/v1", tags=["leaderboard"])
 
@@ -51,9 +54,20 @@ class StandingOut(BaseModel):
     sigma: float
     games: int
     last_match_at: datetime | None
-    medal: str | None = Field(examples=["gold"])
+    medal: Medal | None = Field(examples=["gold"])
     chance: float | None = Field(
         description="that the team deserves this medal or a better one", examples=[0.81]
+    )
+    status: Status | None = Field(
+        description="of the medal: likely as it stands now; sealed, so that no game changes it any "
+        "more; awarded at the end without having been sealed",
+        examples=["likely"],
+    )
+    sealed: Medal | None = Field(
+        description="the team keeps this class or a better one, whatever comes"
+    )
+    is_declared: bool = Field(
+        description="the team's owner declared this entry; else it is the team's best"
     )
     is_anchor: bool
     official: PlaceOut | None
@@ -71,17 +85,37 @@ class FittedOut(BaseModel):
     )
 
 
+class SealOut(BaseModel):
+    """A medal that was sealed, and by which act it was taken back if it was."""
+
+    model_config = ConfigDict(from_attributes=True)
+    team_id: str
+    team_name: str
+    medal: Medal
+    chance: float = Field(description="of this class or a better one, by the version that sealed")
+    version: int = Field(description="of the official standing that sealed it")
+    sealed_at: datetime
+    unsealed_at: datetime | None
+    audit_id: str | None
+
+
 class BoardOut(BaseModel):
     season_id: str
     revision: int
     accepted_no: int = Field(description="results in the season's log")
     fitted: FittedOut | None = Field(description="null before the first match was rated")
+    medals: Medals = Field(description="the season's rules, by which the medals below are given")
+    medal_confidence: float = Field(
+        description="once uploads are locked a medal is sealed from this probability on"
+    )
+    is_final: bool = Field(description="the season is over and nothing here moves by itself")
     total: int = Field(description="rows of the whole board")
     items: list[StandingOut]
     next: str | None = None
 
 
 BOARD = TypeAdapter(BoardOut)
+RULES = TypeAdapter[Medals](Medals)
 
 
 @router.get(
@@ -143,6 +177,14 @@ def read_leaderboard(
     return Response(content, headers=headers, media_type="application/json")
 
 
+@router.get("/seasons/{season}/seals", summary="List sealed medals", responses=of(404))
+def list_seals(season: SeasonKey, conn: Db, who: Anyone) -> Page[SealOut]:
+    """All that were ever sealed, newest first. Only an audited act takes one back."""
+    found = sight.season(conn, who, season)
+    rows = sealing.list_seals(conn, found.id)
+    return Page(items=[SealOut.model_validate(row) for row in rows])
+
+
 def serialise(board: leaderboard.Board, season_id: str, start: int, limit: int) -> bytes:
     """One part of the board as JSON."""
     rows = board.rows[start : start + limit]
@@ -157,6 +199,9 @@ def serialise(board: leaderboard.Board, season_id: str, start: int, limit: int) 
             revision=board.revision,
             accepted_no=board.accepted_no,
             fitted=None if board.fitted is None else FittedOut.model_validate(board.fitted),
+            medals=RULES.validate_python(board.terms.rules.to_json()),
+            medal_confidence=board.terms.confidence,
+            is_final=board.terms.is_final,
             total=len(board.rows),
             items=[StandingOut.model_validate(row) for row in rows],
             next=following,

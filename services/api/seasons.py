@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from games import GAMES
 from games.protocol import ConfigurationError
+from ladder.medals import FARTHEST, MOST_TEAMS, Rules
 from ladder.model import League
 from ladder.store import daily, entries, leagues
 from services.api import sight
@@ -30,6 +31,11 @@ LONGEST_MATCH_HOURS: Final = 1
 its validation's deadline, and at last be killed by the workers' backstop though nobody erred."""
 
 
+ScoreLine = Annotated[float, Field(ge=-FARTHEST, le=FARTHEST)]
+Count = Annotated[int, Field(ge=0, le=MOST_TEAMS)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
 class Clock(BaseModel):
     """How long agents may think."""
 
@@ -41,6 +47,48 @@ class Clock(BaseModel):
     load: Literal["first_move", "own"] = "first_move"
     """Whether importing the agent is part of its first move, as on Kaggle, or timed alone."""
     load_seconds: Annotated[float, Field(gt=0, le=600)] = 30.0
+
+
+class TableMedals(BaseModel):
+    """Kaggle's rank table, by the number of ranked teams."""
+
+    model_config = ConfigDict(extra="forbid")
+    kind: Literal["table"]
+
+
+class LineMedals(BaseModel):
+    """The least official score of each class."""
+
+    model_config = ConfigDict(extra="forbid")
+    kind: Literal["lines"]
+    gold: ScoreLine = Field(examples=[1210])
+    silver: ScoreLine = Field(examples=[1080])
+    bronze: ScoreLine = Field(examples=[1050])
+
+
+class CountMedals(BaseModel):
+    """So many teams in each class."""
+
+    model_config = ConfigDict(extra="forbid")
+    kind: Literal["counts"]
+    gold: Count = Field(examples=[1])
+    silver: Count = Field(examples=[2])
+    bronze: Count = Field(examples=[3])
+
+
+class ShareMedals(BaseModel):
+    """Such a part of the ranked teams in each class, rounded down cumulatively."""
+
+    model_config = ConfigDict(extra="forbid")
+    kind: Literal["shares"]
+    gold: Share = Field(examples=[0.1])
+    silver: Share = Field(examples=[0.1])
+    bronze: Share = Field(examples=[0.2])
+
+
+Medals = Annotated[
+    TableMedals | LineMedals | CountMedals | ShareMedals, Field(discriminator="kind")
+]
 
 
 def storable(configuration: dict[str, Any]) -> dict[str, Any]:
@@ -73,6 +121,13 @@ class SeasonOut(BaseModel):
     tau: float
     draw_probability: float
     fault_rule: str
+    medals: Medals = Field(description="who earns one, by rank or by official score")
+    medal_confidence: float = Field(
+        description="once uploads are locked a medal is sealed from this probability on"
+    )
+    stops_when_sealed: bool = Field(
+        description="the finals end once every medal is sealed, at ends_at at the latest"
+    )
     opens_at: datetime
     closes_at: datetime | None
     ends_at: datetime | None
@@ -89,6 +144,15 @@ class NewSeason(BaseModel):
     seats: Annotated[int, Field(ge=1, le=16)] = 4
     daily_limit: Annotated[int, Field(ge=0, le=10_000)] = 5
     max_bundle_bytes: Annotated[int, Field(ge=1024, le=512 << 20)] = 100 << 20
+    medals: Medals = Field(
+        default_factory=lambda: TableMedals(kind="table"),
+        description="Kaggle's rank table, the least official score of each class, or so many teams "
+        "or such a share of them in each",
+    )
+    medal_confidence: Annotated[float, Field(ge=0.5, le=0.99)] = 0.95
+    stops_when_sealed: bool = Field(
+        default=False, description="end the finals once every medal is sealed, if not at ends_at"
+    )
     closes_at: Moment | None = None
     ends_at: Moment | None = None
     opens_at: Moment | None = Field(default=None, description="at once when left out")
@@ -166,6 +230,10 @@ def season_maker(conn: Db, found: League, body: NewSeason) -> Callable[[], Seaso
             f"last {hours:,.1f} hours, at most {LONGEST_MATCH_HOURS} are allowed: fewer steps, or "
             "less time a move.",
         )
+    try:
+        medals = Rules.of(body.medals.model_dump())
+    except ValueError as error:
+        raise ProblemError("invalid", f"body.medals.{error}.") from None
 
     def create() -> SeasonOut:
         canonical = json.dumps(configuration, sort_keys=True, separators=(",", ":"))
@@ -178,6 +246,9 @@ def season_maker(conn: Db, found: League, body: NewSeason) -> Callable[[], Seaso
             seats=body.seats,
             daily_limit=body.daily_limit,
             max_bundle_bytes=body.max_bundle_bytes,
+            medals=medals,
+            medal_confidence=body.medal_confidence,
+            stops_when_sealed=body.stops_when_sealed,
             closes_at=body.closes_at,
             ends_at=body.ends_at,
             opens_at=body.opens_at,

@@ -1,15 +1,21 @@
-"""Verb on the ladder: leaderboard."""
+"""Verbs on the ladder: leaderboard, seals, declare; and medal rules as people write them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
 from services.cli.choosing import season_key
-from services.cli.display import AsJson, moment, print_json, table
-from services.cli.places import connect
+from services.cli.display import AsJson, moment, out, print_json, table
+from services.cli.places import Unset, connect
+from services.client import Client, Json
+
+MEDALS_HELP: Final = (
+    "Who earns one: table (Kaggle's), lines:1210,1080,1050 (least score of gold, silver, bronze), "
+    "counts:1,2,3 (teams of each) or shares:0.1,0.1,0.2 (of the teams)."
+)
 
 
 def leaderboard(
@@ -20,7 +26,8 @@ def leaderboard(
     """Show the leaderboard of a league's current season.
 
     Rank, score and medal are official: fitted to all results of the season. "live" moves with each
-    match. Behind a medal stands the probability that it is deserved.
+    match. Behind a medal stands whether it is likely, sealed or awarded at the end, and the
+    probability that it, or a better one, is deserved.
     """
     with connect(needs_token=False) as ladder:
         rows = list(ladder.leaderboard(season_key(ladder, league), most=show))
@@ -47,6 +54,69 @@ def leaderboard(
     )
 
 
+def seals(
+    league: Annotated[str | None, typer.Argument(help="League slug, or season id.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the medals that were sealed in a league's current season, newest first."""
+    with connect(needs_token=False) as ladder:
+        rows = ladder.seals(season_key(ladder, league))
+    if as_json:
+        print_json(rows)
+        return
+    table(
+        ["team", "medal", "probability", "standing", "sealed", "taken back", "by act"],
+        [
+            (
+                row["team_name"],
+                row["medal"],
+                f"{row['chance']:.1%}",
+                row["version"],
+                moment(row["sealed_at"]),
+                moment(row["unsealed_at"]),
+                row["audit_id"],
+            )
+            for row in rows
+        ],
+    )
+
+
+def declare(
+    entry: Annotated[
+        str | None, typer.Argument(help="Entry id (ent_...), as `peck entries` lists it.")
+    ] = None,
+    best: Annotated[bool, typer.Option("--best", help="By the best one again.")] = False,
+    league: Annotated[
+        str | None, typer.Option("--league", "--season", help="With --best: slug, or season id.")
+    ] = None,
+    team: Annotated[str | None, typer.Option(help="With --best, if you have several.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Declare by which entry your team stands in a season, until uploads lock."""
+    if (entry is None) is not best:
+        raise Unset("name one entry (see `peck entries`), or say --best")
+    with connect() as ladder:
+        if entry is not None:
+            found = ladder.entry(entry)
+            season, whose = found["season_id"], found["team_id"]
+        else:
+            season, whose = season_key(ladder, league), team or _own_team(ladder)
+        said = ladder.declare(season, whose, entry)
+    if as_json:
+        print_json(said)
+    else:
+        out.print(f"your team stands by {said['entry_id'] or 'its best entry'}")
+
+
+def _own_team(ladder: Client) -> str:
+    """The only team there is. Raises Unset naming those there are."""
+    teams = ladder.me()["teams"]
+    if len(teams) != 1:
+        raise Unset(f"--team: name one of yours: {', '.join(row['slug'] for row in teams)}")
+    only: str = teams[0]["id"]
+    return only
+
+
 def _span(row: Mapping[str, Any]) -> str | None:
     """The interval of the rank, where it has one."""
     if row["rank"] is None or row["official"] is None:
@@ -58,8 +128,36 @@ def _span(row: Mapping[str, Any]) -> str | None:
 def _medal(row: Mapping[str, Any]) -> str | None:
     if row["medal"] is None:
         return "anchor" if row["is_anchor"] else None
-    return row["medal"] if row["chance"] is None else f"{row['medal']} ({row['chance']:.0%})"
+    if row["status"] == "sealed":
+        return f"{row['medal']} (sealed)"
+    odds = "" if row["chance"] is None else f" {row['chance']:.0%}"
+    return f"{row['medal']} ({row['status']}{odds})"
+
+
+def medal_rules(text: str) -> Json:
+    """Rules as the API takes them. Raises Unset where the text has another form."""
+    kind, _, numbers = text.partition(":")
+    if text == "table":
+        return {"kind": kind}
+    try:
+        gold, silver, bronze = (float(number) for number in numbers.split(","))
+    except ValueError:
+        raise Unset(
+            f"--medals {text!r}: write table, or lines, counts or shares with three "
+            "numbers, as in lines:1210,1080,1050"
+        ) from None
+    return {"kind": kind, "gold": gold, "silver": silver, "bronze": bronze}
+
+
+def told_medals(rules: Mapping[str, Any]) -> str:
+    """Rules as ``medal_rules`` reads them."""
+    if rules["kind"] == "table":
+        return "table"
+    numbers = ",".join(f"{rules[name]:g}" for name in ("gold", "silver", "bronze"))
+    return f"{rules['kind']}:{numbers}"
 
 
 def register(app: typer.Typer) -> None:
     app.command()(leaderboard)
+    app.command()(seals)
+    app.command()(declare)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from services.cli.boards import MEDALS_HELP, medal_rules, told_medals
 from services.cli.choosing import own_agent
 from services.cli.display import AsJson, out, print_json, table
 from services.cli.places import Unset, connect
@@ -59,6 +60,10 @@ def show(league: Json, season: Json | None) -> None:
         f"{season['daily_limit']} uploads a day, {clock['act_seconds']} s a move and "
         f"{clock['bank_seconds']} s in the bank"
     )
+    out.print(
+        f"medals {told_medals(season['medals'])}, sealed from {season['medal_confidence']:.0%} on"
+        + (", and the season stops when all are" if season["stops_when_sealed"] else "")
+    )
 
 
 @leagues.command("create")
@@ -85,6 +90,13 @@ def create_league(
     ] = None,
     closes: Annotated[str | None, typer.Option(help="When uploads lock; never if none.")] = None,
     ends: Annotated[str | None, typer.Option(help="When the last match is made.")] = None,
+    medals: Annotated[str, typer.Option(help=MEDALS_HELP)] = "table",
+    confidence: Annotated[
+        float, typer.Option(min=0.5, max=0.99, help="From which on a medal is sealed.")
+    ] = 0.95,
+    stop_when_sealed: Annotated[
+        bool, typer.Option("--stop-when-sealed", help="End the finals once all medals are.")
+    ] = False,
     anchor: Annotated[
         list[str] | None,
         typer.Option(help="Reference agent by name, or own submission's id; repeatable."),
@@ -99,6 +111,9 @@ def create_league(
         "max_bundle_bytes": max_bundle_mb << 20,
         "configuration": dict(setting(each) for each in configuration or ()),
         "clock": {"act_seconds": act_seconds, "bank_seconds": bank_seconds},
+        "medals": medal_rules(medals),
+        "medal_confidence": confidence,
+        "stops_when_sealed": stop_when_sealed,
         **{name: date for name, date in dates.items() if date is not None},
     }
     with connect() as ladder:

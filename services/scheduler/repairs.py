@@ -224,9 +224,15 @@ class Bells:
 
 
 def close(conn: db.Connection) -> dict[str, int]:
-    """Seasons whose dates have come are locked or finished."""
+    """Seasons whose dates have come are locked or finished; where all medals are sealed and the
+    season stops then, its date has come."""
     with conn.transaction():
-        turned = leagues.turn_seasons(conn)
+        sealed = leagues.end_sealed(conn)
+        turned = [leagues.get_season(conn, season) for season in leagues.turn_seasons(conn)]
+    for season_id in sealed:
+        emit("season_stops", season=season_id, reason="every medal is sealed")
+    for season in turned:
+        emit("season_turned", season=season.id, state=season.state)
     return {"seasons_turned": len(turned)}
 
 

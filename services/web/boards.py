@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
-from ladder.medals import Medal
+from ladder.medals import Medal, Status
 from ladder.model import Season
-from ladder.standings import Board, Fitted, Standing
+from ladder.standings import Board, Fitted, Standing, Terms
 from ladder.store import leaderboard
 from ladder.store.db import Connection
 from services.api.state import State
@@ -33,6 +33,9 @@ class BoardPage:
     fitted: Fitted | None
     medals: list[tuple[str, int]]
     """Teams with each medal on the whole board, best kind first."""
+    sealed: int
+    """Medals that no game changes any more."""
+    terms: Terms
 
 
 def read(house: State, conn: Connection, season: Season) -> Board:
@@ -62,4 +65,6 @@ def cut(board: Board, page: int) -> BoardPage:
         accepted_no=board.accepted_no,
         fitted=board.fitted,
         medals=[(str(kind), counted[kind]) for kind in Medal if counted[kind]],
+        sealed=sum(1 for row in board.rows if row.status is Status.SEALED),
+        terms=board.terms,
     )

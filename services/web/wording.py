@@ -9,7 +9,9 @@ from urllib.parse import quote
 from markupsafe import Markup, escape
 
 from games import GAMES
+from ladder.medals import Kind, Rules, Status
 from ladder.official.standing import Place
+from ladder.standings import Standing
 
 UNITS: Final = (("d", 86400), ("h", 3600), ("min", 60))
 STATES: Final = {
@@ -130,6 +132,34 @@ def percent(chance: float) -> str:
     return "<1%" if chance < 0.01 else f"{chance:.0%}"
 
 
+def medal_rules(rules: Rules) -> str:
+    """Who earns a medal, in one sentence."""
+    numbers = (rules.gold, rules.silver, rules.bronze)
+    if rules.kind is Kind.TABLE:
+        return "Medals by Kaggle's rank table."
+    if rules.kind is Kind.LINES:
+        gold, silver, bronze = (score(number) for number in numbers)
+        return f"Medals by official score: gold from {gold}, silver {silver}, bronze {bronze}."
+    if rules.kind is Kind.SHARES:
+        gold, silver, bronze = (f"{number:.4g}%" for number in (100 * one for one in numbers))
+        return f"Medals to {gold} (gold), {silver} (silver) and {bronze} (bronze) of the teams."
+    gold, silver, bronze = (f"{number:,.0f}" for number in numbers)
+    return f"Medals to {gold} (gold), {silver} (silver) and {bronze} (bronze) teams."
+
+
+def medal_odds(row: Standing) -> str:
+    """What stands behind a medal, in one sentence."""
+    if row.chance is None:
+        return "Likely: no fit has seen the team yet"
+    odds = f"the team deserves {row.medal} or better with a probability of {percent(row.chance)}"
+    if row.status is Status.SEALED:
+        return f"Sealed: no game changes it any more; {odds} now"
+    kept = f"; {row.sealed} is sealed" if row.sealed else ""
+    if row.status is Status.AWARDED:
+        return f"Awarded at the end, not sealed: {odds}{kept}"
+    return f"Likely: {odds}{kept}"
+
+
 def plural(count: int, one: str, many: str | None = None) -> str:
     """``1 match``, ``2 matches``."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
@@ -174,6 +204,8 @@ FILTERS: Final = {
     "absolute": absolute,
     "day": day,
     "chip": chip,
+    "medal_rules": medal_rules,
+    "medal_odds": medal_odds,
     "plural": plural,
     "ranks": ranks,
     "percent": percent,

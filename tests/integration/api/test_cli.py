@@ -188,3 +188,45 @@ def test_what_others_wrote_is_printed_as_they_wrote_it(peck: Peck, world: World)
         shown = peck(*command)
         assert shown.returncode == 0, shown.stderr
         assert "[/] [red]Geese[/red]" in shown.stdout
+
+
+def test_a_league_is_created_with_medals_by_score_lines(peck: Peck) -> None:
+    made = read(
+        peck(
+            "league",
+            "create",
+            "lined",
+            "--medals",
+            "lines:1210,1080,1050",
+            "--stop-when-sealed",
+            "--json",
+        )
+    )
+    lines = {"kind": "lines", "gold": 1210.0, "silver": 1080.0, "bronze": 1050.0}
+    assert made["season"]["medals"] == lines
+    assert made["season"]["stops_when_sealed"]
+    assert (
+        "medals lines:1210,1080,1050, sealed from 95% on" in peck("league", "show", "lined").stdout
+    )
+    assert read(peck("seals", "lined", "--json")) == []
+    refused = peck("league", "create", "odd", "--medals", "lines:1210")
+    assert refused.returncode == 1
+    assert "lines:1210,1080,1050" in refused.stderr
+
+
+def test_a_team_declares_what_it_stands_by_and_takes_it_back(peck: Peck, world: World) -> None:
+    entry = world.entries["public.member"]
+    assert read(peck("declare", entry, "--json"))["entry_id"] == entry
+
+    def declared() -> list[str]:
+        rows = world.client("stranger").leaderboard("public")
+        return [row["entry_id"] for row in rows if row["is_declared"]]
+
+    assert declared() == [entry]
+    assert ">declared<" in world.http.get("/leagues/public").text
+    done = peck("declare", "--best", "--league", "public")
+    assert "its best entry" in done.stdout
+    assert declared() == []
+    refused = peck("declare", world.entries["public.rejected"])
+    assert "it is rejected; a team stands by an active one" in refused.stderr
+    assert peck("declare").returncode == 1

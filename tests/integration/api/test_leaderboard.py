@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
+import pytest
+
 from ladder.ids import SeasonId
 from ladder.store import leagues
+from ladder.store.official import Fitter
+from services.client import ApiError
 from tests.integration.api.world import World, play_rated
 
 
@@ -64,6 +71,72 @@ def test_a_season_refuses_a_configuration_the_game_does_not_know(world: World) -
     )
     assert response.status_code == 422
     assert "row" in response.json()["detail"]
+
+
+def test_a_season_gives_medals_by_the_rules_its_host_chose(world: World) -> None:
+    host = world.client("host")
+    assert host.season("public")["medals"] == {"kind": "table"}
+    lines = {"kind": "lines", "gold": 1210.0, "silver": 500.0, "bronze": 100.0}
+    season = host.create_season("public", seats=2, medals=lines)
+    assert season["medals"] == lines
+    assert host.get(f"/v1/seasons/{season['id']}/leaderboard")["medals"] == lines
+    with world.connect() as conn:
+        conn.execute(
+            "update seasons set medals = %s where id = %s",
+            (json.dumps(lines), world.seasons["public"]),
+        )
+    rows = host.get(f"/v1/seasons/{world.seasons['public']}/leaderboard")["items"]
+    assert [row["medal"] for row in rows] == ["silver", "silver", None]
+
+
+@pytest.mark.parametrize(
+    ("medals", "where", "words"),
+    [
+        ({"kind": "lines", "gold": 9, "silver": 10, "bronze": 1}, "medals.silver", "above that of"),
+        ({"kind": "shares", "gold": 0.6, "silver": 0.6, "bronze": 0}, "medals.bronze", "more than"),
+        ({"kind": "counts", "gold": -1, "silver": 1, "bronze": 1}, "medals.counts.gold", "greater"),
+        ({"kind": "luck"}, "medals", "does not match"),
+    ],
+)
+def test_medal_rules_that_cannot_be_are_refused_by_the_name_of_the_field(
+    world: World, medals: dict[str, Any], where: str, words: str
+) -> None:
+    with pytest.raises(ApiError) as refused:
+        world.client("host").create_season("public", seats=2, medals=medals)
+    assert refused.value.status == 422
+    told = json.dumps(refused.value.problem)
+    assert f"body.{where}" in told
+    assert words in told
+
+
+def test_a_medal_of_a_locked_season_is_shown_as_sealed(world: World) -> None:
+    season = SeasonId(world.seasons["public"])
+    with world.connect() as conn:
+        conn.execute(
+            "update seasons set medals = %s where id = %s",
+            (json.dumps({"kind": "lines", "gold": 9000, "silver": -8000, "bronze": -9000}), season),
+        )
+        Fitter().refit(conn, season)
+        conn.commit()
+    path = f"/v1/seasons/{season}/leaderboard"
+    board = world.http.get(path).json()
+    assert (board["medal_confidence"], board["is_final"]) == (0.95, False)
+    assert {row["status"] for row in board["items"][:2]} == {"likely"}
+    world.client("host").patch(f"/v1/seasons/{season}", {"state": "locked"})
+    with world.connect() as conn:
+        Fitter().refit(conn, season)
+        conn.commit()
+    board = world.http.get(path).json()
+    shown = [(row["medal"], row["status"], row["sealed"]) for row in board["items"][:2]]
+    assert shown == [("silver", "sealed", "silver")] * 2
+    seals = world.client("stranger").seals(season)
+    assert {row["team_id"] for row in seals} == {row["team_id"] for row in board["items"][:2]}
+    page = world.http.get("/leagues/public").text
+    assert page.count(">sealed<") == 2
+    assert "2 of 2 medals sealed" in page
+    with pytest.raises(ApiError) as refused:
+        world.client("host").patch(f"/v1/seasons/{season}", {"state": "open"})
+    assert refused.value.status == 409
 
 
 def test_leagues_are_listed_to_those_who_may_see_them(world: World) -> None:

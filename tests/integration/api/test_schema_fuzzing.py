@@ -82,6 +82,7 @@ def test_no_answer_is_undeclared_and_every_operation_can_succeed(
         "game": "hungry_geese",
         "lineup": [found["agent"], found["host_agent"]],
         "configuration": {},
+        "medals": {"kind": "table"},
         "owner": found["user"],
         "seats": 2,
         "episode": 0,

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -7,8 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ladder.ids import AgentId, EntryId, TeamId
-from ladder.medals import Medal
-from ladder.standings import Contender, build
+from ladder.medals import Medal, Status
+from ladder.standings import Contender, Standing, Terms
+from ladder.standings import build as build_by
+
+
+def build(contenders: Iterable[Contender], score_offset: float) -> tuple[Standing, ...]:
+    return build_by(contenders, score_offset, Terms())
 
 
 def contender(number: int, mu: float, **changes: Any) -> Contender:
@@ -41,6 +47,15 @@ def test_a_team_stands_by_its_best_entry_alone() -> None:
     assert [(r.entry_id, r.rank) for r in rows] == [("ent_0002", 1), ("ent_0003", 2)]
 
 
+def test_a_team_stands_by_what_it_declared_once_that_has_played() -> None:
+    team = TeamId("tea_same")
+    field = [contender(1, 700.0, team_id=team), contender(2, 500.0, team_id=team, is_declared=True)]
+    assert [(r.entry_id, r.is_declared) for r in build(field, 0.0)] == [("ent_0002", True)]
+    waiting = contender(2, 900.0, team_id=team, is_declared=True, games=0)
+    rows = build([field[0], waiting], 0.0)
+    assert [(r.entry_id, r.is_declared) for r in rows] == [("ent_0001", False)]
+
+
 def test_an_entry_that_has_played_goes_before_a_better_one_that_has_not() -> None:
     team = TeamId("tea_same")
     rows = build(
@@ -66,6 +81,27 @@ def test_anchors_stand_in_their_place_without_rank_or_medal_and_do_not_count() -
         Medal.BRONZE,
         *[None] * 6,
     ]
+
+
+def test_a_sealed_medal_stays_with_its_team_and_takes_a_place() -> None:
+    field = [contender(n, 1000.0 - n) for n in range(10)]
+    sealed = {TeamId("tea_0005"): Medal.GOLD, TeamId("tea_0000"): Medal.SILVER}
+    rows = build_by(field, 0.0, Terms(sealed=sealed))
+    assert [(r.medal, r.status) for r in rows[:6]] == [
+        (Medal.SILVER, Status.SEALED),
+        (Medal.BRONZE, Status.LIKELY),
+        (Medal.BRONZE, Status.LIKELY),
+        (None, None),
+        (None, None),
+        (Medal.GOLD, Status.SEALED),
+    ]
+
+
+def test_what_was_not_sealed_is_awarded_at_the_end_by_the_number_of_teams_that_was_kept() -> None:
+    field = [contender(n, 1000.0 - n) for n in range(8)]
+    rows = build_by(field, 0.0, Terms(teams=10, is_final=True))
+    assert [r.medal for r in rows[:5]] == [*Medal, Medal.BRONZE, None]
+    assert {r.status for r in rows[:4]} == {Status.AWARDED}
 
 
 def test_teams_that_have_not_played_come_last_without_rank_and_share_no_medal() -> None:

@@ -1,0 +1,52 @@
+"""Which entry a team stands by: the one its owner declared, else its best."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field
+
+from ladder.ids import EntryId
+from ladder.store import declared
+from services.api import sight
+from services.api.auth import Anyone, Writer
+from services.api.fields import Key, SeasonKey, TeamKey
+from services.api.problems import ProblemError, of
+from services.api.state import Db
+
+router = APIRouter(prefix="/v1", tags=["seasons"])
+PATH = "/seasons/{season}/teams/{team}/entry"
+
+
+class Declaration(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    entry: Annotated[Key | None, Field(description="null: by the best again")]
+
+
+class DeclaredOut(BaseModel):
+    season_id: str
+    team_id: str
+    entry_id: str | None = Field(description="null: the team stands by its best entry")
+
+
+@router.get(PATH, summary="Read what a team stands by", responses=of(404))
+def read_declared(season: SeasonKey, team: TeamKey, conn: Db, who: Anyone) -> DeclaredOut:
+    """The entry its owner declared, if any."""
+    found, playing = sight.season(conn, who, season), sight.team(conn, who, team)
+    entry_id = declared.of_team(conn, found.id, playing.id)
+    return DeclaredOut(season_id=found.id, team_id=playing.id, entry_id=entry_id)
+
+
+@router.put(PATH, summary="Declare what a team stands by", responses=of(403, 404, 409))
+def declare_entry(
+    season: SeasonKey, team: TeamKey, body: Declaration, conn: Db, who: Writer
+) -> DeclaredOut:
+    """Until uploads lock, for the team's own people: rank and medal go by this entry alone, from
+    its first rated match on."""
+    found, playing = sight.season(conn, who, season), sight.team(conn, who, team)
+    if not sight.owns(who, playing.id):
+        raise ProblemError("forbidden", f"You are not a member of {playing.name}.")
+    chosen = None if body.entry is None else EntryId(body.entry)
+    declared.declare(conn, found.id, playing.id, chosen, who.user_id)
+    return DeclaredOut(season_id=found.id, team_id=playing.id, entry_id=chosen)

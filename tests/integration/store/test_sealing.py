@@ -1,0 +1,210 @@
+"""Medals on real rows: likely while uploads are open, sealed after, and frozen at the end."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ladder.ids import EntryId
+from ladder.medals import Kind, Medal, Rules, Status
+from ladder.model import Conflict
+from ladder.standings import Standing
+from ladder.store import audits, entries, leaderboard, leagues, official, ratings, sealing
+from ladder.store.db import Connection
+from ladder.store.official import Fitter
+from services.scheduler.repairs import close
+from tests.integration.store.contest import Contest, raise_contest
+from tests.integration.store.test_official import play, refit
+
+ONE_EACH = Rules(Kind.COUNTS, gold=1, silver=1, bronze=1)
+
+
+@pytest.fixture
+def contest(conn: Connection) -> Contest:
+    """An open season with a medal of each class, sealed well before 80 games."""
+    return raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
+
+
+@pytest.fixture
+def four(contest: Contest) -> list[EntryId]:
+    return [contest.active() for _ in range(4)]
+
+
+def turn(contest: Contest, state: str) -> None:
+    leagues.set_season_state(contest.conn, contest.season.id, state)
+
+
+def board(contest: Contest) -> tuple[Standing, ...]:
+    return leaderboard.read(contest.conn, contest.season.id).rows
+
+
+def act(contest: Contest) -> str:
+    return audits.record(
+        contest.conn,
+        contest.league.id,
+        by=contest.host,
+        act="rejudge",
+        subject=contest.season.id,
+        reason="a broken node",
+        season_id=contest.season.id,
+    )
+
+
+def test_a_medal_is_likely_until_uploads_lock_and_then_sealed(
+    contest: Contest, four: list[EntryId]
+) -> None:
+    play(contest, four, 80)
+    refit(contest)
+    assert [row.medal for row in board(contest)] == [*Medal, None]
+    assert {row.status for row in board(contest)[:3]} == {Status.LIKELY}
+    assert sealing.of_season(contest.conn, contest.season.id) == {}
+    turn(contest, "locked")
+    refit(contest)
+    assert {row.status for row in board(contest)[:3]} == {Status.SEALED}
+    seals = sealing.list_seals(contest.conn, contest.season.id)
+    assert {(seal.medal, seal.version) for seal in seals} == {(medal, 2) for medal in Medal}
+    assert all(seal.chance >= 0.8 and seal.unsealed_at is None for seal in seals)
+    with pytest.raises(Conflict, match="medals are sealed"):
+        turn(contest, "open")
+
+
+def test_a_standing_that_is_not_sure_seals_nothing(conn: Connection) -> None:
+    contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.99)
+    four = [contest.active() for _ in range(4)]
+    play(contest, four, 1)
+    turn(contest, "locked")
+    refit(contest)
+    assert sealing.list_seals(contest.conn, contest.season.id) == []
+    assert [row.status for row in board(contest)] == [*[Status.LIKELY] * 3, None]
+    turn(contest, "open")
+
+
+def test_a_sealed_medal_outlasts_the_games_that_would_take_it(
+    contest: Contest, four: list[EntryId]
+) -> None:
+    play(contest, four, 80)
+    turn(contest, "locked")
+    refit(contest)
+    sealed = sealing.of_season(contest.conn, contest.season.id)
+    for _ in range(4):
+        play(contest, four[::-1], 60)
+    refit(contest)
+    for row in board(contest):
+        kept = sealed.get(row.team_id)
+        assert kept is None or (
+            row.medal is not None and list(Medal).index(row.medal) <= list(Medal).index(kept)
+        )
+
+
+def test_the_record_of_seals_is_only_added_to_and_an_audited_act_takes_one_back(
+    contest: Contest, four: list[EntryId]
+) -> None:
+    play(contest, four, 80)
+    turn(contest, "locked")
+    refit(contest)
+    conn, season = contest.conn, contest.season.id
+    for table in ("sealed_medals", "unsealed_medals"):
+        sealing.unseal(conn, season, board(contest)[0].team_id, act(contest))
+        with pytest.raises(Exception, match="never changed"), conn.transaction():
+            conn.execute(f"delete from {table}")
+    best = board(contest)[0]
+    assert (best.medal, best.status, best.sealed) == (Medal.GOLD, Status.LIKELY, None)
+    gone = [seal for seal in sealing.list_seals(conn, season) if seal.unsealed_at is not None]
+    assert [(seal.team_id, seal.medal) for seal in gone] == [(best.team_id, Medal.GOLD)]
+    assert gone[0].audit_id is not None
+    refit(contest)
+    assert board(contest)[0].status is Status.SEALED
+
+
+def test_nothing_is_sealed_while_games_are_judged_again(
+    contest: Contest, four: list[EntryId]
+) -> None:
+    wrong = contest.rated(*four)
+    contest.play(wrong, [4, 3, 2, 1])
+    play(contest, four, 80)
+    turn(contest, "locked")
+    again = contest.rated(*four, rejudges=wrong)
+    refit(contest)
+    assert sealing.of_season(contest.conn, contest.season.id) == {}
+    contest.play(again, [1, 2, 3, 4])
+    play(contest, four, 1)
+    refit(contest)
+    assert len(sealing.of_season(contest.conn, contest.season.id)) == 3
+
+
+def test_the_number_of_teams_is_kept_once_uploads_lock(conn: Connection) -> None:
+    contest = raise_contest(conn, medals=Rules(Kind.SHARES, 0.25, 0.25, 0.25))
+    four = [contest.active() for _ in range(4)]
+    play(contest, four, 20)
+    turn(contest, "locked")
+    refit(contest)
+    entries.retire(conn, four[3])
+    refit(contest)
+    assert [row.medal for row in board(contest)] == [*Medal]
+    version = official.get_version(conn, contest.season.id, 2)
+    assert version.teams == 4
+    assert official.recomputed(conn, contest.season.id, 2) == version.digest
+
+
+def test_a_season_that_stops_when_sealed_ends_with_its_last_doubt(
+    conn: Connection, capsys: pytest.CaptureFixture[str]
+) -> None:
+    contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8, stops_when_sealed=True)
+    patient = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
+    fields = [(each, [each.active() for _ in range(4)]) for each in (contest, patient)]
+    for each, four in fields:
+        play(each, four, 1)
+        turn(each, "locked")
+        refit(each)
+    assert close(conn) == {"seasons_turned": 0}  # in doubt
+    for each, four in fields:
+        play(each, four, 80)
+        refit(each)
+    last = contest.rated(*fields[0][1])
+    assert close(conn) == {"seasons_turned": 0}  # a game is still under way
+    assert [season.id for season in leagues.playing_seasons(conn)] == [patient.season.id]
+    contest.play(last, [1, 2, 3, 4])
+    ratings.apply(conn, contest.season.id)
+    assert close(conn) == {"seasons_turned": 1}
+    states = [leagues.get_season(conn, each.season.id).state for each in (contest, patient)]
+    assert states == ["finished", "locked"]
+    told = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [(line["event"], line.get("reason"), line.get("state")) for line in told] == [
+        ("season_stops", "every medal is sealed", None),
+        ("season_turned", None, "finished"),
+    ]
+    assert {line["season"] for line in told} == {contest.season.id}
+
+
+def test_the_final_standing_is_cold_and_nothing_moves_it_but_a_longer_log(
+    contest: Contest, four: list[EntryId]
+) -> None:
+    conn, season = contest.conn, contest.season.id
+    play(contest, four, 6)
+    fitter = Fitter()
+    refit(contest, fitter)
+    last = contest.rated(*four)
+    turn(contest, "finished")
+    assert official.due(conn) == []  # a game is still under way
+    contest.play(last, [1, 2, 3, 4])
+    assert official.due(conn) == []  # and not rated
+    ratings.apply(conn, season)
+    assert official.due(conn) == [season]
+    refit(contest, fitter)
+    final = official.get_version(conn, season, 2)
+    assert (final.parent, final.log_no) == (None, 7)
+    before = leaderboard.read(conn, season)
+    assert before.terms.is_final
+    assert {row.status for row in before.rows} <= {Status.SEALED, Status.AWARDED, None}
+    assert [row.medal for row in before.rows] == [*Medal, None]
+    with pytest.raises(Conflict, match="finished"):
+        entries.retire(conn, four[0])
+    with pytest.raises(Conflict, match="finished for good"):
+        turn(contest, "open")
+    conn.execute("update seasons set official_is_stale = true where id = %s", (season,))
+    assert official.due(conn) == []
+    assert leaderboard.read(conn, season) == before
+    contest.play(contest.rated(*four, rejudges=last), [4, 3, 2, 1])
+    ratings.apply(conn, season)
+    assert official.due(conn) == [season]

@@ -1,0 +1,77 @@
+"""Standings drawn up from a fit that is given, not fitted."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ladder.ids import EntryId, TeamId
+from ladder.medals import Kind, Rules
+from ladder.official.fit import Fit
+from ladder.official.standing import Entrant, Standing, draw_up
+
+GEESE = Rules(Kind.LINES, 1210.0, 1080.0, 1050.0)
+
+
+def entrant(number: int, team: int | None = None, **changes: Any) -> Entrant:
+    own = number if team is None else team
+    terms = {"contender": number, "parent": -1, "is_anchor": False, **changes}
+    return Entrant(EntryId(f"ent_{number}"), TeamId(f"tea_{own}"), **terms)
+
+
+def drawn(mu: list[float], entrants: list[Entrant], sigma: float = 0.2, **terms: Any) -> Standing:
+    fit = SimpleNamespace(
+        mu=np.array(mu), shown_sigma=np.full(len(mu), sigma), centre=0.0, spread=1.0
+    )
+    given_terms = {"mu0": 600.0, "beta": 150.0, "seed": 7, "boundary_weight": 1.0, "rules": Rules()}
+    return draw_up(cast(Fit, fit), entrants, **{**given_terms, **terms})
+
+
+def test_a_team_stands_by_its_declared_entry_once_that_has_played() -> None:
+    field = [entrant(0, team=9), entrant(1, team=9), entrant(2)]
+    assert [p.rank for p in drawn([2.0, 1.0, 0.0], field).places] == [1, None, 2]
+    field[1] = entrant(1, team=9, is_declared=True)
+    assert [p.rank for p in drawn([2.0, 1.0, 0.0], field).places] == [None, 1, 2]
+    field[1] = entrant(1, team=9, is_declared=True, contender=-1)
+    assert [p.rank for p in drawn([2.0, 1.0, 0.0], field).places] == [1, None, 2]
+
+
+def test_by_lines_a_chance_is_that_of_a_score_above_the_line() -> None:
+    on_silver = (1080.0 - 600.0) / 150.0
+    standing = drawn([on_silver, on_silver - 5, 8.0], [entrant(n) for n in range(3)], rules=GEESE)
+    gold, silver, bronze = standing.places[0].chances
+    assert silver == pytest.approx(0.5)
+    assert gold == pytest.approx(0.0, abs=1e-4)
+    assert bronze == pytest.approx(0.8413, abs=1e-3)  # one sigma, 30 points, above
+    assert standing.places[1].chances[2] == pytest.approx(0.0)
+    assert standing.places[2].chances[0] == pytest.approx(1.0)
+    assert standing.places[2].rank == 1
+
+
+def test_by_lines_a_chance_does_not_depend_on_the_others() -> None:
+    alone = drawn([3.3], [entrant(0)], rules=GEESE)
+    among = drawn([3.3, 5.0, 5.0, 5.0], [entrant(n) for n in range(4)], rules=GEESE)
+    assert among.places[0].chances == alone.places[0].chances
+    assert alone.places[0].loss > drawn([30.0], [entrant(0)], rules=GEESE).places[0].loss
+
+
+@given(st.lists(st.floats(-3, 6), min_size=1, max_size=12), st.sampled_from([Rules(), GEESE]))
+def test_better_classes_are_never_likelier_and_doubt_is_no_more_than_a_medal_each(
+    mu: list[float], rules: Rules
+) -> None:
+    standing = drawn(mu, [entrant(n) for n in range(len(mu))], rules=rules)
+    for place in standing.places:
+        assert 0 <= place.chances[0] <= place.chances[1] <= place.chances[2] <= 1
+    assert 0 <= standing.wrong_medals <= len(mu)
+
+
+def test_medals_go_by_the_number_of_teams_that_was_kept() -> None:
+    field = [entrant(n) for n in range(8)]
+    mu = [8.0 - n for n in range(8)]
+    assert drawn(mu, field, 0.01).places[0].chances[0] == 0.0
+    assert drawn(mu, field, 0.01, teams=10).places[0].chances[0] == 1.0
