@@ -9,7 +9,7 @@ from psycopg.rows import class_row
 
 from ladder.ids import SeasonId, TeamId, UserId
 from ladder.model import Conflict, LadderError, NotFound
-from ladder.store import audits, leagues
+from ladder.store import audits, leagues, sealing
 from ladder.store.db import Connection, whole
 
 
@@ -34,11 +34,16 @@ def extend(
 
     Setting it again replaces it. ``team`` is an id or slug. Raises NotFound for a team that has
     nobody in the league, LadderError for a moment not between the season's own deadlines, Conflict
-    for a finished season.
+    for a finished season and for one whose medals are sealed: as long as an extension is in force,
+    none is.
     """
+    # The standings are made from it: none is, with medals sealed, while this is decided.
+    conn.execute("select 1 from seasons where id = %s for no key update", (season_id,))
     season = leagues.get_season(conn, season_id)
     if season.state == "finished":
         raise Conflict("the season is finished; its standings stay as they are")
+    if sealing.of_season(conn, season_id):
+        raise Conflict("medals are sealed; uploads stay locked until the end of the season")
     if season.closes_at is not None and closes_at <= season.closes_at:
         raise LadderError(
             f"closes_at: uploads of all teams close at {season.closes_at.isoformat()}; give a later"
@@ -65,6 +70,7 @@ def extend(
         " on conflict (season_id, team_id) do update set closes_at = excluded.closes_at",
         (season_id, team_id, closes_at),
     )
+    conn.execute("update seasons set official_is_stale = true where id = %s", (season_id,))
     audits.record(
         conn,
         season.league_id,
@@ -87,6 +93,16 @@ def of_team(conn: Connection, season_id: SeasonId, team_id: TeamId) -> Extension
     """The team's extension, if it has one."""
     found = [each for each in list_extensions(conn, season_id) if each.team_id == team_id]
     return found[0] if found else None
+
+
+def in_force(conn: Connection, season_id: SeasonId) -> bool:
+    """Whether a team may still upload to an unfinished season; no medal of it is sealed then."""
+    row = conn.execute(
+        "select 1 from extensions x join seasons s on s.id = x.season_id"
+        " where s.id = %s and s.state <> 'finished' and x.closes_at > now() limit 1",
+        (season_id,),
+    ).fetchone()
+    return row is not None
 
 
 def list_extensions(conn: Connection, season_id: SeasonId) -> list[Extension]:

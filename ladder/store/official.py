@@ -25,7 +25,7 @@ from ladder.model import NotFound
 from ladder.official import lineage
 from ladder.official.fit import Fit, Messages, Prior, fit
 from ladder.official.standing import PARENT_SD, Entrant, Place, Standing, draw_up
-from ladder.store import sealing
+from ladder.store import extensions, sealing
 from ladder.store.db import Connection, whole
 from ladder.store.season_log import SeasonLog
 
@@ -248,7 +248,8 @@ def _refit(conn: Connection, season_id: SeasonId, kept: _Kept) -> int:
             *(standing.reference, standing.wrong_medals, standing.teams, _digest(content), content),
         ),
     )
-    is_sealed = season["state"] != "open" and sealing.seal(
+    is_settled = season["state"] != "open" and not extensions.in_force(conn, season_id)
+    is_sealed = is_settled and sealing.seal(
         conn,
         season_id,
         version,
@@ -262,10 +263,13 @@ def _refit(conn: Connection, season_id: SeasonId, kept: _Kept) -> int:
         "update seasons s set official_version = %s, official_no = %s, official_at = now(),"
         " official_is_stale = false, revision = revision + 1, is_sealed = %s,"
         " final_version = case when state = 'finished' then %s end,"
-        " medal_teams = case when state <> 'open' then %s end,"
+        " medal_teams = case when %s then %s end,"
         " score_offset = coalesce((select s.mu0 - avg(mu) from entries where season_id = s.id"
         "   and is_anchor and state = 'active' and games > 0), 0) where id = %s",
-        (version, season["rated_no"], is_sealed, version, standing.teams, season_id),
+        (
+            *(version, season["rated_no"], is_sealed, version),
+            *(is_settled, standing.teams, season_id),
+        ),
     )
     return version
 

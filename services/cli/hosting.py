@@ -90,6 +90,13 @@ def create_league(
     ] = None,
     closes: Annotated[str | None, typer.Option(help="When uploads lock; never if none.")] = None,
     ends: Annotated[str | None, typer.Option(help="When the last match is made.")] = None,
+    medals: Annotated[str, typer.Option(help=MEDALS_HELP)] = "table",
+    confidence: Annotated[
+        float, typer.Option(min=0.5, max=0.99, help="From which on a medal is sealed.")
+    ] = 0.95,
+    stop_when_sealed: Annotated[
+        bool, typer.Option("--stop-when-sealed", help="End the finals once all medals are.")
+    ] = False,
     anchor: Annotated[
         list[str] | None,
         typer.Option(help="Reference agent by name, or own submission's id; repeatable."),

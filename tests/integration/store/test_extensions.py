@@ -8,9 +8,11 @@ import pytest
 
 from ladder.ids import AgentId, TeamId
 from ladder.model import Conflict, LadderError, NotFound
-from ladder.store import audits, entries, extensions, leagues
+from ladder.store import audits, entries, extensions, leagues, sealing
 from ladder.store.db import Connection
 from tests.integration.store.contest import Contest, raise_contest
+from tests.integration.store.test_official import play, refit
+from tests.integration.store.test_sealing import ONE_EACH
 
 
 def minutes(count: float) -> datetime:
@@ -82,6 +84,24 @@ def test_an_extension_is_in_the_audit_log_with_its_reason(conn: Connection) -> N
     assert (second.act, second.subject, second.reason) == ("extend", team, "ill")
     assert (second.by_user, second.season_id) == (contest.host, contest.season.id)
     assert datetime.fromisoformat(second.details["before"]) == first.closes_at
+
+
+def test_no_medal_is_sealed_while_a_team_may_upload_and_none_may_once_one_is(
+    conn: Connection,
+) -> None:
+    contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
+    four = [contest.active() for _ in range(4)]
+    play(contest, four, 80)
+    team = entries.get_entry(conn, four[0]).team_id
+    leagues.set_season_state(conn, contest.season.id, "locked")
+    extend(contest, team, minutes(10))
+    refit(contest)
+    assert sealing.of_season(conn, contest.season.id) == {}
+    extend(contest, team, minutes(-1))
+    refit(contest)
+    assert sealing.of_season(conn, contest.season.id) != {}
+    with pytest.raises(Conflict, match="medals are sealed"):
+        extend(contest, team, minutes(10))
 
 
 def test_an_extension_lies_between_the_deadlines_and_is_of_a_team_of_the_league(
