@@ -101,13 +101,6 @@ def create_league(
         list[str] | None,
         typer.Option(help="Reference agent by name, or own submission's id; repeatable."),
     ] = None,
-    medals: Annotated[str, typer.Option(help=MEDALS_HELP)] = "table",
-    confidence: Annotated[
-        float, typer.Option(min=0.5, max=0.99, help="From which on a medal is sealed.")
-    ] = 0.95,
-    stop_when_sealed: Annotated[
-        bool, typer.Option("--stop-when-sealed", help="End the finals once all medals are.")
-    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Create a league with its first season, in one request. You become its host."""
