@@ -101,7 +101,7 @@ class SuspectOut(BaseModel):
     rules_digest: str
 
 
-class PlaceOut(BaseModel):
+class PositionOut(BaseModel):
     model_config = ConfigDict(from_attributes=True)
     entry_id: str
     agent_name: str
@@ -115,8 +115,8 @@ class ChangeOut(BaseModel):
 
     model_config = ConfigDict(from_attributes=True)
     team_name: str
-    before: PlaceOut | None
-    after: PlaceOut | None
+    before: PositionOut | None
+    after: PositionOut | None
 
 
 class PreviewOut(BaseModel):

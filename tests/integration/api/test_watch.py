@@ -10,6 +10,13 @@ from tests.integration.api.world import WORKER, World
 SAMPLE = re.compile(r'peck_[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? [-0-9.e+]+')
 
 
+def lively(world: World) -> None:
+    """A match has just been played, and a worker lives."""
+    with world.connect() as conn:
+        conn.execute("update entries set last_match_at = now()")
+        matches.see_worker(conn, WORKER)
+
+
 def silence(world: World) -> None:
     with world.connect() as conn:
         conn.execute("update entries set last_match_at = now() - interval '1 hour'")
@@ -17,6 +24,7 @@ def silence(world: World) -> None:
 
 
 def test_a_season_that_plays_has_no_alarm(world: World) -> None:
+    lively(world)
     pulse = world.client("stranger").watch("public")
     assert pulse["alarm"] is None
     assert pulse["last_match_at"] is not None
@@ -45,8 +53,7 @@ def samples(text: str) -> dict[str, float]:
 
 
 def test_metrics_are_gauges_of_what_stands_in_the_rows(world: World) -> None:
-    with world.connect() as conn:
-        matches.see_worker(conn, WORKER)
+    lively(world)
     answer = world.http.get("/metrics")
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
     found = samples(answer.text)
