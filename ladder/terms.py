@@ -33,7 +33,8 @@ def text(visibility: Visibility, replays: ReplayVisibility) -> str:
             f"{audience} may see this league: its leaderboard, its matches, and the names of the "
             "teams and agents in them.",
             REPLAYS[replays],
-            "Names of people, and the ids that a host gave them, are for the hosts alone.",
+            "Names of people, and the ids that a host gave them, are for the hosts alone; but who "
+            "joins without a team gets one of their own name.",
             "Hosts see that a submission was rejected, not why. Bundles, logs and tracebacks are "
             "for their own team alone; no host reads them. Where a host's roster names your team, "
             "its people are those whom the roster names.",

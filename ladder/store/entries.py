@@ -25,7 +25,7 @@ from ladder.model import (
     Viewer,
 )
 from ladder.pairing import Candidate
-from ladder.store import agents, leagues, matches, serving, visible
+from ladder.store import agents, declared, leagues, matches, serving, visible
 from ladder.store.db import Connection, whole
 
 VALIDATIONS: Final = 3  # times a validation that came to nothing is made again, the first included
@@ -245,6 +245,9 @@ def retire(conn: Connection, entry_id: EntryId) -> Entry:
         season = leagues.get_season(conn, entry.season_id)
         if season.state == "finished":
             raise Conflict("the season is finished; who stands on its board stays there")
+        stands_by = declared.of_team(conn, season.id, entry.team_id)
+        if season.state == "locked" and stands_by == entry_id:
+            raise Conflict("uploads are locked; the entry that its team declared stays")
     if entry.validation_match_id is not None and entry.state is EntryState.PENDING:
         matches.void(conn, [entry.validation_match_id], "the entry was withdrawn")
         entry = get_entry(conn, entry_id)  # its validation may have been over a moment before

@@ -171,8 +171,9 @@ def read_code(conn: Connection, user_id: UserId, code: str) -> tuple[Invitation,
     found = _invitations(
         conn,
         "join leagues l on l.id = i.league_id where i.hash = %s and i.revoked_at is null"
-        " and l.state <> 'closed' and (exists (select 1 from joinings j"
-        "   where j.invitation_id = i.id and j.user_id = %s)"
+        " and l.state <> 'closed' and (l.visibility <> 'private' or exists ("
+        "   select 1 from roster r where r.invitation_id = i.id)) and (exists ("
+        "   select 1 from joinings j where j.invitation_id = i.id and j.user_id = %s)"
         " or (coalesce(i.expires_at > now(), true) and (i.max_uses is null or i.max_uses >"
         "   (select count(*) from joinings j where j.invitation_id = i.id))))",
         (_hash(code.strip()), user_id),
@@ -202,7 +203,15 @@ def join(
         "select role from league_members where league_id = %s and user_id = %s",
         (league.id, user_id),
     ).fetchone()
+    used = conn.execute(
+        "select 1 from joinings where invitation_id = %s and user_id = %s",
+        (invitation.id, user_id),
+    ).fetchone()
+    if used is not None and had is None:
+        raise NotFound(WRONG)  # a host has removed them since
     role = max([invitation.role, *(LeagueRole(row) for row in had or ())], key=ORDER.index)
+    if used is not None and had is not None:
+        role = LeagueRole(had[0])
     leagues.set_role(conn, league.id, user_id, role)
     _agree(conn, league, user_id, terms_digest, (league.visibility, league.replay_visibility))
     conn.execute(
@@ -250,10 +259,11 @@ def consent(conn: Connection, league: League, user_id: UserId, terms_digest: str
 def refuse_widening(
     conn: Connection, league_id: LeagueId, visibility: Visibility, replays: ReplayVisibility
 ) -> None:
-    """Raises Conflict when competitors joined under terms that these settings would widen.
+    """Raises Conflict when people joined under terms that these settings would widen.
 
-    Those are competitors who agreed to less, and teams that entered without anybody of theirs
-    being a member: of them it is known only that they saw the settings of their time. The league
+    Those are members but hosts who agreed to less, whatever they were made since, and teams that
+    entered without anybody of theirs being a member: of them it is known only that they saw the
+    settings of their time. The league
     stays locked for the caller's transaction, so that nobody joins while it changes.
     """
     conn.execute("select 1 from leagues where id = %s for update", (league_id,))
@@ -263,7 +273,7 @@ def refuse_widening(
         return
     kept = conn.execute(
         "select agreed_visibility, agreed_replays, count(*) from league_members"
-        " where league_id = %s and role = 'competitor' group by 1, 2",
+        " where league_id = %s and role <> 'host' group by 1, 2",
         (league_id,),
     ).fetchall()
     people = sum(
@@ -281,7 +291,7 @@ def refuse_widening(
     assert row is not None
     if people or row[0]:
         raise Conflict(
-            f"visibility, replay_visibility: {people} competitors and {row[0]} teams without a"
+            f"visibility, replay_visibility: {people} members and {row[0]} teams without a"
             " member joined under narrower terms; each must agree first:"
             f" peck league consent {league.slug} --visibility {visibility} --replays {replays}"
         )

@@ -112,7 +112,10 @@ def due(conn: Connection) -> list[SeasonId]:
         "   ) or state = 'finished' and rated_no = accepted_no"
         "   and (final_version is null or rated_no > official_no) and not exists ("
         "     select 1 from matches m where m.season_id = s.id and m.kind = 'rated'"
-        "     and m.state in ('queued', 'running'))) order by id",
+        "     and m.state in ('queued', 'running')) and not exists ("
+        "     select 1 from rejudged d join rejudgements r on r.id = d.rejudgement_id"
+        "     where r.season_id = s.id and d.by_match_id is null and d.refusal is null))"
+        " order by id",
         (MOST_SECONDS, LEAST_SECONDS, GROWTH),
     )
     return [SeasonId(row[0]) for row in rows]
@@ -225,16 +228,22 @@ def _refit(conn: Connection, season_id: SeasonId, kept: _Kept) -> int:
     season = _season(conn, season_id)
     parent: int | None = season["official_version"]
     readings = kept.log.readings
+    until = int(season["rated_no"])
     is_over = season["state"] == "finished"
     warm = None if is_over or kept.version != parent else kept.messages
-    fitted = _fitted(conn, kept.log, season["rated_no"], warm)
+    fitted = _fitted(conn, kept.log, until, warm)
     if warm is None or kept.log.readings != readings:
         parent = None
+    # From here on the season stands still; what it turned to while the fit was made, counts.
+    season = _season(conn, season_id, locked=True)
+    if season["state"] == "finished" and parent is not None:
+        fitted, parent = _fitted(conn, kept.log, until, None), None
+    is_over = season["state"] == "finished" and until == season["rated_no"]
     version = int(season["official_version"]) + 1
     kept.version, kept.messages = version, fitted.messages  # not committed: the next one is cold
     entrants = _entrants(conn, season_id, kept.log)
     weight = OPEN_WEIGHT if season["state"] == "open" else FINAL_WEIGHT
-    seed = _seed(season_id, version)
+    seed = _seed(season_id)
     teams = season["medal_teams"]
     standing = _drawn(fitted, entrants, season, seed, weight, teams)
     content = _content(entrants, standing)
@@ -243,12 +252,16 @@ def _refit(conn: Connection, season_id: SeasonId, kept: _Kept) -> int:
         " boundary_weight, centre, spread, kappa, reference, wrong_medals, teams, digest, content)"
         " values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
         (
-            *(season_id, version, season["rated_no"], parent, seed, FITTED_BY, weight),
+            *(season_id, version, until, parent, seed, FITTED_BY, weight),
             *(fitted.centre, fitted.spread, fitted.kappa),
             *(standing.reference, standing.wrong_medals, standing.teams, _digest(content), content),
         ),
     )
-    is_settled = season["state"] != "open" and not extensions.in_force(conn, season_id)
+    is_settled = is_over or (
+        season["state"] == "locked"
+        and not extensions.in_force(conn, season_id)
+        and not _expects(conn, season_id)
+    )
     is_sealed = is_settled and sealing.seal(
         conn,
         season_id,
@@ -262,12 +275,12 @@ def _refit(conn: Connection, season_id: SeasonId, kept: _Kept) -> int:
     conn.execute(
         "update seasons s set official_version = %s, official_no = %s, official_at = now(),"
         " official_is_stale = false, revision = revision + 1, is_sealed = %s,"
-        " final_version = case when state = 'finished' then %s end,"
+        " final_version = case when %s then %s end,"
         " medal_teams = case when %s then %s end,"
         " score_offset = coalesce((select s.mu0 - avg(mu) from entries where season_id = s.id"
         "   and is_anchor and state = 'active' and games > 0), 0) where id = %s",
         (
-            *(version, season["rated_no"], is_sealed, version),
+            *(version, until, is_sealed, is_over, version),
             *(is_settled, standing.teams, season_id),
         ),
     )
@@ -305,7 +318,19 @@ def _drawn(
     )
 
 
-def _season(conn: Connection, season_id: SeasonId) -> Mapping[str, Any]:
+def _expects(conn: Connection, season_id: SeasonId) -> bool:
+    """Whether somebody who uploaded in time is not validated yet, or has not played."""
+    row = conn.execute(
+        "select exists (select 1 from entries where season_id = %s and not is_anchor"
+        " and (state = 'pending' or state = 'active' and games = 0))",
+        (season_id,),
+    ).fetchone()
+    return row is not None and bool(row[0])
+
+
+def _season(conn: Connection, season_id: SeasonId, *, locked: bool = False) -> Mapping[str, Any]:
+    if locked:
+        conn.execute("select 1 from seasons where id = %s for no key update", (season_id,))
     with conn.cursor(row_factory=dict_row) as cur:
         season = cur.execute(
             "select state, mu0, beta, rated_no, official_version, medals, medal_confidence,"
@@ -360,9 +385,10 @@ def _digest(content: str) -> str:
     return hashlib.sha256(content.encode()).hexdigest()
 
 
-def _seed(season_id: SeasonId, version: int) -> int:
-    """63 bits: nobody chooses the draws."""
-    drawn = hashlib.sha256(f"{season_id} {version}".encode()).digest()
+def _seed(season_id: SeasonId) -> int:
+    """63 bits that nobody chooses; the same for all versions, so that no medal is sealed because
+    somebody looked often enough."""
+    drawn = hashlib.sha256(season_id.encode()).digest()
     return int.from_bytes(drawn[:8], "big") >> 1
 
 

@@ -80,7 +80,7 @@ def disqualify(
         season_id=season_id,
         details={"entries": [entry for entry, _ in out]},
     )
-    sealing.unseal(conn, season_id, rows[0][2], audit_id)  # an entry, an agent: all of one team
+    _unseal(conn, season_id, audit_id)
     return Act(audit_id, subject, tuple(entry for entry, _ in out))
 
 
@@ -132,6 +132,14 @@ def reinstate(
         details={"entries": back},
     )
     return Act(audit_id, subject, tuple(back))
+
+
+def _unseal(conn: Connection, season_id: SeasonId, audit_id: str) -> None:
+    """Takes back every seal: the games of who is out told of all. The next fit seals anew, and
+    counts anew by how many teams medals go."""
+    for team in sealing.of_season(conn, season_id):
+        sealing.unseal(conn, season_id, team, audit_id)
+    conn.execute("update seasons set medal_teams = null where id = %s", (season_id,))
 
 
 def _which(subject: str) -> str:

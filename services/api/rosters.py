@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Final, Literal
 
@@ -210,6 +211,6 @@ def as_csv(items: Iterable[FinalOut], is_host: bool) -> str:
 def cell(value: object) -> object:
     if isinstance(value, list):
         value = " ".join(value)
-    if isinstance(value, str) and value.startswith(FORMULA):
+    if isinstance(value, str) and unicodedata.normalize("NFKC", value).startswith(FORMULA):
         return f"'{value}"
     return value

@@ -1,6 +1,5 @@
 -- The official standings of a season, in whole versions: what a fit of its whole log says. A version
--- is only ever added; of old ones the content is dropped in time, and can be computed again from the
--- log and the chain of parents, which are kept.
+-- is only ever added; of old ones the content is dropped in time, the chain of parents is kept.
 create table standings (
     season_id text not null references seasons,
     version bigint not null,              -- from 1, no gaps

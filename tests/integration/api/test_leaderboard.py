@@ -124,6 +124,11 @@ def test_a_medal_of_a_locked_season_is_shown_as_sealed(world: World) -> None:
     assert {row["status"] for row in board["items"][:2]} == {"likely"}
     world.client("host").patch(f"/v1/seasons/{season}", {"state": "locked"})
     with world.connect() as conn:
+        conn.execute(  # nobody is sealed out who has not played yet
+            "update entries set state = 'retired', deadline_at = null where season_id = %s"
+            " and games = 0 and state in ('pending', 'active')",
+            (season,),
+        )
         Fitter().refit(conn, season)
         conn.commit()
     board = world.http.get(path).json()

@@ -130,19 +130,45 @@ def test_settings_are_not_widened_past_what_competitors_agreed_to(club: Contest)
     widen = (club.conn, club.league.id, BY_CODE, PUBLIC)
     invitations.refuse_widening(*widen)  # nobody is there but the host
     join(club, ada, code)
-    with pytest.raises(Conflict, match=r"1 competitors and 0 teams.*--replays public"):
+    with pytest.raises(Conflict, match=r"1 members and 0 teams.*--replays public"):
         invitations.refuse_widening(*widen)
     invitations.refuse_widening(club.conn, club.league.id, Visibility.PRIVATE, OWN)
     invitations.consent(club.conn, club.league, ada, terms.digest(BY_CODE, PUBLIC))
     invitations.refuse_widening(*widen)
-    with pytest.raises(Conflict, match="1 competitors"):
+    with pytest.raises(Conflict, match="1 members"):
         invitations.refuse_widening(club.conn, club.league.id, Visibility.PUBLIC, PUBLIC)
+
+
+def test_who_was_made_a_viewer_since_must_still_agree(club: Contest) -> None:
+    ada = person(club, "ada")
+    join(club, ada, invite(club)[1])
+    leagues.set_role(club.conn, club.league.id, ada, "viewer")
+    with pytest.raises(Conflict, match="1 members"):
+        invitations.refuse_widening(club.conn, club.league.id, BY_CODE, PUBLIC)
+
+
+def test_a_used_code_gives_back_nothing_that_a_host_took(club: Contest) -> None:
+    ada = person(club, "ada")
+    _, code = invite(club)
+    join(club, ada, code)
+    leagues.set_role(club.conn, club.league.id, ada, "viewer")
+    assert join(club, ada, code) is LeagueRole.VIEWER
+    club.conn.execute("delete from league_members where user_id = %s", (ada,))
+    with pytest.raises(NotFound):
+        join(club, ada, code)
+
+
+def test_codes_of_before_admit_nobody_to_a_league_that_became_private(club: Contest) -> None:
+    _, code = invite(club)
+    leagues.update_league(club.conn, club.league.id, visibility=Visibility.PRIVATE)
+    with pytest.raises(NotFound):
+        invitations.read_code(club.conn, person(club, "ada"), code)
 
 
 def test_who_was_added_by_a_host_is_kept_to_the_settings_of_that_day(club: Contest) -> None:
     ada = person(club, "ada")
     leagues.set_role(club.conn, club.league.id, ada, "competitor")
-    with pytest.raises(Conflict, match="1 competitors"):
+    with pytest.raises(Conflict, match="1 members"):
         invitations.refuse_widening(club.conn, club.league.id, BY_CODE, PUBLIC)
 
 
@@ -152,7 +178,7 @@ def test_a_team_that_entered_a_public_league_agrees_by_becoming_a_member(conn: C
     user, team = contest.team()
     contest.pending(contest.agent(team))
     widen = (conn, contest.league.id, Visibility.PUBLIC, PUBLIC)
-    with pytest.raises(Conflict, match="0 competitors and 1 teams"):
+    with pytest.raises(Conflict, match="0 members and 1 teams"):
         invitations.refuse_widening(*widen)
     invitations.consent(conn, contest.league, user, terms.digest(Visibility.PUBLIC, PUBLIC))
     invitations.refuse_widening(*widen)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from ladder.model import Conflict
 from ladder.official.standing import Entrant, Place
 from ladder.official.standing import Standing as Drawn
 from ladder.standings import Standing
-from ladder.store import audits, entries, leaderboard, leagues, official, ratings, sealing
+from ladder.store import audits, declared, entries, leaderboard, leagues, official, ratings, sealing
 from ladder.store.db import Connection
 from ladder.store.official import Fitter
 from services.scheduler.repairs import close
@@ -234,3 +235,50 @@ def test_the_final_standing_is_cold_and_nothing_moves_it_but_a_longer_log(
     contest.play(contest.rated(*four, rejudges=last), [4, 3, 2, 1])
     ratings.apply(conn, season)
     assert official.due(conn) == [season]
+
+
+def test_nothing_is_sealed_while_somebody_who_was_in_time_has_not_played(
+    contest: Contest, four: list[EntryId]
+) -> None:
+    play(contest, four, 80)
+    late = contest.pending()
+    turn(contest, "locked")
+    refit(contest)
+    assert sealing.of_season(contest.conn, contest.season.id) == {}
+    entries.retire(contest.conn, late)
+    refit(contest)
+    assert len(sealing.of_season(contest.conn, contest.season.id)) == 3
+
+
+def test_a_declared_entry_is_not_retired_once_uploads_are_locked(
+    contest: Contest, four: list[EntryId]
+) -> None:
+    play(contest, four, 4)
+    team = entries.get_entry(contest.conn, four[3]).team_id
+    declared.declare(contest.conn, contest.season.id, team, four[3], contest.host)
+    turn(contest, "locked")
+    with pytest.raises(Conflict, match="declared"):
+        entries.retire(contest.conn, four[3])
+
+
+def test_a_season_that_ends_while_it_is_fitted_ends_with_a_cold_fit(
+    contest: Contest, four: list[EntryId], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play(contest, four, 20)
+    fitter = Fitter()
+    refit(contest, fitter)
+    play(contest, four, 4)
+    fitted = official._fitted
+
+    def slow(conn: Connection, *rest: Any) -> Any:
+        found = fitted(conn, *rest)
+        turn(contest, "finished")
+        return found
+
+    monkeypatch.setattr(official, "_fitted", slow)
+    version = refit(contest, fitter)
+    assert official.get_version(contest.conn, contest.season.id, version).parent is None
+    monkeypatch.undo()
+    again = official.recomputed(contest.conn, contest.season.id, version)
+    assert again == official.get_version(contest.conn, contest.season.id, version).digest
+    assert official.due(contest.conn) == []
