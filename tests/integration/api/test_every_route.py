@@ -115,7 +115,14 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
         "200 200 200 200 200",
         "404 404 200 200 200",
     ),
-    ("POST", "/v1/join/terms", {"code": "{code}"}, "401 200 200 200 200", ""),
+    # A private league is joined by the codes of its roster alone.
+    (
+        "POST",
+        "/v1/join/terms",
+        {"code": "{code}"},
+        "401 200 200 200 200",
+        "401 404 404 404 404",
+    ),
     ("GET", "/v1/leagues/{league}/seasons", None, "200 200 200 200 200", "404 404 200 200 200"),
     ("GET", "/v1/seasons/{season}", None, "200 200 200 200 200", "404 404 200 200 200"),
     ("GET", "/v1/seasons/{league}", None, "200 200 200 200 200", "404 404 200 200 200"),
@@ -284,13 +291,19 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
         "401 200 200 200 200",
         "401 404 200 200 404",
     ),
-    ("POST", "/v1/join", {"code": "{code}", "terms": "{terms}"}, "401 200 200 200 200", ""),
+    (
+        "POST",
+        "/v1/join",
+        {"code": "{code}", "terms": "{terms}"},
+        "401 200 200 200 200",
+        "401 404 404 404 404",
+    ),
     (
         "DELETE",
         "/v1/leagues/{league}/invitations/{invitation}",
         None,
         "401 403 403 200 200",
-        "401 403 403 200 200",
+        "401 404 403 200 200",
     ),
 ]
 
