@@ -166,7 +166,7 @@ def revoke(conn: Connection, league_id: LeagueId, invitation_id: InvitationId) -
 def read_code(conn: Connection, user_id: UserId, code: str) -> tuple[Invitation, League]:
     """What this code admits this person to. Raises NotFound, with one sentence for every reason.
 
-    A code that the person joined by before is good for as long as it is not revoked.
+    A code that a member joined by before is good for as long as it is not revoked.
     """
     found = _invitations(
         conn,

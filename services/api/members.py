@@ -168,7 +168,7 @@ def read_invited(body: CodeGiven, conn: Db, who: Known) -> InvitedOut:
 
 @router.post("/join", summary="Join a league by a code", responses=of(403, 404, 409))
 def join_league(body: Joining, conn: Db, who: Writer) -> JoinedOut:
-    """Agrees to the terms whose digest is given. Joining again changes no role."""
+    """Agrees to the terms whose digest is given. Joining again by the same code changes no role."""
     assert who.user_id is not None
     _, league, role = invitations.join(conn, who.user_id, body.code, body.terms)
     return JoinedOut(league_id=league.id, slug=league.slug, title=league.title, role=role)

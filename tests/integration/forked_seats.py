@@ -163,7 +163,9 @@ def _watched() -> Iterator[int]:
         return
     witness = Witness()
     witness.begins()
+    give_up_at = time.monotonic() + 10
     while not witness.is_awake:
+        assert time.monotonic() < give_up_at
         time.sleep(0.001)
     try:
         yield witness.descriptor

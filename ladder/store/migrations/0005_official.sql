@@ -27,5 +27,4 @@ create trigger standings_stay before delete on standings for each row
 alter table seasons add column official_version bigint not null default 0;
 alter table seasons add column official_no bigint not null default 0;  -- the log number it covers
 alter table seasons add column official_at timestamptz;
-alter table seasons add column official_is_cold boolean not null default false;
 alter table seasons add column official_is_stale boolean not null default false;  -- the field changed

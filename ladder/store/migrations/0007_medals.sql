@@ -5,7 +5,6 @@ alter table seasons add column medal_confidence double precision not null defaul
 alter table seasons add column medal_teams integer;   -- that medals go by, kept once uploads locked
 alter table seasons add column is_sealed boolean not null default false;  -- every medal there is
 alter table seasons add column final_version bigint;  -- the cold fit at the end; null until it is made
-alter table seasons drop column official_is_cold;     -- the final version tells
 alter table standings add column teams integer;       -- that its medals went by
 
 -- A medal that a team keeps from this standing on, whatever the games still to come say: it has this
