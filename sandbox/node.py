@@ -267,9 +267,9 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
     }
     allowed = frozenset({0, os.getuid(), *options.allow_uid})
     node = Node(Lender(name, kind, pool, digests, cores), hello, allowed)
-    node.open(listener)
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+        signal.signal(number, lambda *_: stop.set())  # before anybody can be answered
+    node.open(listener)
     _say(f"ready: {name} lends {', '.join(digests)} by {kind.name} at {options.socket}")
     stop.wait()
     listener.shutdown(socket.SHUT_RDWR)
