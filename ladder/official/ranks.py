@@ -5,6 +5,7 @@ Draws are independent between contenders; a rank is 1 more than the number of ri
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -57,8 +58,9 @@ def draw_among(
 
 def outlook(ranks: Ranks, cuts: Sequence[int]) -> Outlook:
     """Intervals that leave out 2.5 % of the draws on either side, and chances."""
-    low, high = np.quantile(ranks, (0.025, 0.975), axis=0, method="inverted_cdf")
-    return Outlook(low.astype(np.int32), high.astype(np.int32), _chances(ranks, cuts))
+    low, high = (math.ceil(share * len(ranks)) - 1 for share in (0.025, 0.975))
+    ordered = np.sort(ranks, axis=0)
+    return Outlook(ordered[low], ordered[high], _chances(ranks, cuts))
 
 
 def loss(ranks: Ranks, cuts: Sequence[int], boundary_weight: float) -> Floats:
@@ -78,4 +80,4 @@ def loss(ranks: Ranks, cuts: Sequence[int], boundary_weight: float) -> Floats:
 def _chances(ranks: Ranks, cuts: Sequence[int]) -> Floats:
     if not cuts:
         return np.zeros((ranks.shape[1], 0))
-    return np.stack([(ranks <= cut).mean(axis=0) for cut in cuts], axis=1)
+    return np.stack([np.count_nonzero(ranks <= cut, axis=0) for cut in cuts], axis=1) / len(ranks)

@@ -7,7 +7,7 @@ entry are empty, as if it had never played.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -110,49 +110,59 @@ class SeasonLog:
         return {EntryId(entry) for entry, act in rows if act == "disqualify"}
 
     def _read(self, conn: Connection, end: int) -> int:
-        found = conn.execute(
-            "select a.match_id, array_agg(s.entry_id order by s.seat),"
-            " array_agg(s.placement order by s.seat),"
-            " array_agg(s.verdict <> 'DONE' and z.fault_rule <> %s order by s.seat)"
-            " from acceptances a join seats s on s.match_id = a.match_id"
-            " join seasons z on z.id = a.season_id"
-            " where a.season_id = %s and a.no > %s and a.no <= %s and a.act = 'accept'"
-            " and not exists (select 1 from acceptances w where w.match_id = a.match_id"
-            "   and w.act = 'withdraw' and w.no <= %s)"
-            " group by a.no, a.match_id order by a.no",
-            (KAGGLE, self.season_id, self.no, end, self._knows_until),
-        ).fetchall()
-        rows = [row for match_id, *row in found if match_id not in self._void]
-        if not rows:
+        standing = self._standing(conn, end)
+        if not standing:
             return 0
+        # Ids sort by time: their span lets the database read a stretch of seats, not all of them.
+        found = conn.execute(
+            "select a.no, s.entry_id, s.placement, s.verdict <> 'DONE' from acceptances a"
+            " join seats s on s.match_id = a.match_id where a.season_id = %s and a.no > %s"
+            " and a.no <= %s and a.act = 'accept' and s.match_id between %s and %s"
+            " order by a.no, s.seat",
+            (self.season_id, self.no, end, min(standing.values()), max(standing.values())),
+        ).fetchall()
+        rows = found if len(standing) == end - self.no else [r for r in found if r[0] in standing]
+        nos, entries, placements, lost = zip(*rows, strict=True)
         out = self._disqualified(conn)
-        played = (entry for entries, _, _ in rows for entry in entries)
-        self._number(conn, (entry for entry in played if entry not in out))
-        seats = max(self._contenders.shape[1], max(len(entries) for entries, _, _ in rows))
-        shape = (len(rows), seats)
+        self._number(conn, (entry for entry in dict.fromkeys(entries) if entry not in out))
+        first, game = np.unique(nos, return_index=True, return_inverse=True)[1:]
+        seat = np.arange(len(rows)) - first[game]
+        shape = (len(first), max(self._contenders.shape[1], int(seat.max()) + 1))
         contenders = np.full(shape, -1, np.int32)
         ranks = np.zeros(shape, np.int16)
         faults = np.zeros(shape, np.bool_)
-        for n, (entries, placements, lost) in enumerate(rows):
-            for seat in self._seated(entries, placements):
-                contenders[n, seat] = self._numbers[entries[seat]]
-                ranks[n, seat] = placements[seat]
-                faults[n, seat] = lost[seat]
+        number = self._numbers
+        contenders[game, seat] = [-1 if e in out else number[e] for e in entries]
+        ranks[game, seat] = placements
+        faults[game, seat] = lost if self._tells_faults(conn) else False
+        _empty_all_but_the_best(contenders, ranks)
+        ranks[contenders < 0], faults[contenders < 0] = 0, False
         self._contenders = _joined(self._contenders, contenders, -1)
         self._ranks = _joined(self._ranks, ranks, 0)
         self._faults = _joined(self._faults, faults, False)
-        return len(rows)
+        return len(first)
 
-    def _seated(self, entries: Sequence[EntryId], placements: Sequence[int]) -> Iterable[int]:
-        """The seats that count: of a contender with several the one that came in best."""
-        best: dict[int, int] = {}
-        for seat, entry in enumerate(entries):
-            number = self._numbers.get(entry)
-            if number is None:
-                continue  # disqualified
-            if number not in best or placements[seat] < placements[best[number]]:
-                best[number] = seat
-        return best.values()
+    def _standing(self, conn: Connection, end: int) -> dict[int, MatchId]:
+        """The results from here to this number that were not withdrawn, by number."""
+        withdrawn = conn.execute(
+            "select match_id from acceptances where season_id = %s and no > %s and no <= %s"
+            " and act = 'withdraw'",
+            (self.season_id, self.no, self._knows_until),
+        ).fetchall()
+        gone = self._void.union(MatchId(row[0]) for row in withdrawn)
+        rows = conn.execute(
+            "select no, match_id from acceptances where season_id = %s and no > %s and no <= %s"
+            " and act = 'accept'",
+            (self.season_id, self.no, end),
+        ).fetchall()
+        return {no: MatchId(match_id) for no, match_id in rows if match_id not in gone}
+
+    def _tells_faults(self, conn: Connection) -> bool:
+        """Whether a fault is more than a last place in this season."""
+        row = conn.execute(
+            "select fault_rule <> %s from seasons where id = %s", (KAGGLE, self.season_id)
+        ).fetchone()
+        return row is not None and bool(row[0])
 
     def _number(self, conn: Connection, entries: Iterable[EntryId]) -> None:
         """Numbers for entries that have none, in order of their first appearance."""
@@ -171,6 +181,21 @@ class SeasonLog:
             self._numbers[entry] = number
             if number == len(self._parents):
                 self._parents.append(-1 if parent is None else self._numbers.get(parent, -1))
+
+
+def _empty_all_but_the_best(contenders: NDArray[np.int32], ranks: NDArray[np.int16]) -> None:
+    """Of a contender with several seats in a game the one that came in best stays, else the first.
+
+    Seats that are empty already bear -1.
+    """
+    sorted_ = np.sort(contenders, axis=1)
+    doubled = ((sorted_[:, 1:] == sorted_[:, :-1]) & (sorted_[:, 1:] >= 0)).any(axis=1)
+    for game in np.flatnonzero(doubled):
+        best: dict[int, int] = {}
+        for seat in np.argsort(ranks[game], kind="stable").tolist():
+            best.setdefault(int(contenders[game, seat]), seat)
+        kept = np.isin(np.arange(contenders.shape[1]), list(best.values()))
+        contenders[game, ~kept] = -1
 
 
 def _joined(old: NDArray[Any], new: NDArray[Any], empty: int | bool) -> NDArray[Any]:

@@ -247,6 +247,19 @@ def test_a_log_reads_the_same_in_one_piece_and_in_many(
     assert parts.read(contest.conn, 11) == 0
 
 
+def test_of_several_seats_of_one_contender_the_log_keeps_the_best(contest: Contest) -> None:
+    twins = [contest.active(content="the same bytes") for _ in range(2)]
+    others = [contest.active() for _ in range(2)]
+    for result in ([3, 1, 2, 4], [1, 1, 2, 3]):
+        contest.play(contest.rated(*twins, *others), result)
+    contest.play(contest.rated(*others, *twins), [1, 2, 4, 3], ["DONE", "DONE", "ERROR", "DONE"])
+    log = SeasonLog(contest.season.id)
+    log.read(contest.conn, 3)
+    assert log.games.contenders.tolist() == [[-1, 0, 1, 2], [0, -1, 1, 2], [1, 2, -1, 0]]
+    assert log.games.ranks.tolist() == [[0, 1, 2, 4], [1, 0, 2, 3], [1, 2, 0, 3]]
+    assert not log.games.faults.any()
+
+
 def test_versions_are_never_changed_and_old_rows_are_dropped_one_an_hour_staying(
     contest: Contest, four: list[EntryId]
 ) -> None:
