@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,10 +18,12 @@ from ladder.store import db, official, ratings
 from ladder.telemetry import emit, trace
 from workers import playing
 from workers.broker import app
-from workers.watch import answered
+from workers.watch import answered, answering
 
 PR_SET_PDEATHSIG = 1
 FOLD = 200
+ROUNDS_SECONDS = 60.0
+"""After these a task ends although results keep coming; the scheduler rings again."""
 PARENT_VARIABLE = "PECK_WORKER_PID"
 
 station: playing.Station | None = None
@@ -55,27 +58,35 @@ def play(match_id: str) -> None:
 
 @app.task(name="peck.rate")  # type: ignore[untyped-decorator]
 def rate(reason: str) -> None:
-    """Fold every season's accepted results into its ratings until nothing is left; then fit the
-    official standings that are due.
+    """Fold every season's accepted results into its ratings until nothing is left.
 
-    ``reason`` is the id of what made the bell ring and decides nothing: one bell serves all.
+    The seasons take turns, a stretch of the log each, and between the rounds the official standings
+    that are due are fitted. ``reason`` is the id of what made the bell ring and decides nothing:
+    one bell serves all.
     """
     answered()
+    ends_at = time.monotonic() + ROUNDS_SECONDS
+    unrated, unfitted = set[SeasonId](), set[SeasonId]()  # what failed is tried by the next bell
     try:
-        with db.connect(database_url) as conn:
-            seasons = ratings.seasons_to_rate(conn)
-            conn.commit()
-            _each(conn, seasons, _rate)
-            seasons = official.due(conn)
-            conn.commit()
-            _each(conn, seasons, _fit)
+        with db.connect(database_url) as conn, answering():
+            while True:
+                seasons = [one for one in ratings.seasons_to_rate(conn) if one not in unrated]
+                conn.commit()
+                unrated |= _each(conn, seasons, _rate)
+                due = [one for one in official.due(conn) if one not in unfitted]
+                conn.commit()
+                unfitted |= _each(conn, due, _fit)
+                if not seasons or time.monotonic() > ends_at:
+                    break
     except psycopg.OperationalError as error:
         emit("rate_failed", error=str(error))  # the scheduler rings again
 
 
 def _each(
     conn: db.Connection, seasons: Sequence[SeasonId], act: Callable[[db.Connection, SeasonId], None]
-) -> None:
+) -> set[SeasonId]:
+    """Those of them with which it failed."""
+    failed = set[SeasonId]()
     for season in seasons:
         try:
             act(conn, season)
@@ -83,16 +94,18 @@ def _each(
             raise
         except Exception as error:  # one season's trouble is not the others'
             conn.rollback()
+            failed.add(season)
             emit("rate_failed", season=season, error=str(error), trace=trace(error))
+    return failed
 
 
 def _rate(conn: db.Connection, season: SeasonId) -> None:
-    """Fold one season's results, a stretch a transaction."""
-    while folded := ratings.apply(conn, season, FOLD):
-        conn.commit()
-        answered()
-        emit("rated", season=season, results=folded)
+    """Fold a stretch of one season's results, in one transaction."""
+    folded = ratings.apply(conn, season, FOLD)
     conn.commit()
+    answered()
+    if folded:
+        emit("rated", season=season, results=folded)
 
 
 def _fit(conn: db.Connection, season: SeasonId) -> None:

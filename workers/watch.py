@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from multiprocessing.sharedctypes import RawValue
 from pathlib import Path
 from typing import Final
@@ -22,6 +23,8 @@ from workers.renewal import held
 
 DEAF_SECONDS: Final = 10.0
 LOOK_SECONDS: Final = 1.0
+LEAST_SHARE: Final = 0.05
+"""Of a core that an answer takes which goes on."""
 DEAF_STATUS: Final = 70
 """Exit status of a worker that ended itself for this."""
 
@@ -31,6 +34,30 @@ _answered_at = RawValue("d", time.monotonic())  # shared with the pool's childre
 def answered() -> None:
     """A bell was answered, or a long answer goes on; called in the pool's children."""
     _answered_at.value = time.monotonic()
+
+
+@contextmanager
+def answering(
+    spent_seconds: Callable[[], float] = time.process_time, look_seconds: float = 1.0
+) -> Iterator[None]:
+    """A long answer goes on for as long as it computes; one that waits for a server does not."""
+    over = threading.Event()
+
+    def look() -> None:
+        before = spent_seconds()
+        while not over.wait(look_seconds):
+            now = spent_seconds()
+            if now - before >= LEAST_SHARE * look_seconds:
+                answered()
+            before = now
+
+    looker = threading.Thread(target=look, name="answering", daemon=True)
+    looker.start()
+    try:
+        yield
+    finally:
+        over.set()
+        looker.join()
 
 
 def last_answer_at() -> float:

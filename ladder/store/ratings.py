@@ -17,6 +17,8 @@ from ladder.rating import Parameters, Rating, Result
 from ladder.store.db import Connection, whole
 
 RATER_LOCK: Final = 0x72617465  # "rate": class of the advisory locks, one per season
+WITH_WITHDRAWALS: Final = 25
+"""Times as many numbers are folded at once where results are withdrawn: one replay serves all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +54,10 @@ def apply(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
     """Folds up to ``limit`` numbers of the season's log into the ratings; returns how many.
 
     One rater per season at a time (advisory lock of the transaction); the caller commits. A
-    withdrawal rates the whole standing log anew, so ratings remain a pure function of its prefix. A
-    disqualification moves nobody here: live ratings tell what was played, the official fit what
-    counts. Raises NotFound.
+    withdrawal rates the whole standing log anew, so ratings remain a pure function of its prefix;
+    the first one takes out what the rest of the stretch withdraws too, and where there is one the
+    stretch is longer than ``limit``. A disqualification moves nobody here: live ratings tell what
+    was played, the official fit what counts. Raises NotFound.
     """
     conn.execute("select pg_advisory_xact_lock(%s, hashtext(%s))", (RATER_LOCK, season_id))
     season = conn.execute(
@@ -65,30 +68,31 @@ def apply(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
     if season is None:
         raise NotFound("there is no such season")
     parameters, rated_no = Parameters(*season[:6]), season[6]
-    log = conn.execute(
-        "select no, match_id, act from acceptances where season_id = %s and no > %s"
-        " order by no limit %s",
-        (season_id, rated_no, limit),
-    ).fetchall()
+    log = _stretch(conn, season_id, rated_no, limit)
     if not log:
         return 0
+    until = log[-1][0]
     results = _results(conn, [match_id for _, match_id, _ in log if match_id is not None])
     state = _Fold(_ratings(conn, season_id, (e for r in results.values() for e in r.entries)))
+    is_anew, since = False, set[MatchId]()
     for no, match_id, act in log:
         if match_id is None:
             continue
         result = results[match_id]
         if act == "accept":
             state.move(no, match_id, rating.fold(parameters, state.ratings, result))
+            since.add(match_id)
             for entry in set(result.entries):
                 state.games[entry] += 1
                 state.last[entry] = match_id
         else:
-            _withdraw(conn, season_id, parameters, state, no, match_id)
+            if not is_anew or match_id in since:
+                _withdraw(conn, season_id, parameters, state, no, match_id, until)
+                is_anew, since = True, set()
             for entry in set(result.entries):
                 state.games[entry] -= 1
     overturned = any(act != "accept" for _, _, act in log)
-    _write(conn, season_id, state, log[-1][0], overturned=overturned)
+    _write(conn, season_id, state, until, overturned=overturned)
     return len(log)
 
 
@@ -109,6 +113,21 @@ def curve(conn: Connection, entry_id: EntryId, limit: int = 500) -> list[RatingP
     return points[::-1]
 
 
+def _stretch(
+    conn: Connection, season_id: SeasonId, after: int, limit: int
+) -> list[tuple[int, MatchId | None, str]]:
+    """The next numbers of the log: ``limit`` of them, or more where one withdraws a result."""
+    for most in (limit, WITH_WITHDRAWALS * limit):
+        log = conn.execute(
+            "select no, match_id, act from acceptances where season_id = %s and no > %s"
+            " order by no limit %s",
+            (season_id, after, most),
+        ).fetchall()
+        if len(log) < most or all(act != "withdraw" for _, _, act in log):
+            break
+    return log
+
+
 def _withdraw(
     conn: Connection,
     season_id: SeasonId,
@@ -116,13 +135,15 @@ def _withdraw(
     state: _Fold,
     no: int,
     match_id: MatchId,
+    until: int,
 ) -> None:
-    """Moves everybody to where the log up to ``no`` puts them without the withdrawn match."""
+    """Moves everybody to where the log up to ``no`` puts them without what is withdrawn ``until``
+    then, this match among it."""
     standing = conn.execute(
         "select a.match_id from acceptances a where a.season_id = %s and a.no < %s"
         " and a.act = 'accept' and not exists (select 1 from acceptances w"
         "   where w.match_id = a.match_id and w.act = 'withdraw' and w.no <= %s) order by a.no",
-        (season_id, no, no),
+        (season_id, no, until),
     ).fetchall()
     results = _results(conn, [row[0] for row in standing])
     anew = rating.replay(parameters, (results[row[0]] for row in standing))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from workers.watch import Watch, answered
+from workers.watch import Watch, answered, answering, last_answer_at
 
 
 def ended(waiting: Callable[[], int], busy: int, *, seconds: float = 0.4, slots: int = 2) -> bool:
@@ -46,3 +46,26 @@ def test_a_worker_that_answers_is_well() -> None:
         return 3
 
     assert not ended(ring, busy=0)
+
+
+def test_an_answer_that_computes_goes_on_and_one_that_waits_does_not() -> None:
+    looked = threading.Semaphore(0)
+
+    def spending(step: float) -> Callable[[], float]:
+        spent = 0.0
+
+        def look() -> float:
+            nonlocal spent
+            spent += step
+            looked.release()
+            return spent
+
+        return look
+
+    for step, moves in (1.0, True), (0.0, False):
+        answered()
+        before = last_answer_at()
+        with answering(spending(step), look_seconds=0.001):
+            for _ in range(5):
+                assert looked.acquire(timeout=10)
+        assert (last_answer_at() > before) is moves

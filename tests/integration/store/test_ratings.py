@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 from random import Random
 
@@ -12,8 +13,8 @@ from hypothesis import strategies as st
 from ladder import rating
 from ladder.ids import EntryId, MatchId, SeasonId
 from ladder.model import MatchKind
-from ladder.rating import Parameters, Result
-from ladder.store import db, entries, leaderboard, leagues, matches, ratings
+from ladder.rating import Parameters, Rating, Result
+from ladder.store import db, entries, leaderboard, leagues, matches, official, ratings
 from ladder.store.db import Connection
 from tests.integration.store.contest import Contest, raise_contest
 from workers import tasks
@@ -71,6 +72,26 @@ def test_a_season_that_cannot_be_rated_keeps_no_other_waiting(
     assert ratings.seasons_to_rate(contest.conn) == [contest.season.id]
 
 
+def test_seasons_take_turns_and_standings_are_fitted_between(
+    database_url: str, contest: Contest, four: list[EntryId], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = raise_contest(contest.conn)
+    for each, field in (contest, four), (other, [other.active() for _ in range(4)]):
+        for _ in range(4):
+            each.play(each.rated(*field), [1, 2, 3, 4])
+    told: list[tuple[str, object]] = []
+    monkeypatch.setattr(tasks, "emit", lambda event, **fields: told.append((event, fields)))
+    monkeypatch.setattr(tasks, "database_url", database_url)
+    monkeypatch.setattr(tasks, "FOLD", 2)
+    monkeypatch.setattr(tasks, "fitter", official.Fitter())
+    tasks.rate("a bell")
+    one, two = contest.season.id, other.season.id
+    fit = [("fitted", {"season": season, "version": 1}) for season in (one, two)]
+    turn = [("rated", {"season": season, "results": 2}) for season in (one, two)]
+    assert told[:6] == [*turn, *fit, *turn]
+    assert ratings.seasons_to_rate(contest.conn) == []
+
+
 def test_a_rater_that_dies_before_its_commit_has_rated_nothing(
     database_url: str, contest: Contest, four: list[EntryId]
 ) -> None:
@@ -124,6 +145,31 @@ def test_a_rejudge_leaves_the_ratings_the_standing_log_gives(
         entry = entries.get_entry(contest.conn, entry_id)
         assert (entry.mu, entry.sigma) == (anew[entry_id].mu, anew[entry_id].sigma)
         assert (entry.games, entry.faults) == (2, 0)
+
+
+def test_one_replay_serves_all_that_a_stretch_withdraws(
+    contest: Contest, four: list[EntryId], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = [contest.rated(*four) for _ in range(3)]
+    for match_id in wrong:
+        contest.play(match_id, [1, 2, 3, 4])
+    _apply(contest)
+    for match_id in wrong:
+        contest.play(contest.rated(*four, rejudges=match_id), [4, 3, 2, 1])
+    replays = []
+    replay = rating.replay
+
+    def counted(parameters: Parameters, results: Iterable[Result]) -> dict[EntryId, Rating]:
+        replays.append(parameters)
+        return replay(parameters, results)
+
+    monkeypatch.setattr(rating, "replay", counted)
+    assert ratings.apply(contest.conn, contest.season.id, limit=1) == 6
+    assert len(replays) == 1
+    curve = ratings.curve(contest.conn, four[0])
+    assert [point.no for point in curve] == [1, 2, 3, 4, 5, 7, 9]
+    assert (curve[3].mu, curve[3].sigma) == (600.0, 200.0)  # all three are out
+    _check_against_history(contest, four)
 
 
 @settings(
