@@ -273,6 +273,9 @@ class Client:
     def rejudgement(self, key: str) -> Json:
         return self.get(f"/v1/rejudgements/{key}")
 
+    def cancel_rejudgement(self, key: str, reason: str) -> Json:
+        return self.post(f"/v1/rejudgements/{key}/cancellations", {"reason": reason})
+
     def audits(self, league: str, *, most: int | None = None) -> Iterator[Json]:
         return self.pages(f"/v1/leagues/{league}/audits", most=most, limit=min(most or 50, 200))
 

@@ -25,7 +25,7 @@ from ladder.model import NotFound
 from ladder.official import lineage
 from ladder.official.fit import Fit, Messages, Prior, fit
 from ladder.official.standing import PARENT_SD, Entrant, Place, Standing, draw_up
-from ladder.store import extensions, sealing
+from ladder.store import extensions, sealing, serving
 from ladder.store.db import Connection, whole
 from ladder.store.season_log import SeasonLog
 
@@ -319,13 +319,14 @@ def _drawn(
 
 
 def _expects(conn: Connection, season_id: SeasonId) -> bool:
-    """Whether somebody who uploaded in time is not validated yet, or has not played."""
-    row = conn.execute(
-        "select exists (select 1 from entries where season_id = %s and not is_anchor"
-        " and (state = 'pending' or state = 'active' and games = 0))",
+    """Whether somebody who uploaded in time is not validated yet, or has not played, and can."""
+    rows = conn.execute(
+        "select distinct profile from entries where season_id = %s and not is_anchor"
+        " and (state = 'pending' or state = 'active' and games = 0 and pairing_weight > 0)",
         (season_id,),
-    ).fetchone()
-    return row is not None and bool(row[0])
+    )
+    wanted = {row[0] for row in rows}
+    return bool(wanted - serving.given_up(conn, wanted))
 
 
 def _season(conn: Connection, season_id: SeasonId, *, locked: bool = False) -> Mapping[str, Any]:

@@ -8,8 +8,9 @@ the scheduler. Each takes the place of the old one when it is accepted, in a fin
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
+from enum import StrEnum
 from typing import Final
 
 from psycopg.rows import class_row
@@ -29,6 +30,20 @@ AT_ONCE: Final = 32
 """Of one act queued or running: the others wait, and rated play goes on beside them."""
 NOTICED: Final = 0.1
 """Points; a score that moves by less has not moved."""
+CALLED_OFF: Final = "the rejudgement was called off"
+
+
+class State(StrEnum):
+    """How far an act is, or how it ended."""
+
+    JUDGING = "judging"
+    """Matches of it wait or are under way; no medal is sealed meanwhile."""
+    DONE = "done"
+    """Whatever could be played has been, and its new results stand."""
+    VOID = "void"
+    """Not one match could be played again: every old result stands."""
+    CANCELLED = "cancelled"
+    """Called off; what had not been played again by then keeps its old result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +131,8 @@ class Rejudgement:
     predicate: dict[str, Json]
     reason: str
     created_at: datetime
+    state: State
+    ended_at: datetime | None
     total: int
     waiting: int
     """Not queued yet."""
@@ -125,7 +142,7 @@ class Rejudgement:
     void: int
     """Could not be played: the old result stands."""
     refused: int
-    """Judged again otherwise meanwhile."""
+    """Never queued: judged again otherwise meanwhile, or called off."""
 
 
 def preview(conn: Connection, season_id: SeasonId, predicate: Predicate) -> Preview:
@@ -189,7 +206,7 @@ def get_rejudgement(conn: Connection, rejudgement_id: RejudgementId) -> Rejudgem
     with conn.cursor(row_factory=class_row(Rejudgement)) as cur:
         found = cur.execute(
             "select r.id, r.season_id, s.league_id, r.predicate, r.reason, r.created_at,"
-            " count(*) as total,"
+            " coalesce(r.outcome, %s) as state, r.ended_at, count(*) as total,"
             " count(*) filter (where d.by_match_id is null and d.refusal is null) as waiting,"
             " count(*) filter (where m.state in ('queued', 'running')) as under_way,"
             " count(*) filter (where m.state = 'finished') as done,"
@@ -199,11 +216,69 @@ def get_rejudgement(conn: Connection, rejudgement_id: RejudgementId) -> Rejudgem
             " join rejudged d on d.rejudgement_id = r.id"
             " left join matches m on m.id = d.by_match_id"
             " where r.id = %s group by r.id, s.league_id",
-            (rejudgement_id,),
+            (State.JUDGING, rejudgement_id),
         ).fetchone()
     if found is None:
         raise NotFound("there is no such rejudgement")
-    return found
+    return replace(found, state=State(found.state))
+
+
+@whole
+def cancel(
+    conn: Connection, rejudgement_id: RejudgementId, *, by: UserId | None, reason: str
+) -> Rejudgement:
+    """Calls an act off: what was not played again yet keeps its old result, a match under way too.
+
+    What was accepted stands. Medals can be sealed again. Raises NotFound, Conflict (it has ended).
+    """
+    conn.execute("select 1 from rejudgements where id = %s for update", (rejudgement_id,))
+    found = get_rejudgement(conn, rejudgement_id)
+    if found.waiting == found.under_way == 0 or found.state is not State.JUDGING:
+        raise Conflict("rejudgement: it has ended, nothing of it is left to be called off")
+    conn.execute(
+        "update rejudged set refusal = %s where rejudgement_id = %s and by_match_id is null"
+        " and refusal is null",
+        (CALLED_OFF, rejudgement_id),
+    )
+    playing = conn.execute(
+        "select m.id from rejudged d join matches m on m.id = d.by_match_id"
+        " where d.rejudgement_id = %s and m.state in ('queued', 'running') order by m.id"
+        " for update of m",
+        (rejudgement_id,),
+    ).fetchall()
+    _end(conn, found.season_id, rejudgement_id, State.CANCELLED)  # the season before its entries
+    voided = matches.void(conn, [row[0] for row in playing], CALLED_OFF)
+    audits.record(
+        conn,
+        found.league_id,
+        by=by,
+        act="cancel",
+        subject=rejudgement_id,
+        reason=reason,
+        season_id=found.season_id,
+        details={"done": found.done, "called_off": found.waiting + voided},
+    )
+    return get_rejudgement(conn, rejudgement_id)
+
+
+@whole
+def settle(conn: Connection) -> list[Rejudgement]:
+    """Ends the acts of which nothing waits or is under way; returns them as they ended.
+
+    The next standing may seal again what it is sure of.
+    """
+    over = conn.execute(
+        "select r.id, r.season_id, exists (select 1 from rejudged d join matches m"
+        "   on m.id = d.by_match_id where d.rejudgement_id = r.id and m.state = 'finished')"
+        " from rejudgements r where r.ended_at is null and not exists ("
+        "   select 1 from rejudged d left join matches m on m.id = d.by_match_id"
+        "   where d.rejudgement_id = r.id and (m.state in ('queued', 'running')"
+        "     or d.by_match_id is null and d.refusal is null))"
+        " order by r.id for update of r skip locked"
+    ).fetchall()
+    for act, season_id, is_done in over:
+        _end(conn, season_id, act, State.DONE if is_done else State.VOID)
+    return [get_rejudgement(conn, act) for act, _, _ in over]
 
 
 def waiting(
@@ -236,6 +311,13 @@ def queue(
     conn: Connection, rejudgement_id: RejudgementId, match_id: MatchId, turn: int = 0
 ) -> MatchId | None:
     """Queues the match that is to replace this one; None where there will be none."""
+    waits = conn.execute(
+        "select 1 from rejudged where rejudgement_id = %s and match_id = %s"
+        " and by_match_id is null and refusal is null for update",
+        (rejudgement_id, match_id),
+    ).fetchone()
+    if waits is None:
+        return None  # called off meanwhile
     old = matches.get_match(conn, match_id)
     made, refusal = None, None
     try:
@@ -255,6 +337,20 @@ def queue(
         (made, refusal, rejudgement_id, match_id),
     )
     return made
+
+
+def _end(
+    conn: Connection, season_id: SeasonId, rejudgement_id: RejudgementId, state: State
+) -> None:
+    """Writes how an act ended, and has its season fitted anew."""
+    conn.execute(
+        "update rejudgements set ended_at = now(), outcome = %s where id = %s",
+        (state, rejudgement_id),
+    )
+    conn.execute(
+        "update seasons set official_is_stale = true, revision = revision + 1 where id = %s",
+        (season_id,),
+    )
 
 
 def _suspects(conn: Connection, season_id: SeasonId, predicate: Predicate) -> list[Suspect]:

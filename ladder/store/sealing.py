@@ -77,8 +77,11 @@ def seal(
         "select 1 from matches where season_id = %(season)s and kind = 'rated'"
         " and state in ('queued', 'running') and rejudges is not null"
         " union all select 1 from rejudged d join rejudgements r on r.id = d.rejudgement_id"
-        " where d.by_match_id is null and d.refusal is null and r.season_id = %(season)s limit 1",
-        {"season": season_id},
+        " where d.by_match_id is null and d.refusal is null and r.season_id = %(season)s"
+        " union all select 1 from acceptances where season_id = %(season)s and act = 'withdraw'"
+        " and no > (select log_no from standings where season_id = %(season)s"
+        "   and version = %(version)s) limit 1",
+        {"season": season_id, "version": version},
     ).fetchone()
     if rejudging is not None:
         return False

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Final
 
 from ladder import profiles
 from ladder.model import LineupSeat
-from ladder.store.matches import Worker, queue_of
+from ladder.store.db import Connection
+from ladder.store.matches import LIVE_SECONDS, Worker, queue_of
 
 WAITS = "it waits until one does"
+GIVEN_UP_SECONDS: Final = 3600.0
+"""A profile that no node has served for so long keeps no medal open."""
 
 
 def missing(
@@ -46,3 +50,19 @@ def missing_for(workers: Sequence[Worker], lineup: Sequence[LineupSeat]) -> str 
     by_seat = [seat.profile for seat in lineup]
     gpus = profiles.gpus_of(by_seat)
     return missing(workers, queue=queue_of("rated", gpus), needed=set(by_seat), gpus=gpus)
+
+
+def given_up(conn: Connection, wanted: Collection[str]) -> set[str]:
+    """Which of these profiles no node has served for long, although others played all the while.
+
+    Where no worker has been up for that long nothing is given up: a node may be about to come.
+    """
+    rows = conn.execute(
+        "select p from unnest(%(wanted)s::text[]) p where exists ("
+        "   select 1 from workers where seen_at > now() - make_interval(secs => %(live)s)"
+        "   and started_at < now() - make_interval(secs => %(patience)s)"
+        "   and queues && '{play.cpu,play.gpu}') and not exists (select 1 from workers"
+        "   where seen_at > now() - make_interval(secs => %(patience)s) and p = any (profiles))",
+        {"wanted": list(wanted), "live": LIVE_SECONDS, "patience": GIVEN_UP_SECONDS},
+    )
+    return {row[0] for row in rows}

@@ -88,6 +88,11 @@ class NewRejudgement(BaseModel):
     reason: Reason
 
 
+class Cancellation(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    reason: Reason
+
+
 class SuspectOut(BaseModel):
     """A result that stands, and where it came from."""
 
@@ -137,12 +142,19 @@ class RejudgementOut(BaseModel):
     predicate: dict[str, Any]
     reason: str
     created_at: datetime
+    state: rejudging.State = Field(
+        description="`judging` until it has ended; `done`; `void`: nothing could be played again;"
+        " `cancelled`"
+    )
+    ended_at: datetime | None
     total: int
     waiting: int = Field(description="not queued yet")
     under_way: int
     done: int = Field(description="the new result stands")
     void: int = Field(description="could not be played; the old result stands")
-    refused: int = Field(description="judged again otherwise meanwhile")
+    refused: int = Field(
+        description="never queued: judged again otherwise meanwhile, or called off"
+    )
 
 
 class AuditOut(BaseModel):
@@ -245,6 +257,28 @@ def read_rejudgement(rejudgement: RejudgementKey, conn: Db, who: Known) -> Rejud
     found = rejudging.get_rejudgement(conn, RejudgementId(rejudgement))
     sight.hosted_league(conn, who, found.league_id)
     return RejudgementOut.model_validate(found)
+
+
+@router.post(
+    "/rejudgements/{rejudgement}/cancellations",
+    status_code=201,
+    summary="Call a rejudgement off",
+    response_model=RejudgementOut,
+    responses=of(403, 404, 409),
+)
+def cancel_rejudgement(
+    rejudgement: RejudgementKey, body: Cancellation, conn: Db, who: Host, once: Once
+) -> Response:
+    """Hosts and administrators only. What was not played again yet keeps its old result, matches
+    under way too; what was accepted stands, and medals can be sealed again."""
+    found = rejudging.get_rejudgement(conn, RejudgementId(rejudgement))
+    sight.hosted_league(conn, who, found.league_id)
+
+    def create() -> RejudgementOut:
+        ended = rejudging.cancel(conn, found.id, by=who.user_id, reason=body.reason)
+        return RejudgementOut.model_validate(ended)
+
+    return once.run(create)
 
 
 def _act(

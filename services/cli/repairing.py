@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -12,6 +12,10 @@ from services.cli.display import AsJson, moment, out, print_json, table
 from services.cli.places import Unset, connect
 from services.client import Client, Json
 
+ENDS: Final = {
+    "void": "; none could be played, every old result stands",
+    "cancelled": "; called off, the rest keep their old results",
+}
 Subject = Annotated[
     str, typer.Argument(help="Agent by name; or the id of an entry, an agent or a team.")
 ]
@@ -93,11 +97,21 @@ def rejudge(
 
 def rejudgement(
     key: Annotated[str, typer.Argument(help="Its id (rej_...), as `peck rejudge` printed it.")],
+    cancel: Annotated[bool, typer.Option("--cancel", help="Call it off.")] = False,
+    reason: Annotated[str | None, typer.Option(help="With --cancel: one sentence.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show how far a rejudgement is."""
+    """Show how far a rejudgement is; with --cancel call it off.
+
+    What was not played again by then keeps its old result, and medals can be sealed again.
+    """
+    if cancel and reason is None:
+        raise Unset("say why with --reason: it is kept in the audit log")
     with connect() as ladder:
-        found = ladder.rejudgement(key)
+        if reason is not None and cancel:
+            found = ladder.cancel_rejudgement(key, reason)
+        else:
+            found = ladder.rejudgement(key)
     if as_json:
         print_json(found)
     else:
@@ -181,12 +195,13 @@ def show_progress(found: Json) -> None:
             ("under_way", "under way"),
             ("waiting", "waiting"),
             ("void", "void"),
-            ("refused", "judged otherwise"),
+            ("refused", "not queued"),
         )
         if found[what]
     )
     rest = f" ({counts})" if counts else ""
-    out.print(f"{found['id']}: {found['done']} of {found['total']} judged again{rest}")
+    end = ENDS.get(found["state"], "")
+    out.print(f"{found['id']}: {found['done']} of {found['total']} judged again{rest}{end}")
 
 
 def told(done: Json, what: str, as_json: bool) -> None:

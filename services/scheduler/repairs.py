@@ -81,7 +81,12 @@ def expire(conn: db.Connection) -> dict[str, int]:
 
 
 def rejudge(conn: db.Connection) -> dict[str, int]:
-    """The next matches that hosts have judged again, before new ones take their place."""
+    """The next matches that hosts have judged again, before new ones take their place; acts that
+    are over end."""
+    with conn.transaction():
+        over = rejudging.settle(conn)
+    for each in over:
+        emit("rejudgement_ended", rejudgement=each.id, season=each.season_id, state=each.state)
     served = {profile for worker in matches.live_workers(conn) for profile in worker.profiles}
     made = 0
     for turn, (act, match_id) in enumerate(rejudging.waiting(conn, served)):

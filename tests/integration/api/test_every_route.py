@@ -257,6 +257,13 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
     ),
     (
         "POST",
+        "/v1/rejudgements/{rejudgement}/cancellations",
+        {"reason": "a walk"},
+        "401 403 403 201 409",
+        "401 404 403 201 409",
+    ),
+    (
+        "POST",
         "/v1/seasons/{season}/disqualifications",
         {"subject": "{host_agent}", "reason": "a walk"},
         "401 403 403 201 409",

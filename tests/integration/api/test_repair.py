@@ -112,6 +112,22 @@ def test_a_rejudgement_is_previewed_applied_and_followed(peck: Peck, world: Worl
     assert (audit["act"], audit["subject"]) == ("rejudge", made["id"])
 
 
+def test_a_rejudgement_is_called_off(peck: Peck, world: World) -> None:  # noqa: F811
+    host, token = world.client("host"), {"PECK_TOKEN": world.tokens["host"]}
+    made = host.rejudge(world.seasons["public"], "a bad node", node="node")
+    assert (made["state"], made["ended_at"]) == ("judging", None)
+    asked = ("rejudgement", made["id"], "--cancel")
+    assert "say why with --reason" in peck(*asked, **token).stderr
+    told = peck(*asked, "--reason", "it is fine", **token).stdout
+    assert "0 of 1 judged again (1 not queued); called off" in told
+    ended = read(peck("rejudgement", made["id"], "--json", **token))
+    assert (ended["state"], ended["refused"]) == ("cancelled", 1)
+    assert [audit["act"] for audit in host.audits("public")] == ["cancel", "rejudge"]
+    with pytest.raises(ApiError, match="it has ended") as refused:
+        host.cancel_rejudgement(made["id"], "again")
+    assert refused.value.slug == "conflict"
+
+
 def test_a_predicate_must_say_something_that_fits(world: World) -> None:
     host, season = world.client("host"), world.seasons["public"]
     with pytest.raises(ApiError, match="say what the matches have in common"):

@@ -9,7 +9,7 @@ import pytest
 
 from ladder.ids import EntryId, MatchId
 from ladder.medals import Kind, Medal, Rules
-from ladder.model import Conflict, LadderError
+from ladder.model import Conflict, Finish, LadderError
 from ladder.store import (
     audits,
     entries,
@@ -276,3 +276,84 @@ def test_a_finished_season_plays_what_is_judged_again_and_gets_a_new_final_stand
         assert official.recomputed(conn, season, version.version) == version.digest
     rows = leaderboard.read(conn, season).rows
     assert [row.entry_id for row in rows] == four[::-1]
+
+
+def test_what_was_not_played_again_keeps_its_result_when_an_act_is_called_off(
+    conn: Connection,
+) -> None:
+    contest = raise_contest(conn, medals=Rules(Kind.COUNTS, gold=1, silver=1, bronze=1))
+    four, fitter, season = [contest.active() for _ in range(4)], Fitter(), contest.season.id
+    old = play(contest, four, 80)
+    leagues.set_season_state(conn, season, "locked")
+    act = judge(contest)
+    first, running, waiting = queue(contest, at_once=3)
+    assert first is not None
+    assert running is not None
+    assert waiting is not None
+    contest.play(first, [1, 2, 3, 4])
+    order = contest.claim(running)
+    listed = again.waiting(conn, ["numpy"])
+    rate(contest)
+    fitter.refit(conn, season)
+    assert sealing.of_season(conn, season) == {}
+
+    ended = again.cancel(conn, act.id, by=contest.host, reason="no node serves it any more")
+    assert (ended.state, ended.done, ended.void, ended.refused) == ("cancelled", 1, 2, 77)
+    assert (ended.waiting, ended.under_way) == (0, 0)
+    assert ended.ended_at is not None
+    assert contest.finish(running, order.attempt, [4, 3, 2, 1]) is not Finish.ACCEPTED
+    assert [again.queue(conn, *one) for one in listed] == [None] * len(listed)
+    assert again.waiting(conn, ["numpy"]) == []
+    assert fits(contest, node="node") == [*old[1:], first]
+    audit = audits.list_audits(conn, contest.league.id)[0]
+    assert (audit.act, audit.subject, audit.by_user) == ("cancel", act.id, contest.host)
+    assert audit.details == {"done": 1, "called_off": 79}
+    with pytest.raises(Conflict, match="it has ended"):
+        again.cancel(conn, act.id, by=contest.host, reason="once more")
+
+    conn.execute("update seasons set official_at = official_at - interval '2 s'")
+    assert official.due(conn) == [season]
+    fitter.refit(conn, season)
+    assert len(sealing.of_season(conn, season)) == 3
+
+
+def test_an_act_ends_when_nothing_of_it_is_left_to_be_played(
+    contest: Contest, four: list[EntryId]
+) -> None:
+    conn, season = contest.conn, contest.season.id
+    play(contest, four, 2)
+    lost = judge(contest)
+    assert again.settle(conn) == []
+    made = [match_id for match_id in queue(contest) if match_id is not None]
+    matches.void(conn, made[:1], "no worker")
+    assert again.settle(conn) == []  # one is under way
+    matches.void(conn, made[1:], "no worker")
+    Fitter().refit(conn, season)
+    assert [(act.id, act.state) for act in again.settle(conn)] == [(lost.id, again.State.VOID)]
+    conn.execute("update seasons set official_at = official_at - interval '2 s'")
+    assert official.due(conn) == [season]  # what was open may be sealed again
+    assert again.settle(conn) == []
+    done = judge(contest)
+    one, other = (match_id for match_id in queue(contest) if match_id is not None)
+    matches.void(conn, [one], "no worker")
+    contest.play(other, [4, 3, 2, 1])
+    assert [(act.id, act.state) for act in again.settle(conn)] == [(done.id, again.State.DONE)]
+
+
+def test_nothing_is_sealed_by_a_standing_that_knows_a_result_that_was_withdrawn(
+    conn: Connection,
+) -> None:
+    contest = raise_contest(conn, medals=Rules(Kind.COUNTS, gold=1, silver=1, bronze=1))
+    four, fitter, season = [contest.active() for _ in range(4)], Fitter(), contest.season.id
+    play(contest, four, 80)
+    leagues.set_season_state(conn, season, "locked")
+    judge(contest)
+    while made := queue(contest):
+        for match_id in made:
+            assert match_id is not None
+            contest.play(match_id, [1, 2, 3, 4])
+    fitter.refit(conn, season)  # of what is rated: the old results
+    assert sealing.of_season(conn, season) == {}
+    rate(contest)
+    fitter.refit(conn, season)
+    assert len(sealing.of_season(conn, season)) == 3

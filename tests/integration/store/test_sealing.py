@@ -13,11 +13,21 @@ from ladder.model import Conflict
 from ladder.official.standing import Entrant, Place
 from ladder.official.standing import Standing as Drawn
 from ladder.standings import Standing
-from ladder.store import audits, declared, entries, leaderboard, leagues, official, ratings, sealing
+from ladder.store import (
+    audits,
+    declared,
+    entries,
+    leaderboard,
+    leagues,
+    matches,
+    official,
+    ratings,
+    sealing,
+)
 from ladder.store.db import Connection
 from ladder.store.official import Fitter
 from services.scheduler.repairs import close
-from tests.integration.store.contest import Contest, raise_contest
+from tests.integration.store.contest import Contest, hello, raise_contest
 from tests.integration.store.test_official import play, refit
 
 ONE_EACH = Rules(Kind.COUNTS, gold=1, silver=1, bronze=1)
@@ -248,6 +258,33 @@ def test_nothing_is_sealed_while_somebody_who_was_in_time_has_not_played(
     entries.retire(contest.conn, late)
     refit(contest)
     assert len(sealing.of_season(contest.conn, contest.season.id)) == 3
+
+
+def test_who_no_node_can_play_keeps_nothing_open_for_long(
+    contest: Contest, four: list[EntryId]
+) -> None:
+    play(contest, four, 80)
+    late = contest.active()
+    contest.conn.execute("update entries set profile = 'torch-gpu' where id = %s", (late,))
+    turn(contest, "locked")
+
+    def sealed() -> int:
+        refit(contest)
+        return len(sealing.of_season(contest.conn, contest.season.id))
+
+    assert sealed() == 0  # nobody has been up for long enough to tell
+    contest.conn.execute("update workers set started_at = now() - interval '2 hours'")
+    away = hello("w9", profiles=("torch-gpu",))
+    matches.register_worker(contest.conn, away)
+    contest.conn.execute(
+        "update workers set seen_at = now() - interval '50 minutes' where id = 'w9'"
+    )
+    assert sealed() == 0  # its node may come back
+    contest.conn.execute(
+        "update workers set seen_at = now() - interval '70 minutes' where id = 'w9'"
+    )
+    contest.conn.execute("update workers set seen_at = now() where id <> 'w9'")
+    assert sealed() == 3
 
 
 def test_a_declared_entry_is_not_retired_once_uploads_are_locked(
