@@ -60,8 +60,8 @@ def disqualify(
         for entry, state, _, is_out in rows
         if state != "rejected" and not is_out
     ]
-    excluded = which != "id" and _exclude(conn, season_id, subject)
-    if not out and not excluded:
+    excluded = _exclude(conn, season_id, subject)
+    if (not excluded and not out) or (which == "id" and rows[0][1] == "rejected"):
         raise Conflict("subject: it is disqualified already, or never passed validation")
     _log(conn, season_id, "disqualify", [entry for entry, _ in out])
     for entry, state in out:
@@ -90,25 +90,25 @@ def reinstate(
 ) -> Act:
     """Undoes a disqualification: the results count again, and what was active plays again.
 
-    Where its agent has as many active entries as it may by now, the entry stays retired. Raises
-    NotFound, LadderError, Conflict (it is not disqualified).
+    Only this act is undone: what another one covers, of the entry itself, its agent or its team,
+    stays out. Where its agent has as many active entries as it may by now, the entry stays retired.
+    Raises NotFound, LadderError, Conflict (it is not disqualified).
     """
     which = _which(subject)
     season = leagues.get_season(conn, season_id)
     _lock(conn, season_id)
+    undone = conn.execute(
+        "delete from exclusions where season_id = %s and subject = %s", (season_id, subject)
+    ).rowcount
+    if not undone:
+        raise Conflict(_why_not(conn, season_id, which, subject))
     rows = conn.execute(
-        "select id, disqualified_from from entries"  # noqa: S608
+        "select id, disqualified_from from entries e"  # noqa: S608
         f" where season_id = %s and {which} = %s and disqualified_at is not null"
-        " order by id for update",
+        " and not exists (select 1 from exclusions x where x.season_id = e.season_id"
+        "   and x.subject in (e.id, e.agent_id, e.team_id)) order by id for update",
         (season_id, subject),
     ).fetchall()
-    admitted = conn.execute(
-        "delete from exclusions where season_id = %(season)s and (subject = %(subject)s"
-        " or subject in (select id from agents where team_id = %(subject)s))",
-        {"season": season_id, "subject": subject},
-    ).rowcount
-    if not rows and not admitted:
-        raise Conflict("subject: it is not disqualified in this season")
     back = [EntryId(entry) for entry, _ in rows]
     _log(conn, season_id, "reinstate", back)
     for entry, state in rows:
@@ -162,6 +162,20 @@ def _exclude(conn: Connection, season_id: SeasonId, subject: str) -> bool:
         (season_id, subject),
     )
     return made.rowcount == 1
+
+
+def _why_not(conn: Connection, season_id: SeasonId, which: str, subject: str) -> str:
+    """Why there is nothing to undo, and what is in force instead."""
+    others = conn.execute(
+        "select distinct x.subject from entries e join exclusions x on x.season_id = e.season_id"  # noqa: S608
+        f" and x.subject in (e.id, e.agent_id, e.team_id) where e.season_id = %s and e.{which} = %s"
+        " order by x.subject",
+        (season_id, subject),
+    ).fetchall()
+    if not others:
+        return "subject: it is not disqualified in this season"
+    names = ", ".join(row[0] for row in others)
+    return f"subject: it was not disqualified itself; in force is what was done to {names}"
 
 
 def _log(conn: Connection, season_id: SeasonId, act: str, entries: list[EntryId]) -> None:

@@ -203,7 +203,8 @@ def disqualify(season: SeasonKey, body: Verdict, conn: Db, who: Host, once: Once
     responses=of(403, 404, 409),
 )
 def reinstate(season: SeasonKey, body: Verdict, conn: Db, who: Host, once: Once) -> Response:
-    """Hosts and administrators only. The results count again, and what was active plays again."""
+    """Hosts and administrators only. The results count again, and what was active plays again; what
+    another disqualification covers stays out."""
     return _act(repair.reinstate, season, body, conn, who, once)
 
 

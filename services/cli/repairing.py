@@ -40,7 +40,10 @@ def disqualify(
 def reinstate(
     subject: Subject, reason: Reason, league: League = None, as_json: AsJson = False
 ) -> None:
-    """Undo a disqualification: the results count again, and what was active plays again."""
+    """Undo a disqualification: the results count again, and what was active plays again.
+
+    What another disqualification covers, of the entry, its agent or its team, stays out.
+    """
     with connect() as ladder:
         season = season_key(ladder, league)
         done = ladder.reinstate(season, subject_id(ladder, season, subject), reason)

@@ -181,6 +181,33 @@ def test_a_whole_team_is_out_and_enters_nothing_more_until_it_is_reinstated(
     contest.pending(agents[1])
 
 
+def test_only_what_an_act_disqualified_comes_back_with_it(contest: Contest) -> None:
+    contest.conn.execute("update seasons set active_limit = 9")
+    _, team = contest.team()
+    one, two = (contest.agent(team) for _ in range(2))
+    cheat, fair, other = contest.active(one), contest.active(one), contest.active(two)
+
+    def states() -> list[str]:
+        found = (entries.get_entry(contest.conn, entry) for entry in (cheat, fair, other))
+        return ["out" if entry.disqualified_at else entry.state.value for entry in found]
+
+    out(contest, cheat)
+    out(contest, two)
+    assert out(contest, team).entries == (fair,)
+    assert states() == ["out", "out", "out"]
+    assert back(contest, cheat).entries == ()  # its team is out still
+    out(contest, cheat)
+    with pytest.raises(Conflict, match=f"what was done to {cheat}, {team}$"):
+        back(contest, one)
+    assert back(contest, team).entries == (fair,)
+    assert states() == ["out", "active", "out"]
+    with pytest.raises(Conflict, match="this agent is disqualified"):
+        contest.pending(two)
+    back(contest, two)
+    back(contest, cheat)
+    assert states() == ["active", "active", "active"]
+
+
 def test_who_comes_back_takes_no_place_that_another_of_its_agent_has_by_now(
     contest: Contest,
 ) -> None:
