@@ -21,7 +21,7 @@ from psycopg.rows import class_row, dict_row
 
 from ladder.ids import EntryId, MatchId, SeasonId, TeamId
 from ladder.medals import Rules
-from ladder.model import NotFound
+from ladder.model import Conflict, NotFound
 from ladder.official import lineage
 from ladder.official.fit import Fit, Messages, Prior, fit
 from ladder.official.standing import PARENT_SD, Entrant, Place, Standing, draw_up
@@ -44,6 +44,10 @@ VERSION: Final = (
     "select season_id, version, log_no, parent, seed, fitted_by, boundary_weight, centre, spread,"
     " kappa, reference, wrong_medals, teams, digest, made_at from standings"
 )
+
+
+class Dropped(Conflict):
+    """This version of the standings has no rows any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,13 +168,16 @@ def places(content: str) -> dict[EntryId, Place]:
 def recomputed(conn: Connection, season_id: SeasonId, version: int) -> str:
     """The digest of a version's content, computed again from the log and the chain that led to it.
 
-    Raises NotFound where there is no such version, or its content was dropped.
+    Who was ranked in a version is known by its rows alone, so one whose rows were dropped cannot be
+    computed again. Raises NotFound, Dropped.
     """
     row = conn.execute(
         "select content from standings where season_id = %s and version = %s", (season_id, version)
     ).fetchone()
-    if row is None or row[0] is None:
-        raise NotFound("there is no such version of the standings, or its rows were dropped")
+    if row is None:
+        raise NotFound("there is no such version of the standings")
+    if row[0] is None:
+        raise Dropped(_dropped(conn, season_id, version))
     chain = [get_version(conn, season_id, version)]
     while chain[-1].parent is not None:
         chain.append(get_version(conn, season_id, chain[-1].parent))
@@ -184,6 +191,20 @@ def recomputed(conn: Connection, season_id: SeasonId, version: int) -> str:
     own = chain[0]
     standing = _drawn(fitted, entrants, season, own.seed, own.boundary_weight, own.teams)
     return _digest(_content(entrants, standing))
+
+
+def _dropped(conn: Connection, season_id: SeasonId, version: int) -> str:
+    """What to say of a version that has no rows any more: which have theirs."""
+    row = conn.execute(
+        "select min(version), min(version) filter (where version > %s) from standings"
+        " where season_id = %s and content is not null",
+        (version, season_id),
+    ).fetchone()
+    assert row is not None
+    return (
+        f"version: the rows of version {version} were dropped in time, so it cannot be computed"
+        f" again; the oldest version that can is {row[0]}, the next after this one {row[1]}"
+    )
 
 
 def supposed(
@@ -209,11 +230,14 @@ def supposed(
 
 def drop_old(conn: Connection) -> int:
     """Drops the rows of versions nobody looks at: of those older than an hour one an hour stays, of
-    those older than a month one a day, and each season's last. Returns how many."""
+    those older than a month one a day, each that sealed a medal, and each season's last. Returns
+    how many."""
     return conn.execute(
         "update standings s set content = null where content is not null"
         " and made_at < now() - interval '1 hour' and version <> (select official_version"
-        "   from seasons where id = s.season_id) and exists (select 1 from standings o"
+        "   from seasons where id = s.season_id) and not exists (select 1 from sealed_medals m"
+        "   where m.season_id = s.season_id and m.version = s.version)"
+        " and exists (select 1 from standings o"
         "   where o.season_id = s.season_id and o.version < s.version and o.content is not null"
         "   and date_trunc(case when s.made_at < now() - interval '30 days' then 'day'"
         "     else 'hour' end, o.made_at at time zone 'utc')"

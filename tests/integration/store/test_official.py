@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from ladder.ids import EntryId
+from ladder.model import NotFound
 from ladder.store import entries, leaderboard, leagues, official, ratings
 from ladder.store.official import Fitter
 from ladder.store.season_log import SeasonLog
@@ -265,8 +266,13 @@ def test_versions_are_never_changed_and_old_rows_are_dropped_one_an_hour_staying
 ) -> None:
     play(contest, four, 3)
     fitter = Fitter()
-    for _ in range(4):
+    for _ in range(5):
         refit(contest, fitter)
+    contest.conn.execute(
+        "insert into sealed_medals (season_id, team_id, version, medal, chance)"
+        " select season_id, team_id, 2, 'gold', 1.0 from entries where id = %s",
+        (four[0],),
+    )
     with pytest.raises(Exception, match="never changed"), contest.conn.transaction():
         contest.conn.execute("update standings set digest = 'x'")
     with pytest.raises(Exception, match="never changed"), contest.conn.transaction():
@@ -281,5 +287,9 @@ def test_versions_are_never_changed_and_old_rows_are_dropped_one_an_hour_staying
     kept = contest.conn.execute(
         "select version from standings where content is not null order by version"
     ).fetchall()
-    assert [row[0] for row in kept] == [1, 4]
-    assert official.recomputed(contest.conn, contest.season.id, 4)
+    assert [row[0] for row in kept] == [1, 2, 5]  # the second sealed a medal
+    assert official.recomputed(contest.conn, contest.season.id, 5)
+    with pytest.raises(official.Dropped, match=r"the oldest .* is 1, the next after this one 5$"):
+        official.recomputed(contest.conn, contest.season.id, 3)
+    with pytest.raises(NotFound):
+        official.recomputed(contest.conn, contest.season.id, 6)
