@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -273,6 +273,17 @@ def get_season_and_league(conn: Connection, season_id: SeasonId) -> tuple[Season
     """A season with its league. Raises NotFound."""
     season = get_season(conn, season_id)
     return season, get_league(conn, season.league_id)
+
+
+def with_leagues(conn: Connection, season_ids: Collection[SeasonId]) -> list[tuple[Season, League]]:
+    """These seasons with their leagues, oldest first."""
+    found = _seasons(conn, "where id = any (%s) order by id", (list(season_ids),))
+    with conn.cursor(row_factory=dict_row) as cur:
+        rows = cur.execute(
+            f"{LEAGUE} where id = any (%s)", (list({season.league_id for season in found}),)
+        ).fetchall()
+    known = {row["id"]: _league(row) for row in rows}
+    return [(season, known[season.league_id]) for season in found]
 
 
 def current_season(conn: Connection, league_id: LeagueId) -> Season | None:

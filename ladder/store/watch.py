@@ -6,8 +6,8 @@ the scheduler's log tell the same, and nothing has to be cleared.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final
@@ -76,39 +76,80 @@ class Pulse:
     alarm: Alarm | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Need:
+    """Rated matches that need the same of a node."""
+
+    queue: str
+    profiles: tuple[str, ...]
+    gpus: int
+    speed_class: str
+    queued: int
+    running: int
+    unrung: int
+    """Queued, and no bell has rung for it."""
+
+
+@dataclass(slots=True)
+class _Signs:
+    """What the rows say of a silent season."""
+
+    playing: dict[str, int] = field(default_factory=dict)
+    """Active entries that are paired, by profile."""
+    pending: int = 0
+    needs: list[_Need] = field(default_factory=list)
+
+
 def look(conn: Connection, season: Season, league: League) -> Pulse:
     """The season's pulse now; a season that is not to play has no alarm."""
+    return looks(conn, [(season, league)])[0]
+
+
+def looks(conn: Connection, watched: Sequence[tuple[Season, League]]) -> list[Pulse]:
+    """The pulse of each, in the order given; as many questions to the database for one as for
+    all."""
     now = datetime.now(UTC)
-    last = _last_match_at(conn, season)
-    silent = (now - (last or season.opens_at)).total_seconds()
-    alarm = None
-    if _is_to_play(season, league, now) and silent > INTERVALS * season.cadence_seconds:
-        cause, reason = _reason(conn, season, league)
-        alarm = Alarm(
-            league.id, league.slug, season.id, cause, reason, silent, season.cadence_seconds
+    last = _last_match_at(conn, [season.id for season, _ in watched])
+    silent = {
+        season.id: (now - (last[season.id] or season.opens_at)).total_seconds()
+        for season, _ in watched
+    }
+    alarming = {
+        season.id
+        for season, league in watched
+        if _is_to_play(season, league, now)
+        and silent[season.id] > INTERVALS * season.cadence_seconds
+    }
+    signs = _signs(conn, alarming) if alarming else {}
+    workers = _players(conn) if alarming else []
+    pulses = []
+    for season, league in watched:
+        alarm, expected = None, season.cadence_seconds
+        if season.id in alarming:
+            cause, reason = _reason(season, league, signs[season.id], workers)
+            alarm = Alarm(
+                league.id, league.slug, season.id, cause, reason, silent[season.id], expected
+            )
+        pulses.append(
+            Pulse(season.id, last[season.id], max(0.0, silent[season.id]), expected, alarm)
         )
-    return Pulse(season.id, last, max(0.0, silent), season.cadence_seconds, alarm)
+    return pulses
 
 
 def alarms(conn: Connection) -> list[Alarm]:
     """Of all seasons that are to play and have finished no rated match for INTERVALS of their
     cadence, oldest season first."""
-    found = []
-    for season in seasons(conn):
-        pulse = look(conn, season, leagues.get_league(conn, season.league_id))
-        if pulse.alarm is not None:
-            found.append(pulse.alarm)
-    return found
+    return [pulse.alarm for pulse in looks(conn, seasons(conn)) if pulse.alarm is not None]
 
 
-def seasons(conn: Connection) -> list[Season]:
-    """Those that are to play, paused ones among them, oldest first."""
+def seasons(conn: Connection) -> list[tuple[Season, League]]:
+    """Those that are to play, paused ones among them, with their leagues, oldest first."""
     rows = conn.execute(
         "select s.id from seasons s join leagues l on l.id = s.league_id"
         " where s.state <> 'finished' and s.opens_at <= now() and l.state <> 'closed'"
         " and (s.ends_at is null or s.ends_at > now()) order by s.id"
     ).fetchall()
-    return [leagues.get_season(conn, SeasonId(row[0])) for row in rows]
+    return leagues.with_leagues(conn, [SeasonId(row[0]) for row in rows])
 
 
 def _is_to_play(season: Season, league: League, now: datetime) -> bool:
@@ -120,25 +161,58 @@ def _is_to_play(season: Season, league: League, now: datetime) -> bool:
     )
 
 
-def _last_match_at(conn: Connection, season: Season) -> datetime | None:
-    row = conn.execute(
-        "select max(last_match_at) from entries where season_id = %s", (season.id,)
-    ).fetchone()
-    return None if row is None else row[0]
+def _last_match_at(
+    conn: Connection, season_ids: Collection[SeasonId]
+) -> dict[SeasonId, datetime | None]:
+    found = dict(
+        conn.execute(
+            "select season_id, max(last_match_at) from entries where season_id = any (%s)"
+            " group by season_id",
+            (list(season_ids),),
+        ).fetchall()
+    )
+    return {season_id: found.get(season_id) for season_id in season_ids}
 
 
-def _reason(conn: Connection, season: Season, league: League) -> tuple[Cause, str]:
+def _players(conn: Connection) -> list[matches.Worker]:
+    """Live workers that play rated matches."""
+    return [w for w in matches.live_workers(conn) if {"play.cpu", "play.gpu"} & set(w.queues)]
+
+
+def _signs(conn: Connection, season_ids: Collection[SeasonId]) -> dict[SeasonId, _Signs]:
+    signs = {season_id: _Signs() for season_id in season_ids}
+    counted = conn.execute(
+        "select season_id, profile,"
+        " count(*) filter (where state = 'active' and pairing_weight > 0),"
+        " count(*) filter (where state = 'pending') from entries where season_id = any (%s)"
+        " and state in ('active', 'pending') group by season_id, profile order by profile",
+        (list(season_ids),),
+    )
+    for season_id, profile, playing, pending in counted:
+        signs[season_id].pending += pending
+        if playing:
+            signs[season_id].playing[profile] = playing
+    needs = conn.execute(
+        "select season_id, queue, profiles, gpu, speed_class,"
+        " count(*) filter (where state = 'queued'), count(*) filter (where state = 'running'),"
+        " count(*) filter (where state = 'queued' and rung_at is null)"
+        " from matches where season_id = any (%s) and kind = 'rated'"
+        " and state in ('queued', 'running') group by season_id, queue, profiles, gpu, speed_class"
+        " order by queue, profiles, gpu, speed_class",
+        (list(season_ids),),
+    )
+    for season_id, queue, profiles, gpus, speed_class, *counts in needs:
+        need = _Need(queue, tuple(profiles), gpus, speed_class, *counts)
+        signs[season_id].needs.append(need)
+    return signs
+
+
+def _reason(
+    season: Season, league: League, signs: _Signs, workers: Sequence[matches.Worker]
+) -> tuple[Cause, str]:
     """The first of the known causes that fits, from the league to the bells."""
     if league.state == "paused":
         return Cause.PAUSED, "the league is paused: open it again to go on"
-    active = conn.execute(
-        "select count(*) filter (where state = 'active' and pairing_weight > 0),"
-        " count(*) filter (where state = 'pending') from entries where season_id = %s",
-        (season.id,),
-    ).fetchone()
-    assert active is not None
-    playing, pending = active
-    workers = [w for w in matches.live_workers(conn) if {"play.cpu", "play.gpu"} & set(w.queues)]
     if not workers:
         return Cause.NO_CAPACITY, (
             "no worker that serves play.cpu has been heard of for 15 s:"
@@ -147,12 +221,15 @@ def _reason(conn: Connection, season: Season, league: League) -> tuple[Cause, st
     if season.rated_no < season.accepted_no:
         behind = season.accepted_no - season.rated_no
         return Cause.ERROR, f"{behind} accepted results wait to be rated: is the rater running?"
-    queued, running, unrung = _under_way(conn, season)
-    unserved = _unserved(conn, season, workers) if running == 0 else None
+    queued = sum(need.queued for need in signs.needs)
+    running = sum(need.running for need in signs.needs)
+    unrung = sum(need.unrung for need in signs.needs)
+    playing = sum(signs.playing.values())
+    unserved = _unserved(season, signs, workers) if running == 0 else None
     if unserved is not None:
         return Cause.NO_CAPACITY, unserved
     if queued + running == 0 and playing < season.seats:
-        waiting = f", {pending} wait for their validation" if pending else ""
+        waiting = f", {signs.pending} wait for their validation" if signs.pending else ""
         return (
             Cause.NOTHING_TO_PAIR,
             f"{playing} active entries{waiting}; a match needs {season.seats}",
@@ -175,41 +252,25 @@ def _reason(conn: Connection, season: Season, league: League) -> tuple[Cause, st
     )
 
 
-def _unserved(conn: Connection, season: Season, workers: Sequence[matches.Worker]) -> str | None:
+def _unserved(season: Season, signs: _Signs, workers: Sequence[matches.Worker]) -> str | None:
     """What keeps every queued match, or with none queued every entry, from being played."""
-    waiting = conn.execute(
-        "select distinct queue, profiles, gpu, speed_class from matches"
-        " where season_id = %s and kind = 'rated' and state = 'queued'",
-        (season.id,),
-    ).fetchall()
     reasons = [
-        serving.missing(workers, queue=queue, needed=needed, gpus=gpus, speed_class=speed_class)
-        for queue, needed, gpus, speed_class in waiting
+        serving.missing(
+            workers,
+            queue=need.queue,
+            needed=need.profiles,
+            gpus=need.gpus,
+            speed_class=need.speed_class,
+        )
+        for need in signs.needs
+        if need.queued
     ]
     if reasons:
         return f"its matches cannot be played: {reasons[0]}" if all(reasons) else None
-    rows = conn.execute(
-        "select profile, count(*) from entries where season_id = %s and state = 'active'"
-        " and pairing_weight > 0 group by profile order by profile",
-        (season.id,),
-    ).fetchall()
     served = {profile for worker in workers for profile in worker.profiles}
-    idle = [(profile, count) for profile, count in rows if profile not in served]
-    playing = sum(count for profile, count in rows if profile in served)
+    idle = [(profile, count) for profile, count in signs.playing.items() if profile not in served]
+    playing = sum(count for profile, count in signs.playing.items() if profile in served)
     if not idle or playing >= season.seats:
         return None
     told = " and ".join(f"profile {profile} ({count} entries)" for profile, count in idle)
     return f"{playing} active entries can be played; no node serves {told} now"
-
-
-def _under_way(conn: Connection, season: Season) -> tuple[int, int, int]:
-    """Rated matches queued, running, and queued without a bell."""
-    row = conn.execute(
-        "select count(*) filter (where state = 'queued'),"
-        " count(*) filter (where state = 'running'),"
-        " count(*) filter (where state = 'queued' and rung_at is null)"
-        " from matches where season_id = %s and kind = 'rated' and state in ('queued', 'running')",
-        (season.id,),
-    ).fetchone()
-    assert row is not None
-    return row[0], row[1], row[2]

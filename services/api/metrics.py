@@ -13,9 +13,8 @@ from fastapi import APIRouter
 from fastapi.responses import PlainTextResponse
 
 from ladder import access
-from ladder.ids import LeagueId
 from ladder.model import League, Season, Viewer
-from ladder.store import leagues, matches, watch
+from ladder.store import matches, watch
 from ladder.store.db import Connection
 from services.api.auth import Anyone
 from services.api.state import Db
@@ -63,8 +62,8 @@ def seasons(conn: Connection, who: Viewer) -> Iterable[tuple[str, str, list[Samp
     cadence: list[Sample] = []
     alarms: list[Sample] = []
     behind: list[Sample] = []
-    for season, league in watched(conn, who):
-        pulse = watch.look(conn, season, league)
+    shown = watched(conn, who)
+    for (season, league), pulse in zip(shown, watch.looks(conn, shown), strict=True):
         labels = {"league": league.slug, "season": str(season.number)}
         silent.append((labels, pulse.silent_seconds))
         cadence.append((labels, pulse.expected_seconds))
@@ -82,14 +81,12 @@ def seasons(conn: Connection, who: Viewer) -> Iterable[tuple[str, str, list[Samp
     yield "peck_season_alarm", "1 while no match finishes for this cause.", alarms
 
 
-def watched(conn: Connection, who: Viewer) -> Iterable[tuple[Season, League]]:
-    known: dict[LeagueId, League] = {}
-    for season in watch.seasons(conn):
-        if season.league_id not in known:
-            known[season.league_id] = leagues.get_league(conn, season.league_id)
-        league = known[season.league_id]
-        if access.may_see(who, access.league_seen(league)):
-            yield season, league
+def watched(conn: Connection, who: Viewer) -> list[tuple[Season, League]]:
+    return [
+        (season, league)
+        for season, league in watch.seasons(conn)
+        if access.may_see(who, access.league_seen(league))
+    ]
 
 
 def family(name: str, text: str, samples: Iterable[Sample]) -> str:

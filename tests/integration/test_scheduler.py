@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import psycopg
 import pytest
@@ -332,6 +333,31 @@ def test_an_alarm_comes_after_three_intervals_and_not_before(contest: Contest) -
         assert len(watch.alarms(conn)) == count
     leagues.set_season_state(conn, contest.season.id, "finished")
     assert watch.alarms(conn) == []
+
+
+def test_many_silent_seasons_are_no_more_questions_than_one(
+    contest: Contest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conn, asked = contest.conn, []
+    execute = psycopg.Cursor.execute
+
+    def counted(self: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
+        asked.append(query)
+        return execute(self, query, *args, **kwargs)
+
+    monkeypatch.setattr(psycopg.Cursor, "execute", counted)
+    counts = []
+    for more in (0, 3):
+        others = [raise_contest(conn) for _ in range(more)]
+        hardly_served(contest)
+        conn.execute("update seasons set opens_at = now() - interval '1 hour'")
+        asked.clear()
+        reasons = {alarm.season_id: alarm.reason for alarm in watch.alarms(conn)}
+        counts.append(len(asked))
+        assert len(reasons) == 1 + more
+    assert counts[0] == counts[1]
+    assert "no node serves profile torch" in reasons[contest.season.id]
+    assert all("a match needs 4" in reasons[other.season.id] for other in others)
 
 
 def test_an_alarm_is_told_once_and_its_end_too(
