@@ -8,7 +8,6 @@ and on the contenders' numbers only by rounding.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import Final
 
@@ -89,9 +88,8 @@ class Prior:
 class Messages:
     """What a fit left behind to begin the next one from; of use only while the log grows."""
 
-    games: int
-    digest: bytes
-    """Of the games it has seen: where one of them changed, the next fit begins cold."""
+    seen: Games
+    """What it told of: where one of these games changed, the next fit begins cold."""
     told: NDArray[np.float64]
     """[2, seats, games]: what each game told each skill, by place."""
     links: NDArray[np.float64]
@@ -145,7 +143,7 @@ def fit(
     share = min(max(share, LEAST_DRAW if tied else 0.0), MOST_DRAW)
     eps = margin(share)
     league = _League(prior, layout)
-    if warm is not None and warm.games <= len(games) and warm.digest == _digest(games, warm.games):
+    if warm is not None and games.continues(warm.seen):
         _restore(layout, warm)
         league.spread, league.centre = warm.spread, warm.centre
     mu, precision, shift = league.marginals(*sums(layout, n))
@@ -315,14 +313,6 @@ class _League:
         self.spread = square**0.5
 
 
-def _digest(games: Games, count: int) -> bytes:
-    """What tells these first games from others."""
-    state = hashlib.blake2b(digest_size=16)
-    for column in (games.contenders, games.ranks, games.faults):
-        state.update(column[:count].tobytes())
-    return state.digest()
-
-
 def _save(layout: Layout, games: Games, league: _League) -> Messages:
     count, seats = len(games), games.seats
     told = np.zeros((2, seats, count))
@@ -338,13 +328,12 @@ def _save(layout: Layout, games: Games, league: _League) -> Messages:
     followers = layout.followers
     tails[0, followers.rows, followers.seats] = followers.told_precision
     tails[1, followers.rows, followers.seats] = followers.told_shift
-    digest = _digest(games, count)
-    return Messages(count, digest, told, links, tails, league.spread, league.centre)
+    return Messages(games, told, links, tails, league.spread, league.centre)
 
 
 def _restore(layout: Layout, warm: Messages) -> None:
     for chains in layout.chains:
-        old = slice(0, int(np.searchsorted(chains.rows, warm.games)))
+        old = slice(0, int(np.searchsorted(chains.rows, len(warm.seen))))
         rows = chains.rows[old]
         for at in range(len(chains.who)):
             chains.told_precision[at, old] = warm.told[0, at, rows]
@@ -353,7 +342,7 @@ def _restore(layout: Layout, warm: Messages) -> None:
             chains.link_precision[at, old] = warm.links[0, at, rows]
             chains.link_shift[at, old] = warm.links[1, at, rows]
     followers = layout.followers
-    old = slice(0, int(np.searchsorted(followers.rows, warm.games)))
+    old = slice(0, int(np.searchsorted(followers.rows, len(warm.seen))))
     rows, seats = followers.rows[old], followers.seats[old]
     followers.told_precision[old] = warm.tails[0, rows, seats]
     followers.told_shift[old] = warm.tails[1, rows, seats]

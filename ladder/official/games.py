@@ -46,6 +46,18 @@ class Games:
         shape = (0, seats)
         return cls(np.zeros(shape, np.int32), np.zeros(shape, np.int16), np.zeros(shape, np.bool_))
 
+    def continues(self, other: Games) -> bool:
+        """Whether it begins with all of the other's games, unchanged."""
+        n = len(other)
+        return n <= len(self) and all(
+            np.array_equal(mine[:n], theirs)
+            for mine, theirs in (
+                (self.contenders, other.contenders),
+                (self.ranks, other.ranks),
+                (self.faults, other.faults),
+            )
+        )
+
     def take(self, rows: NDArray[np.intp] | slice) -> Games:
         """These games alone."""
         return Games(self.contenders[rows], self.ranks[rows], self.faults[rows])

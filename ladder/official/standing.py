@@ -108,24 +108,36 @@ def draw_up(
         expected = max(1.0, float(chances[standing_by, -1].sum()))
         losses = losses + boundary_weight / expected * (chances * (1.0 - chances)).sum(axis=1)
     best_first = np.sort(-mu[standing_by])
-    ranked = set(standing_by.tolist())
+    among = np.searchsorted(best_first, -mu) + 1
+    ranked = np.zeros(len(entrants), np.bool_)
+    ranked[standing_by] = True
+    columns = (
+        scores,
+        beta * sigma,
+        ranked,
+        among,
+        outlook.rank_low,
+        outlook.rank_high,
+        chances,
+        losses,
+    )
     places: list[Place] = []
     wrong = 0.0
-    for n in range(len(entrants)):
-        rank = int(np.searchsorted(best_first, -mu[n])) + 1 if n in ranked else None
-        gold, silver, bronze = chances[n].tolist()
-        if rank is not None:
-            earned = _earned(rules, rank, float(scores[n]), last)
+    for score, deviation, has_rank, rank, low, high, (gold, silver, bronze), lost in zip(
+        *(column.tolist() for column in columns), strict=True
+    ):
+        if has_rank:
+            earned = _earned(rules, rank, score, last)
             wrong += _doubt(earned, (gold, silver, bronze))
         places.append(
             Place(
-                score=float(scores[n]),
-                sigma=float(beta * sigma[n]),
-                rank=rank,
-                rank_low=int(outlook.rank_low[n]),
-                rank_high=int(outlook.rank_high[n]),
+                score=score,
+                sigma=deviation,
+                rank=rank if has_rank else None,
+                rank_low=low,
+                rank_high=high,
                 chances=(gold, silver, bronze),
-                loss=float(losses[n]),
+                loss=lost,
             )
         )
     return Standing(tuple(places), reference, wrong, count)

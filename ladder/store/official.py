@@ -384,7 +384,7 @@ def _entrants(
         " where e.season_id = %s and (e.id = any (%s) or %s and e.state = 'active')"
         ' order by e.id collate "C"',
         (season_id, list(written or ()), written is None),
-    )
+    ).fetchall()
     number = log.numbers.get
     return [
         Entrant(
