@@ -30,6 +30,12 @@ AT_ONCE: Final = 32
 """Of one act queued or running: the others wait, and rated play goes on beside them."""
 NOTICED: Final = 0.1
 """Points; a score that moves by less has not moved."""
+UNDER_WAY: Final = (
+    "select 1 from matches m join rejudged d on d.match_id = m.rejudges and d.by_match_id = m.id"
+    " where d.rejudgement_id = r.id and m.season_id = r.season_id and m.kind = 'rated'"
+    " and m.state in ('queued', 'running')"
+)
+"""Matches of the act ``r`` that are queued or being played; reads no others."""
 CALLED_OFF: Final = "the rejudgement was called off"
 
 
@@ -268,12 +274,11 @@ def settle(conn: Connection) -> list[Rejudgement]:
     The next standing may seal again what it is sure of.
     """
     over = conn.execute(
-        "select r.id, r.season_id, exists (select 1 from rejudged d join matches m"
+        "select r.id, r.season_id, exists (select 1 from rejudged d join matches m"  # noqa: S608
         "   on m.id = d.by_match_id where d.rejudgement_id = r.id and m.state = 'finished')"
         " from rejudgements r where r.ended_at is null and not exists ("
-        "   select 1 from rejudged d left join matches m on m.id = d.by_match_id"
-        "   where d.rejudgement_id = r.id and (m.state in ('queued', 'running')"
-        "     or d.by_match_id is null and d.refusal is null))"
+        "   select 1 from rejudged d where d.rejudgement_id = r.id and d.by_match_id is null"
+        f"   and d.refusal is null) and not exists ({UNDER_WAY})"
         " order by r.id for update of r skip locked"
     ).fetchall()
     for act, season_id, is_done in over:
@@ -294,7 +299,13 @@ def waiting(
     ).fetchall()
     found: list[tuple[RejudgementId, MatchId]] = []
     for (act,) in acts:
-        room = at_once - get_rejudgement(conn, act).under_way
+        under_way = conn.execute(
+            f"select count(*) from rejudgements r cross join lateral ({UNDER_WAY}) u"  # noqa: S608
+            " where r.id = %s",
+            (act,),
+        ).fetchone()
+        assert under_way is not None
+        room = at_once - under_way[0]
         rows = conn.execute(
             "select match_id from rejudged d where rejudgement_id = %s and by_match_id is null"
             " and refusal is null and not exists (select 1 from seats s"
