@@ -7,8 +7,8 @@ the scheduler. Each takes the place of the old one when it is accepted, in a fin
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
@@ -17,15 +17,14 @@ from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from ladder import ids
-from ladder.ids import AgentId, EntryId, LeagueId, MatchId, RejudgementId, SeasonId, TeamId, UserId
+from ladder.ids import EntryId, LeagueId, MatchId, RejudgementId, SeasonId, UserId
 from ladder.medals import Medal
-from ladder.model import Conflict, Json, LadderError, MatchKind, NotFound
+from ladder.model import Conflict, Json, MatchKind, NotFound
 from ladder.standings import Standing
-from ladder.store import audits, leaderboard, leagues, matches, official, sealing
+from ladder.store import audits, leaderboard, leagues, matches, official, sealing, suspects
 from ladder.store.db import Connection, whole
+from ladder.store.suspects import Predicate, Suspect
 
-MOST: Final = 10_000
-"""Matches in one act."""
 AT_ONCE: Final = 32
 """Of one act queued or running: the others wait, and rated play goes on beside them."""
 NOTICED: Final = 0.1
@@ -50,50 +49,6 @@ class State(StrEnum):
     """Not one match could be played again: every old result stands."""
     CANCELLED = "cancelled"
     """Called off; what had not been played again by then keeps its old result."""
-
-
-@dataclass(frozen=True, slots=True)
-class Predicate:
-    """What the matches have in common: all that is given."""
-
-    worker: str | None = None
-    """That brought the result."""
-    node: str | None = None
-    """That it was played on."""
-    image_digest: str | None = None
-    rules_digest: str | None = None
-    since: datetime | None = None
-    """Finished at this moment or later."""
-    until: datetime | None = None
-    """Finished before."""
-    agent: AgentId | None = None
-    """That sat in it."""
-    verdict: str | None = None
-    """Of a seat; of the agent's, where one is given."""
-    fault: str | None = None
-    """``agent``: a seat (of the agent) lost by its own; else whose doing an earlier attempt was."""
-
-    def to_json(self) -> dict[str, Json]:
-        """What is given."""
-        return {
-            name: value.isoformat() if isinstance(value, datetime) else value
-            for name, value in asdict(self).items()
-            if value is not None
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Suspect:
-    """A result that stands, and that a predicate fits."""
-
-    match_id: MatchId
-    no: int
-    """In the season's log."""
-    finished_at: datetime
-    worker: str
-    node: str
-    image_digest: str
-    rules_digest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,14 +112,14 @@ def preview(conn: Connection, season_id: SeasonId, predicate: Predicate) -> Prev
     Raises NotFound, LadderError (nothing given; too many matches).
     """
     leagues.get_season(conn, season_id)
-    suspects = _suspects(conn, season_id, predicate)
+    fitting = suspects.find(conn, season_id, predicate)
     found = official.latest(conn, season_id)
-    places = official.supposed(conn, season_id, {one.match_id for one in suspects})
+    places = official.supposed(conn, season_id, {one.match_id for one in fitting})
     if found is None or places is None:
-        return Preview(tuple(suspects), None, ())
+        return Preview(tuple(fitting), None, ())
     before = leaderboard.read(conn, season_id).rows
-    after = leaderboard.read(conn, season_id, places, _teams(conn, suspects)).rows
-    return Preview(tuple(suspects), found[0].version, tuple(_changes(before, after)))
+    after = leaderboard.read(conn, season_id, places, suspects.teams(conn, fitting)).rows
+    return Preview(tuple(fitting), found[0].version, tuple(_changes(before, after)))
 
 
 @whole
@@ -179,8 +134,8 @@ def rejudge(
     season = leagues.get_season(conn, season_id)
     # Of two acts at once the second sees what the first one took.
     conn.execute("select 1 from seasons where id = %s for no key update", (season_id,))
-    suspects = _suspects(conn, season_id, predicate)
-    if not suspects:
+    fitting = suspects.find(conn, season_id, predicate)
+    if not fitting:
         raise Conflict("predicate: it fits no result that stands and is not being judged again")
     rejudgement_id = RejudgementId(ids.new("rej"))
     conn.execute(
@@ -190,7 +145,7 @@ def rejudge(
     )
     conn.execute(
         "insert into rejudged (rejudgement_id, match_id) select %s, unnest(%s::text[])",
-        (rejudgement_id, [one.match_id for one in suspects]),
+        (rejudgement_id, [one.match_id for one in fitting]),
     )
     audit_id = audits.record(
         conn,
@@ -200,9 +155,9 @@ def rejudge(
         subject=rejudgement_id,
         reason=reason,
         season_id=season_id,
-        details={"predicate": predicate.to_json(), "matches": len(suspects)},
+        details={"predicate": predicate.to_json(), "matches": len(fitting)},
     )
-    for team in _teams(conn, suspects):
+    for team in suspects.teams(conn, fitting):
         sealing.unseal(conn, season_id, team, audit_id)
     return get_rejudgement(conn, rejudgement_id)
 
@@ -362,68 +317,6 @@ def _end(
         "update seasons set official_is_stale = true, revision = revision + 1 where id = %s",
         (season_id,),
     )
-
-
-def _suspects(conn: Connection, season_id: SeasonId, predicate: Predicate) -> list[Suspect]:
-    """Results that stand, that it fits, and that are not being judged again, oldest first."""
-    where = " and ".join(_clauses(predicate))
-    values = {field.name: getattr(predicate, field.name) for field in fields(predicate)}
-    with conn.cursor(row_factory=class_row(Suspect)) as cur:
-        found = cur.execute(
-            "select m.id as match_id, a.no, m.finished_at, t.worker, t.node, t.image_digest,"  # noqa: S608
-            " t.rules_digest from acceptances a join matches m on m.id = a.match_id"
-            " join attempts t on t.match_id = m.id and t.ended = 'finished'"
-            " where a.season_id = %(season)s and a.act = 'accept'"
-            " and not exists (select 1 from acceptances w where w.match_id = a.match_id"
-            "   and w.act = 'withdraw')"
-            " and not exists (select 1 from matches r where r.rejudges = m.id"
-            "   and r.state <> 'void')"
-            " and not exists (select 1 from rejudged d where d.match_id = m.id"
-            "   and d.by_match_id is null and d.refusal is null)"
-            f" and {where} order by a.no limit %(most)s",
-            {**values, "season": season_id, "most": MOST + 1},
-        ).fetchall()
-    if len(found) > MOST:
-        raise LadderError(f"predicate: it fits more than {MOST:,} matches; narrow it")
-    return found
-
-
-def _teams(conn: Connection, suspects: Sequence[Suspect]) -> list[TeamId]:
-    """Who sat in these matches."""
-    rows = conn.execute(
-        "select distinct team_id from seats where match_id = any (%s) order by team_id",
-        ([one.match_id for one in suspects],),
-    )
-    return [TeamId(row[0]) for row in rows]
-
-
-def _clauses(predicate: Predicate) -> list[str]:
-    """Conditions on the match ``m`` and the attempt ``t`` that brought its result."""
-    clauses = [
-        f"t.{name} = %({name})s"
-        for name in ("worker", "node", "image_digest", "rules_digest")
-        if getattr(predicate, name) is not None
-    ]
-    if predicate.since is not None:
-        clauses.append("m.finished_at >= %(since)s")
-    if predicate.until is not None:
-        clauses.append("m.finished_at < %(until)s")
-    seat = ["x.agent_id = %(agent)s"] if predicate.agent is not None else []
-    if predicate.verdict is not None:
-        seat.append("x.verdict = %(verdict)s")
-    if predicate.fault == "agent":
-        seat.append("x.verdict <> 'DONE'")
-    elif predicate.fault is not None:
-        clauses.append(
-            "exists (select 1 from attempts f where f.match_id = m.id and f.fault = %(fault)s)"
-        )
-    if seat:
-        both = " and ".join(seat)
-        clauses.append(f"m.id in (select x.match_id from seats x where {both})")  # noqa: S608
-    if not clauses:
-        names = ", ".join(field.name for field in fields(predicate))
-        raise LadderError(f"predicate: say what the matches have in common: {names}")
-    return clauses
 
 
 def _changes(before: Iterable[Standing], after: Iterable[Standing]) -> list[Change]:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.ids import AgentId, RejudgementId
 from ladder.medals import Medal
-from ladder.store import audits, rejudging, repair
+from ladder.store import audits, rejudging, repair, suspects
 from services.api import sight
 from services.api.auth import Host, Known
 from services.api.fields import Key, LeagueKey, Line, Moment, RejudgementKey, SeasonKey
@@ -70,9 +70,9 @@ class Predicate(BaseModel):
         Field(description="`agent`: a seat lost by its own; else whose an earlier attempt's was"),
     ] = None
 
-    def meant(self) -> rejudging.Predicate:
+    def meant(self) -> suspects.Predicate:
         given = self.model_dump()
-        return rejudging.Predicate(
+        return suspects.Predicate(
             **{**given, "agent": None if self.agent is None else AgentId(self.agent)}
         )
 

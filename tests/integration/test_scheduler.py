@@ -15,7 +15,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from ladder.store import db, idempotency, leagues, matches, rejudging, users, watch
+from ladder.store import db, idempotency, leagues, matches, rejudging, suspects, users, watch
 from ladder.store.db import Connection
 from services import embedded
 from services.scheduler import leader, repairs
@@ -77,7 +77,7 @@ def test_what_is_judged_again_is_queued_where_a_node_can_play_it(contest: Contes
     contest.play(contest.rated(first, *others[:3]), [1, 2, 3, 4])
     conn.execute("alter table seats disable trigger seats_written")
     conn.execute("update seats set profile = 'torch' where entry_id = %s", (first,))
-    everything = rejudging.Predicate(node="node")
+    everything = suspects.Predicate(node="node")
     rejudging.rejudge(conn, contest.season.id, everything, by=None, reason="a bad node")
     silence_workers(conn)
     assert repairs.rejudge(conn) == {"rejudges_queued": 0}

@@ -23,7 +23,7 @@ from ladder.store import (
 from ladder.store import rejudging as again
 from ladder.store.db import Connection
 from ladder.store.official import Fitter
-from ladder.store.rejudging import Predicate
+from ladder.store.suspects import Predicate
 from tests.integration.store.contest import Contest, raise_contest
 
 FITTING = Predicate(node="node")
