@@ -15,6 +15,7 @@ NAMES = (
     "rater",
     "pairing",
     "rating",
+    "order",
 )
 
 

@@ -84,7 +84,11 @@ def to_bytes(episode: Episode) -> bytes:
 
 def from_bytes(blob: bytes) -> Episode:
     """The episode of a replay blob. Raises EpisodeError naming the field that is wrong."""
-    document = _unpack(blob)
+    return from_document(_unpack(blob))
+
+
+def from_document(document: Mapping[str, Any]) -> Episode:
+    """The episode of a replay's JSON object, as the API gives it. Raises EpisodeError."""
     if document.get("format") != FORMAT:
         raise EpisodeError(f"format: expected {FORMAT}, got {document.get('format')!r:.100}")
     seats = _field(document, "seats", int)

@@ -89,7 +89,8 @@ class Client:
         return response
 
     def get(self, path: str, **params: Any) -> Json:
-        found: Json = self.send("GET", path, params=params).json()
+        """Asked once more if the connection broke, as one does that lay idle for a while."""
+        found: Json = self.again(lambda: self.send("GET", path, params=params)).json()
         return found
 
     def post(self, path: str, body: Json | None = None) -> Json:

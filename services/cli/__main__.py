@@ -11,6 +11,7 @@ import typer
 from services.cli import (
     account,
     boards,
+    datasets,
     hosting,
     insight,
     joining,
@@ -35,6 +36,7 @@ for verbs in (
     submitting,
     playing,
     boards,
+    datasets,
     insight,
     scrimming,
     hosting,

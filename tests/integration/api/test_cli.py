@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ladder.store import entries
@@ -148,6 +149,31 @@ def test_episodes_replays_and_logs_are_downloaded_under_kaggles_names(
     refused = peck("logs", rated["id"], "1")
     assert refused.returncode == 1
     assert "owner" in refused.stderr
+
+
+def test_a_dataset_holds_what_the_best_saw_and_did(peck: Peck, tmp_path: Path) -> None:
+    manifest = read(peck("dataset", "public", "--out", "geese", "--top", "50", "--json"))
+    assert manifest["game"] == "hungry_geese"
+    assert manifest["samples"] == sum(source["samples"] for source in manifest["episodes"]) > 0
+    assert json.loads((tmp_path / "geese.json").read_text()) == manifest
+    with np.load(tmp_path / "geese.npz", allow_pickle=False) as data:
+        assert data["planes"].shape == (manifest["samples"], *manifest["shape"])
+        assert {name: [str(data[name].dtype), *data[name].shape] for name in data} == manifest[
+            "arrays"
+        ]
+        assert set(data["placement"].tolist()) > {1}
+    winners = read(
+        peck("dataset", "public", "--out", "w.npz", "--top", "50", "--placed", "1", "--json")
+    )
+    assert 0 < winners["samples"] < manifest["samples"]
+
+
+def test_a_dataset_without_matches_that_one_may_see_says_so(peck: Peck) -> None:
+    done = peck("dataset", "public", PECK_TOKEN="")
+    assert done.returncode == 1
+    assert "whose replay you may see" in done.stderr
+    done = peck("dataset", "public", "--out", "no/such/folder.npz")
+    assert "--out: there is no folder no/such" in done.stderr
 
 
 def test_a_scrim_is_asked_for_by_names(peck: Peck) -> None:

@@ -1,0 +1,217 @@
+"""The verb that turns a season's replays into arrays to learn from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import numpy as np
+import typer
+
+from games import planes
+from games.episode import from_document
+from games.planes import Encoder, Sample
+from games.protocol import GameError
+from services.cli.choosing import season_key
+from services.cli.display import AsJson, out, print_json
+from services.cli.places import Unset, connect
+from services.client import ApiError, Client, Json
+
+FORMAT: Final = "peck-dataset/1"
+
+
+class Gathering:
+    """Samples of many matches, with where each came from."""
+
+    def __init__(self) -> None:
+        self.samples: list[Sample] = []
+        self.episodes: list[int] = []
+        """By sample: index into ``sources``."""
+        self.placements: list[int] = []
+        self.sources: list[Json] = []
+        self.not_shown = 0
+
+    def add(self, match: Json, encoder: Encoder, replays: Sequence[Json], seats: set[int]) -> None:
+        """All samples of these seats in a match."""
+        placed = {seat["seat"]: seat["placement"] for seat in match["seats"]}
+        for position, replay in enumerate(replays):
+            episode = from_document(replay)
+            found = list(encoder.samples(episode, seats))
+            self.samples += found
+            self.episodes += [len(self.sources)] * len(found)
+            self.placements += [placed[sample.seat] for sample in found]
+            self.sources.append(
+                {
+                    "match": match["id"],
+                    "season": match["season_id"],
+                    "position": position,
+                    "seats": sorted(seats),
+                    "samples": len(found),
+                }
+            )
+
+
+def dataset(
+    seasons: Annotated[
+        list[str] | None, typer.Argument(help="League slugs or season ids; the only one if none.")
+    ] = None,
+    to: Annotated[Path, typer.Option("--out", "-o", help="The .npz to write.")] = Path(
+        "dataset.npz"
+    ),
+    top: Annotated[int, typer.Option(min=1, help="Moves of the entries of the best ranks.")] = 3,
+    placed: Annotated[
+        int | None, typer.Option(min=1, help="Only where they placed so well in the match.")
+    ] = None,
+    matches: Annotated[int, typer.Option(min=1, help="Of each season, the newest first.")] = 300,
+    as_json: AsJson = False,
+) -> None:
+    """Export what the best of seasons saw and did as arrays to learn from (.npz), with a manifest.
+
+    planes are what a seat saw, moves what it did (an index into the manifest's moves); episode says
+    which of the manifest's episodes a sample is of, so that none is cut in two when some are kept
+    apart to be tested on.
+    """
+    target = to if to.suffix == ".npz" else to.with_name(to.name + ".npz")
+    if not target.parent.is_dir():
+        raise Unset(f"--out: there is no folder {target.parent}")
+    gathered = Gathering()
+    with connect(needs_token=False) as ladder:
+        keys = list(dict.fromkeys(season_key(ladder, given) for given in seasons or [None]))
+        told = [ladder.season(key) for key in keys]
+        encoder = _encoder(told)
+        for season in told:
+            best = _best(ladder, season, top)
+            season["best"] = best
+            for match, seats in _matches(ladder, season["id"], best, placed, matches):
+                _take(ladder, gathered, encoder, match, seats)
+                if sys.stderr.isatty():
+                    print(f"\r{len(gathered.sources)} episodes", end="", file=sys.stderr)
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
+    if not gathered.samples:
+        raise Unset(
+            "there is no rated match of these ranks whose replay you may see"
+            + (f" ({gathered.not_shown} are not open to you)" if gathered.not_shown else "")
+        )
+    manifest = _write(target, gathered, encoder, told, {"top": top, "placed": placed})
+    if as_json:
+        print_json(manifest)
+        return
+    out.print(
+        f"{target}: {manifest['samples']:,} moves of {len(gathered.sources):,} episodes, planes of "
+        f"{' x '.join(map(str, manifest['shape']))}; {target.with_suffix('.json')} tells the rest"
+    )
+    if gathered.not_shown:
+        out.print(f"{gathered.not_shown} matches were left out: their replays are not open to you")
+
+
+def _encoder(seasons: Sequence[Json]) -> Encoder:
+    kinds = {(season["game"], json.dumps(season["configuration"])) for season in seasons}
+    if len(kinds) > 1:
+        raise Unset("the seasons differ in game or configuration; export each on its own")
+    try:
+        return planes.encoder(seasons[0]["game"])
+    except GameError as error:
+        raise Unset(str(error)) from None
+
+
+def _best(ladder: Client, season: Json, top: int) -> list[Json]:
+    """The board's rows up to this rank; ties at the end are in."""
+    kept: list[Json] = []
+    for row in ladder.leaderboard(season["id"]):
+        if row["rank"] is not None and row["rank"] > top:
+            break
+        if row["rank"] is not None:
+            kept.append(
+                {
+                    "entry": row["entry_id"],
+                    "rank": row["rank"],
+                    "agent": row["agent_name"],
+                    "team": row["team_name"],
+                    "score": (row["official"] or row)["score"],
+                    "games": row["games"],
+                }
+            )
+    return kept
+
+
+def _matches(
+    ladder: Client, season: str, best: Sequence[Json], placed: int | None, most: int
+) -> Iterator[tuple[Json, set[int]]]:
+    """The newest rated matches in which one of the best sat, and the seats to learn from."""
+    wanted = {row["entry"] for row in best}
+    left = most
+    for match in ladder.matches(season=season, kind="rated"):
+        seats = {
+            seat["seat"]
+            for seat in match["seats"]
+            if seat["entry_id"] in wanted and (placed is None or _within(seat, placed))
+        }
+        if match["state"] == "finished" and seats:
+            yield match, seats
+            left -= 1
+            if not left:
+                return
+
+
+def _within(seat: Json, placed: int) -> bool:
+    return seat["placement"] is not None and seat["placement"] <= placed
+
+
+def _take(
+    ladder: Client, gathered: Gathering, encoder: Encoder, match: Json, seats: set[int]
+) -> None:
+    try:
+        replays = [
+            ladder.replay(match["id"], episode=number) for number in range(len(match["episodes"]))
+        ]
+    except ApiError as error:
+        if error.slug not in {"forbidden", "not-found"}:
+            raise
+        gathered.not_shown += 1  # not open to the caller, or kept no longer
+        return
+    gathered.add(match, encoder, replays, seats)
+
+
+def _write(
+    target: Path, gathered: Gathering, encoder: Encoder, seasons: Sequence[Json], chosen: Json
+) -> dict[str, Any]:
+    """The arrays, and beside them a manifest that says what they are and where they are from."""
+    moves = np.array([sample.move for sample in gathered.samples], dtype=np.int8)
+    arrays = {
+        "planes": np.stack([sample.planes for sample in gathered.samples]),
+        "moves": moves,
+        "episode": np.array(gathered.episodes, dtype=np.int32),
+        "seat": np.array([sample.seat for sample in gathered.samples], dtype=np.int8),
+        "step": np.array([sample.step for sample in gathered.samples], dtype=np.int32),
+        "placement": np.array(gathered.placements, dtype=np.int8),
+    }
+    with target.open("wb") as file:
+        np.savez_compressed(file, allow_pickle=False, **arrays)
+    counts = Counter(moves.tolist())
+    manifest = {
+        "format": FORMAT,
+        "game": seasons[0]["game"],
+        "configuration": seasons[0]["configuration"],
+        "moves": list(encoder.moves),
+        "counts": {move: counts[number] for number, move in enumerate(encoder.moves)},
+        "samples": len(moves),
+        "shape": list(arrays["planes"].shape[1:]),
+        "axes": encoder.axes,
+        "arrays": {name: [str(value.dtype), *value.shape] for name, value in arrays.items()},
+        "sha256": hashlib.sha256(target.read_bytes()).hexdigest(),
+        "chosen": chosen,
+        "seasons": [{"id": season["id"], "best": season["best"]} for season in seasons],
+        "episodes": gathered.sources,
+    }
+    target.with_suffix(".json").write_text(json.dumps(manifest, indent=1) + "\n")
+    return manifest
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(dataset)
