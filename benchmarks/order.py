@@ -208,7 +208,8 @@ def report(arena: Arena, names: Sequence[str], seats: int, options: argparse.Nam
         )
     print(tables.aligned(rows))
     pairs = clear_pairs(known)
-    print(f"told apart: {len(pairs)} of {count * (count - 1) // 2} pairs; kappa {known.kappa:.2f}\n")
+    of = count * (count - 1) // 2
+    print(f"told apart: {len(pairs)} of {of} pairs; kappa {known.kappa:.2f}\n")
     world = world_of(known, seats)
     drawn = [
         season(count, seats, options.matches, world.play, pairs, FIRST_SEED + number)

@@ -82,7 +82,8 @@ def goose_planes(
 def _goose_samples(episode: Episode, seats: Collection[int]) -> Iterator[Sample]:
     rows, columns = episode.configuration["rows"], episode.configuration["columns"]
     before: dict[int, Mapping[str, Any]] = {}
-    for number, (state, step) in enumerate(zip(states(GEESE, episode), episode.steps, strict=False)):
+    played = zip(states(GEESE, episode), episode.steps, strict=False)  # the last has no move
+    for number, (state, step) in enumerate(played):
         for seat in GEESE.to_move(state):
             move = step.moves[seat]
             if seat in seats and isinstance(move, str):

@@ -130,7 +130,7 @@ def main() -> int:
     model = network(planes.shape[1]).to(options.device)
     optimiser = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(
-        optimiser, factor=0.3, patience=2, min_lr=LEAST_RATE
+        optimiser, factor=0.3, patience=1, min_lr=LEAST_RATE
     )
     best: tuple[float, float, int] = (float("inf"), 0.0, 0)
     kept = {}

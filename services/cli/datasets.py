@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final
 
 import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from games import planes
 from games.episode import from_document
@@ -81,7 +82,8 @@ def dataset(
         raise Unset(f"--out: there is no folder {target.parent}")
     gathered = Gathering()
     with connect(needs_token=False) as ladder:
-        keys = list(dict.fromkeys(season_key(ladder, given) for given in seasons or [None]))
+        wanted: Sequence[str | None] = seasons or (None,)
+        keys = list(dict.fromkeys(season_key(ladder, given) for given in wanted))
         told = [ladder.season(key) for key in keys]
         encoder = _encoder(told)
         for season in told:
@@ -183,7 +185,7 @@ def _write(
 ) -> dict[str, Any]:
     """The arrays, and beside them a manifest that says what they are and where they are from."""
     moves = np.array([sample.move for sample in gathered.samples], dtype=np.int8)
-    arrays = {
+    arrays: dict[str, NDArray[Any]] = {
         "planes": np.stack([sample.planes for sample in gathered.samples]),
         "moves": moves,
         "episode": np.array(gathered.episodes, dtype=np.int32),

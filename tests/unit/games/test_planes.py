@@ -89,5 +89,5 @@ def test_the_network_does_not_mind_where_on_the_torus_a_position_lies(network: M
 
 
 def test_a_game_without_planes_is_refused_by_name() -> None:
-    with pytest.raises(GameError, match="'chess' cannot be encoded.*hungry_geese"):
+    with pytest.raises(GameError, match=r"'chess' cannot be encoded.*hungry_geese"):
         planes.encoder("chess")
