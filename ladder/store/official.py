@@ -30,7 +30,7 @@ from ladder.store.db import Connection, whole
 from ladder.store.season_log import SeasonLog
 
 LOCK: Final = 0x6F666669  # "offi": class of the advisory locks, one per season
-FITTED_BY: Final = 1
+FITTED_BY: Final = 2
 """Grows with every change of the method that changes what comes out."""
 GROWTH: Final = 1.05
 LEAST_SECONDS: Final = 1.0

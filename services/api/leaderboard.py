@@ -43,7 +43,11 @@ class StandingOut(BaseModel):
     """
 
     model_config = ConfigDict(from_attributes=True)
-    rank: int | None = Field(examples=[1])
+    rank: int | None = Field(
+        description="equal scores share a rank, and the place and the medal of it; the next team "
+        "has the next rank",
+        examples=[1],
+    )
     team_id: str
     team_name: str
     agent_id: str

@@ -282,3 +282,23 @@ def test_a_season_that_ends_while_it_is_fitted_ends_with_a_cold_fit(
     again = official.recomputed(contest.conn, contest.season.id, version)
     assert again == official.get_version(contest.conn, contest.season.id, version).digest
     assert official.due(contest.conn) == []
+
+
+def test_teams_that_hold_the_same_bytes_take_one_place_and_one_medal(contest: Contest) -> None:
+    first, third, fourth, fifth = (contest.active() for _ in range(4))
+    twins = [contest.active(content="the same bytes") for _ in range(2)]
+    for twin in twins:
+        play(contest, [first, twin, third, fourth], 30)
+        play(contest, [twin, third, fourth, fifth], 10)
+    refit(contest)
+    rows = board(contest)
+    assert [(row.rank, row.medal) for row in rows] == [
+        (1, Medal.GOLD),
+        *[(2, Medal.SILVER)] * 2,
+        (3, Medal.BRONZE),
+        (4, None),
+        (5, None),
+    ]
+    assert {row.entry_id for row in rows[1:3]} == set(twins)
+    assert rows[1].official == rows[2].official
+    assert official.get_version(contest.conn, contest.season.id, 1).teams == 5
