@@ -25,7 +25,7 @@ from ladder.model import NotFound
 from ladder.official import lineage
 from ladder.official.fit import Fit, Messages, Prior, fit
 from ladder.official.standing import PARENT_SD, Entrant, Place, Standing, draw_up
-from ladder.store import extensions, sealing
+from ladder.store import arrivals, sealing
 from ladder.store.db import Connection, whole
 from ladder.store.season_log import SeasonLog
 
@@ -257,11 +257,7 @@ def _refit(conn: Connection, season_id: SeasonId, kept: _Kept) -> int:
             *(standing.reference, standing.wrong_medals, standing.teams, _digest(content), content),
         ),
     )
-    is_settled = is_over or (
-        season["state"] == "locked"
-        and not extensions.in_force(conn, season_id)
-        and not _expects(conn, season_id)
-    )
+    is_settled = is_over or (season["state"] == "locked" and not arrivals.awaited(conn, season_id))
     is_sealed = is_settled and sealing.seal(
         conn,
         season_id,
@@ -316,16 +312,6 @@ def _drawn(
         rules=Rules.of(season["medals"]),
         teams=teams,
     )
-
-
-def _expects(conn: Connection, season_id: SeasonId) -> bool:
-    """Whether somebody who uploaded in time is not validated yet, or has not played."""
-    row = conn.execute(
-        "select exists (select 1 from entries where season_id = %s and not is_anchor"
-        " and (state = 'pending' or state = 'active' and games = 0))",
-        (season_id,),
-    ).fetchone()
-    return row is not None and bool(row[0])
 
 
 def _season(conn: Connection, season_id: SeasonId, *, locked: bool = False) -> Mapping[str, Any]:
