@@ -19,6 +19,7 @@ from typing import Any, Final
 import numpy as np
 from psycopg.rows import class_row, dict_row
 
+from ladder import seals
 from ladder.ids import EntryId, MatchId, SeasonId, TeamId
 from ladder.medals import Rules
 from ladder.model import NotFound
@@ -266,6 +267,7 @@ def _refit(conn: Connection, season_id: SeasonId, kept: _Kept) -> int:
         standing,
         Rules.of(season["medals"]),
         season["medal_confidence"],
+        [] if is_over else _looks(conn, season_id, until),
     )
     # The live scores are put on the same scale: there, too, the reference agents stand at mu0.
     conn.execute(
@@ -281,6 +283,21 @@ def _refit(conn: Connection, season_id: SeasonId, kept: _Kept) -> int:
         ),
     )
     return version
+
+
+def _looks(conn: Connection, season_id: SeasonId, log_no: int) -> list[dict[EntryId, Place]]:
+    """The places of the standings that a medal must be sure by besides the one of this log number;
+    none where there was no such standing."""
+    looks: list[dict[EntryId, Place]] = []
+    for _ in range(seals.LOOKS - 1):
+        row = conn.execute(
+            "select log_no, content from standings where season_id = %s and log_no * %s <= %s"
+            " and content is not null order by version desc limit 1",
+            (season_id, seals.GROWTH, log_no),
+        ).fetchone()
+        log_no, content = row or (0, "[]")
+        looks.append(places(content))
+    return looks
 
 
 def _fitted(conn: Connection, log: SeasonLog, until: int, warm: Messages | None) -> Fit:

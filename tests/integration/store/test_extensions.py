@@ -14,8 +14,8 @@ from ladder.store import audits, db, entries, extensions, leagues, sealing
 from ladder.store.arrivals import ARRIVAL_SECONDS
 from ladder.store.db import Connection
 from tests.integration.store.contest import Contest, raise_contest
-from tests.integration.store.test_official import play, refit
-from tests.integration.store.test_sealing import ONE_EACH
+from tests.integration.store.test_official import refit
+from tests.integration.store.test_sealing import ONE_EACH, settle
 
 
 def minutes(count: float) -> datetime:
@@ -94,7 +94,7 @@ def test_no_medal_is_sealed_while_a_team_may_upload_and_none_may_once_one_is(
 ) -> None:
     contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
     four = [contest.active() for _ in range(4)]
-    play(contest, four, 80)
+    settle(contest, four)
     team = entries.get_entry(conn, four[0]).team_id
     leagues.set_season_state(conn, contest.season.id, "locked")
     extend(contest, team, minutes(10))
@@ -116,7 +116,7 @@ def test_no_medal_is_sealed_while_an_upload_that_began_in_time_may_arrive(
     contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
     agent = contest.agent()
     four = [contest.active(agent), *(contest.active() for _ in range(3))]
-    play(contest, four, 80)
+    settle(contest, four)
 
     def sealed(closed_seconds: float) -> bool:
         """Whether anything is, when uploads closed so long ago."""
@@ -143,7 +143,7 @@ def test_nothing_is_sealed_while_somebody_enters_and_nobody_enters_what_is_seale
 ) -> None:
     contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
     four = [contest.active() for _ in range(4)]
-    play(contest, four, 80)
+    settle(contest, four)
     conn.execute(
         "update seasons set closes_at = now() - interval '10 seconds' where id = %s",
         (contest.season.id,),
@@ -173,7 +173,7 @@ def test_an_extension_and_a_fit_at_one_moment_take_each_other_in_turn(
 ) -> None:
     contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
     four = [contest.active() for _ in range(4)]
-    play(contest, four, 80)
+    settle(contest, four)
     team = entries.get_entry(conn, four[0]).team_id
     leagues.set_season_state(conn, contest.season.id, "locked")
     with db.connect(database_url) as other:
