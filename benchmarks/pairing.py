@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -22,6 +23,7 @@ from ladder.pairing.candidates import together
 SEATS = 4
 BATCH = 50
 AGENTS = (100, 1_000, 10_000)
+CROWD = 1_200
 BETA = 150.0
 CHUNK = 250_000
 
@@ -48,6 +50,20 @@ def league(agents: int) -> list[Candidate]:
             seat_games=(25, 25, 25, 25),
         )
         for n in range(agents)
+    ]
+
+
+def crowd() -> list[Candidate]:
+    """A team that fills a league with entries that have nobody to meet: the few others hold one
+    bundle."""
+    field = league(CROWD + SEATS)
+    team, bundle = field[0].team_id, field[-1].digest
+    return [
+        *(replace(each, team_id=team) for each in field[:CROWD]),
+        *(
+            replace(each, team_id=TeamId(f"tea_other{n}"), digest=bundle)
+            for n, each in enumerate(field[CROWD:])
+        ),
     ]
 
 
@@ -114,6 +130,19 @@ def rows(agents: int, matches: int, seconds: float) -> Iterator[Target]:
     yield Target(f"a decision of one, {among}", [1e3 * t for t in single], "ms", 10)
 
 
+def unseatable(seconds: float) -> Iterator[Target]:
+    """What it takes to see that nothing can be made."""
+    field = crowd()
+
+    def ours(number: int) -> None:
+        rng = Random(number)
+        assert not propose(field, seats=SEATS, lineups=BATCH, rng=rng, beta=BETA).lineups
+
+    times = timed(ours, seconds / 2)
+    what = f"a decision of {BATCH}, {CROWD:,} entries of a team that nobody can meet"
+    yield Target(what, [1e3 * t for t in times], "ms", 10)
+
+
 def _each(times: Sequence[float]) -> list[float]:
     return [1e6 * t / BATCH for t in times]
 
@@ -128,6 +157,7 @@ def main() -> None:
     for agents in AGENTS:
         matches = chosen.matches * agents // max(AGENTS)
         lines += [row.cells() for row in rows(agents, matches, chosen.seconds)]
+    lines += [row.cells() for row in unseatable(chosen.seconds)]
     print(aligned(lines))
 
 

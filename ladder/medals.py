@@ -1,7 +1,10 @@
 """Medals of a season, by the rules its host chose: Kaggle's table, score lines or own numbers.
 
 Kaggle's table (facts/kaggle.md section 4) and a host's numbers are of ranks, rounded down and
-cumulative; lines are of the official score. Pure.
+cumulative; lines are of the official score. Ranks are places: teams of equal score share one, the
+next team has the next, and together they count as one team. So whoever hands in once more what is
+there already (equal bundles are one contender, with one score) changes nobody else's rank or medal,
+and nothing here tells equal bundles from scores that are equal otherwise. Pure.
 """
 
 from __future__ import annotations
@@ -33,13 +36,13 @@ class Status(StrEnum):
 
 class Kind(StrEnum):
     TABLE = "table"
-    """Kaggle's, by the number of ranked teams."""
+    """Kaggle's, by the number of ranked teams, equal ones counted once."""
     LINES = "lines"
     """The least official score of each class."""
     COUNTS = "counts"
     """So many teams in each class."""
     SHARES = "shares"
-    """Such a part of the ranked teams in each class."""
+    """Such a part of the ranked teams in each class, equal ones counted once."""
 
 
 BEST_FIRST: Final = tuple(Medal)
@@ -120,8 +123,8 @@ class Rules:
     ) -> list[Medal | None]:
         """The medal of each ranked team, given rank and score of all, best first.
 
-        Equal ranks share a medal. What is ``sealed`` for a team is the least it gets, and takes one
-        of the places there are.
+        Equal ranks share a medal and one of the places there are. What is ``sealed`` for a team is
+        the least it gets, and takes a place, with whoever shares its rank.
         """
         kept = [None] * len(ranked) if sealed is None else sealed
         given: list[Medal | None] = [None] * len(ranked)
@@ -148,11 +151,12 @@ class Rules:
 
 
 def _within(cut: int, ranks: Sequence[int], holds: Sequence[bool]) -> list[bool]:
-    """Whether each team without a seal is within the places that those with one leave free."""
-    free = max(0, cut - sum(holds))
-    others = [rank for rank, is_kept in zip(ranks, holds, strict=True) if not is_kept]
-    last = others[min(free, len(others)) - 1] if free and others else 0
-    return [rank <= last for rank in ranks]
+    """Whether each team's rank has a place: those with a seal, and the best that fit in beside."""
+    kept = {rank for rank, is_kept in zip(ranks, holds, strict=True) if is_kept}
+    free = max(0, cut - len(kept))
+    others = sorted(set(ranks) - kept)
+    placed = kept.union(others[:free])
+    return [rank in placed for rank in ranks]
 
 
 def _is_at_least(one: Medal | None, other: Medal) -> bool:

@@ -40,7 +40,8 @@ class Standing:
     """One row of the board."""
 
     rank: int | None
-    """1 is best, ties share; None for an anchor and for a team that has not played yet."""
+    """1 is best; equal scores share a rank and the next has the next number. None for an anchor and
+    for a team that has not played yet."""
     team_id: TeamId
     team_name: str
     agent_id: AgentId
@@ -96,7 +97,7 @@ class Terms:
     confidence: float = 0.95
     """From which on a medal is sealed, once uploads are locked."""
     teams: int | None = None
-    """That medals go by; None while those that are ranked count."""
+    """That medals go by, equal ones counted once; None while those that are ranked count."""
     sealed: Mapping[TeamId, Medal] = field(default_factory=dict)
     is_final: bool = False
     """The standing is the last one: what is not sealed is given as it stands."""
@@ -119,8 +120,8 @@ def build(
     """One row per team, and one per anchor in its place, best score first.
 
     A team stands by the entry that was declared, else by its best; one that has played goes before
-    one that has not. Only teams that have played are ranked, share medals and count as teams; the
-    others follow at the end.
+    one that has not. Only teams that have played are ranked, share medals and count as teams, those
+    of equal score as one; the others follow at the end.
     """
 
     def worth(each: Contender) -> float:
@@ -142,15 +143,13 @@ def build(
     shown = sorted([*best.values(), *anchors], key=order)
 
     rows = []
-    place = 0
     rank = 0
     previous: float | None = None
     for each in shown:
         own_rank = None
         if _is_ranked(each):
-            place += 1
             if worth(each) != previous:
-                rank, previous = place, worth(each)
+                rank, previous = rank + 1, worth(each)
             own_rank = rank
         rows.append(
             Standing(
@@ -178,7 +177,7 @@ def _awarded(rows: list[Standing], terms: Terms) -> tuple[Standing, ...]:
     """The rows with the medals of those that are ranked."""
     ranked = [(row.rank, row.shown[0], row.team_id) for row in rows if row.rank is not None]
     sealed = [terms.sealed.get(team) for _, _, team in ranked]
-    teams = len(ranked) if terms.teams is None else terms.teams
+    teams = len({rank for rank, _, _ in ranked}) if terms.teams is None else terms.teams
     given = iter(terms.rules.award([(rank, score) for rank, score, _ in ranked], teams, sealed))
     awarded = []
     for row in rows:

@@ -96,7 +96,7 @@ PLANS: Mapping[str, Plan] = {
     "static-1000x2": _static(
         1000, 2, games=GAMES[:6], seeds=1, seconds=40, ladders=_only(ORDER, LADDER, RANDOM, KAGGLE)
     ),
-    "static-1000x4": _static(1000, 4, seeds=3, seconds=90),
+    "static-1000x4": _static(1000, 4, seeds=6, seconds=90),
     "static-1000x8": _static(
         1000, 8, games=GAMES[:6], seeds=1, seconds=40, ladders=_only(ORDER, LADDER, RANDOM, KAGGLE)
     ),

@@ -1,6 +1,7 @@
 """What the posterior says of ranks: draws, intervals, chances of a medal, and what a game is worth.
 
-Draws are independent between contenders; a rank is 1 more than the number of rivals who are better.
+Draws are independent between contenders; a rank is 1 more than the number of rivals who are better,
+twins counted once.
 """
 
 from __future__ import annotations
@@ -41,11 +42,13 @@ def draw_among(
 ) -> Ranks:
     """``count`` draws of the rank that everybody would have among these rivals: [count, n].
 
-    ``twins`` gives whose draw each one shares (its own place where nobody's): they tie.
+    ``twins`` gives whose draw each one shares (its own place where nobody's): they tie, and are one
+    rival to the others.
     """
     rng = np.random.Generator(np.random.SFC64(seed))
     first, own = np.unique(twins, return_inverse=True)
-    rivals_there = np.bincount(own[rivals], minlength=len(first))
+    rivals_there = np.zeros(len(first), np.int32)
+    rivals_there[own[rivals]] = 1
     drawn = np.empty((count, len(mu)), np.int32)
     for start in range(0, count, AT_ONCE):
         part = drawn[start : start + AT_ONCE]

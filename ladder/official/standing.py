@@ -52,7 +52,8 @@ class Place:
     sigma: float
     """Points; half of the 95 % interval is 1.96 of it."""
     rank: int | None
-    """1 is best, equal scores share; None unless its team stands by it."""
+    """1 is best; equal scores share a rank and the next has the next number. None unless its team
+    stands by it."""
     rank_low: int
     """The best rank its team can expect with it, at 95 %."""
     rank_high: int
@@ -74,7 +75,7 @@ class Standing:
     wrong_medals: float
     """Expected number of teams with a medal that are not of that class."""
     teams: int
-    """That its medals went by."""
+    """That its medals went by, equal ones counted once."""
 
 
 def draw_up(
@@ -90,25 +91,26 @@ def draw_up(
 ) -> Standing:
     """The standing of these entrants. ``mu0`` and ``beta`` are the season's, in points.
 
-    ``teams`` is the number that medals go by, where it is no longer that of the ranked teams.
+    ``teams`` is the number that medals go by, where it is no longer that of the ranked teams, those
+    of equal score counted once.
     """
     mu, sigma = _skills(fit, entrants)
     anchors = [mu[n] for n, each in enumerate(entrants) if each.is_anchor and each.contender >= 0]
     reference = float(np.mean(anchors)) if anchors else fit.centre
     standing_by = _representatives(entrants, mu)
-    count = len(standing_by) if teams is None else teams
+    scores = mu0 + beta * (mu - reference)
+    held = np.unique(scores[standing_by])
+    count = len(held) if teams is None else teams
     last = rules.cuts(count)
     drawn = ranks.draw_among(mu, sigma, _twins(entrants), standing_by, DRAWS, seed)
     outlook = ranks.outlook(drawn, last)
     losses = ranks.loss(drawn, last, boundary_weight)
     chances = outlook.chances
-    scores = mu0 + beta * (mu - reference)
     if rules.lines is not None:
         chances = _above(rules.lines, scores, beta * sigma)
         expected = max(1.0, float(chances[standing_by, -1].sum()))
         losses = losses + boundary_weight / expected * (chances * (1.0 - chances)).sum(axis=1)
-    best_first = np.sort(-mu[standing_by])
-    among = np.searchsorted(best_first, -mu) + 1
+    among = len(held) - np.searchsorted(held, scores)
     ranked = np.zeros(len(entrants), np.bool_)
     ranked[standing_by] = True
     columns = (

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -100,6 +101,16 @@ class Field:
         """The same for these places alone, each there once."""
         return self.value[places] * self._nearness(lead, places)
 
+    def fitting(self, lineup: Sequence[int], same_team: bool) -> Places:
+        """Places of all that may join these in a lineup."""
+        fits = np.ones(len(self), np.bool_)
+        for member in lineup:
+            fits &= self._bundles != self._bundles[member]
+            if not same_team:
+                fits &= self._teams != self._teams[member]
+        fits[list(lineup)] = False
+        return np.flatnonzero(fits)
+
     def novelty(self, member: int, places: Places) -> Floats | float:
         """How much less likely each is for having met this member already."""
         meets = self._meets.get(member)
@@ -112,6 +123,14 @@ class Field:
             counts += np.bincount(meets, minlength=len(self))[places]
         novelty: Floats = 1 / (1 + NOVELTY * counts)
         return novelty
+
+    @cached_property
+    def _teams(self) -> NDArray[np.intp]:
+        return _numbered([each.team_id for each in self.who])
+
+    @cached_property
+    def _bundles(self) -> NDArray[np.intp]:
+        return _numbered([(each.digest, each.profile) for each in self.who])
 
     def _gain(self, places: Places) -> Floats:
         """What a game takes off each one's loss; as the loss falls with the square of the games,
@@ -148,6 +167,12 @@ class Field:
             self._sample = places, self.value[places] / self._total
         self._looks += 1
         return self._sample
+
+
+def _numbered(keys: Sequence[Hashable]) -> NDArray[np.intp]:
+    """Equal numbers for equal keys."""
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.intp)
 
 
 def _losses(mu: Floats, sigma: Floats, given: Floats) -> Floats:

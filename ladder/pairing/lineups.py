@@ -22,7 +22,7 @@ import numpy as np
 from ladder.model import LineupSeat
 from ladder.pairing.candidates import Candidate, Proposal, left_out, obstacle, together
 from ladder.pairing.field import Field, Floats, Places
-from ladder.pairing.matching import completed
+from ladder.pairing.matching import Holdings
 from ladder.pairing.meetings import Meetings
 from ladder.pairing.seating import seated
 
@@ -75,6 +75,7 @@ class _Maker:
         self._noise = np.random.Generator(np.random.PCG64(rng.getrandbits(128)))
         self._keen = field.value * self._chance(len(field))  # 0: in no lineup, with whomever
         self._had: dict[int, list[int]] = {}
+        self._holdings: Holdings | None = None
 
     def made(self, clock: int, lineups: int) -> list[tuple[LineupSeat, ...]]:
         """As many as asked for, or none; ``clock`` counts the lineups of the past."""
@@ -93,7 +94,8 @@ class _Maker:
             lineup = self._gathered(lead)
             if lineup is not None:
                 return lineup
-            self._keen[lead] = 0.0
+            # One that nobody can sit with is told by looking at all; then all such are known.
+            self._keen[~self._holding().seatable(self._rng)] = 0.0
         return None
 
     def _leads(self, number: int) -> Iterator[int]:
@@ -120,9 +122,14 @@ class _Maker:
             if partner is None:
                 partner = self._sought(lineup)
             if partner is None:
-                return completed(self._field.who, lead, self._seats, self._same_team, self._rng)
+                return self._holding().completed(lead, self._rng)
             lineup.append(partner)
         return lineup
+
+    def _holding(self) -> Holdings:
+        if self._holdings is None:
+            self._holdings = Holdings(self._field.who, self._seats)
+        return self._holdings
 
     def _anybody(self, lineup: Sequence[int]) -> int | None:
         """Once in a while, one of the whole field without regard to anything but the rules."""
@@ -150,9 +157,7 @@ class _Maker:
     def _sought(self, lineup: Sequence[int]) -> int | None:
         """The same among all that fit; those of the lineup's teams when there are no others."""
         for same_team in (False, True) if self._same_team else (False,):
-            fitting = np.array(
-                [p for p in range(len(self._field)) if self._fits(p, lineup, same_team)], np.intp
-            )
+            fitting = self._field.fitting(lineup, same_team)
             if len(fitting) == 0:
                 continue
             likely = self._field.likely(lineup[0], fitting)

@@ -2,45 +2,98 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 
-from ladder.pairing.candidates import Candidate, together
+import numpy as np
+from numpy.typing import NDArray
+
+from ladder.ids import TeamId
+from ladder.pairing.candidates import Candidate
+
+Bundle = tuple[str, str]
+"""Digest and profile."""
 
 
-def completed(
-    field: Sequence[Candidate], lead: int, seats: int, same_team_lineups: bool, rng: Random
-) -> list[int] | None:
-    """Places of a legal lineup with this lead, or None when there is none.
+class Holdings:
+    """Who holds which bundles: a lineup takes different teams to different bundles, a matching.
 
-    A lineup takes different teams to different bundles: a matching, grown by augmenting paths.
+    The field is looked at once; then a matching looks at no more of a team than its own size.
     """
-    joining: dict[Hashable, dict[Hashable, int]] = {}
-    for place in rng.sample(range(len(field)), len(field)):
-        each = field[place]
-        if together(each, [field[lead]], same_team_lineups):
-            team: Hashable = place if same_team_lineups else each.team_id
-            joining.setdefault(team, {}).setdefault((each.digest, each.profile), place)
-    taken: dict[Hashable, Hashable] = {}  # bundle: team
-    for team in joining:
-        _augment(team, joining, taken, set())
-        if len(taken) == seats - 1:
-            return [lead, *(joining[team][bundle] for bundle, team in taken.items())]
-    return None
+
+    def __init__(self, field: Sequence[Candidate], seats: int) -> None:
+        self._field = field
+        self._seats = seats
+        self._places: dict[tuple[TeamId, Bundle], list[int]] = {}
+        self._bundles: dict[TeamId, list[Bundle]] = {}
+        for place, each in enumerate(field):
+            team, bundle = _held(each)
+            if (team, bundle) not in self._places:
+                self._bundles.setdefault(team, []).append(bundle)
+            self._places.setdefault((team, bundle), []).append(place)
+
+    def completed(self, lead: int, rng: Random) -> list[int] | None:
+        """Places of a legal lineup with this lead, or None when there is none."""
+        team, bundle = _held(self._field[lead])
+        taken = self._matched(self._seats - 1, rng, team, bundle)
+        if len(taken) < self._seats - 1:
+            return None
+        return [lead, *(rng.choice(self._places[team, bundle]) for bundle, team in taken.items())]
+
+    def seatable(self, rng: Random) -> NDArray[np.bool_]:
+        """By place, whether there is a legal lineup with this one at all.
+
+        A team and a bundle take at most two from a matching, so everybody has a lineup where the
+        largest has a seat more than is needed. Where it has just as many, who holds what is in it,
+        or whose team or bundle is not, changes places with one of it; the few that are left are
+        looked at one by one.
+        """
+        largest = self._matched(self._seats + 1, rng)
+        if len(largest) != self._seats:
+            return np.full(len(self._field), len(largest) > self._seats)
+        teams = set(largest.values())
+        found = np.zeros(len(self._field), np.bool_)
+        for (team, bundle), places in self._places.items():
+            found[places] = (
+                team not in teams
+                or bundle not in largest
+                or largest[bundle] == team
+                or len(self._matched(self._seats - 1, rng, team, bundle)) == self._seats - 1
+            )
+        return found
+
+    def _matched(
+        self, most: int, rng: Random, without: TeamId | None = None, but: Bundle | None = None
+    ) -> Mapping[Bundle, TeamId]:
+        """Up to so many teams, each with a bundle of its own; as many as there can be."""
+        taken: dict[Bundle, TeamId] = {}
+        teams = list(self._bundles)
+        rng.shuffle(teams)
+        for team in teams:
+            if len(taken) == most:
+                break
+            if team != without:
+                self._augment(team, taken, {but}, rng)
+        return taken
+
+    def _augment(
+        self, team: TeamId, taken: dict[Bundle, TeamId], seen: set[Bundle | None], rng: Random
+    ) -> bool:
+        """Whether this team found a bundle, others having moved to another of theirs for it."""
+        for bundle in _from_anywhere(self._bundles[team], rng):
+            if bundle in seen:
+                continue
+            seen.add(bundle)
+            if bundle not in taken or self._augment(taken[bundle], taken, seen, rng):
+                taken[bundle] = team
+                return True
+        return False
 
 
-def _augment(
-    team: Hashable,
-    joining: Mapping[Hashable, Mapping[Hashable, int]],
-    taken: dict[Hashable, Hashable],
-    seen: set[Hashable],
-) -> bool:
-    """Whether this team found a bundle, others having moved to another of theirs for it."""
-    for bundle in joining[team]:
-        if bundle in seen:
-            continue
-        seen.add(bundle)
-        if bundle not in taken or _augment(taken[bundle], joining, taken, seen):
-            taken[bundle] = team
-            return True
-    return False
+def _held(each: Candidate) -> tuple[TeamId, Bundle]:
+    return each.team_id, (each.digest, each.profile)
+
+
+def _from_anywhere(bundles: Sequence[Bundle], rng: Random) -> Iterator[Bundle]:
+    first = rng.randrange(len(bundles))
+    return (bundles[(first + n) % len(bundles)] for n in range(len(bundles)))

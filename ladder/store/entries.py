@@ -25,7 +25,7 @@ from ladder.model import (
     Viewer,
 )
 from ladder.pairing import Candidate
-from ladder.store import agents, declared, leagues, matches, serving, visible
+from ladder.store import agents, arrivals, declared, leagues, matches, serving, visible
 from ladder.store.db import Connection, whole
 
 VALIDATIONS: Final = 3  # times a validation that came to nothing is made again, the first included
@@ -98,7 +98,7 @@ def enter(
     if known is not None:
         return known, limits(conn, season_id, submission.team_id), False
     if not is_anchor:  # whoever makes a season may enter its anchors before it opens
-        _refuse_closed(conn, season, submission.team_id, waited_seconds)
+        arrivals.refuse_late(conn, season, submission.team_id, waited_seconds)
     _refuse_excluded(conn, season_id, submission)
     if submission.size_bytes > season.max_bundle_bytes:
         raise LadderError(
@@ -338,33 +338,6 @@ def _validate(conn: Connection, season: Season, entry_id: EntryId) -> MatchId:
         (match_id, season.queue_seconds + PLAY_SECONDS, entry_id),
     )
     return match_id
-
-
-def _refuse_closed(
-    conn: Connection, season: Season, team_id: TeamId, waited_seconds: float
-) -> None:
-    """A season that its date has locked takes what began to arrive before; one locked by a host
-    takes nothing but from a team with an extension."""
-    row = conn.execute(
-        "with s as (select *, clock_timestamp() - make_interval(secs => %s) as arrived_at"
-        "   from seasons where id = %s)"
-        " select l.state, s.opens_at > now(),"
-        " s.state <> 'finished' and coalesce(s.ends_at > s.arrived_at, true) and ("
-        "   (s.state = 'open' or coalesce(s.closes_at <= now(), false))"
-        "     and coalesce(s.closes_at > s.arrived_at, true)"
-        "   or coalesce(x.closes_at > s.arrived_at, false))"
-        " from s join leagues l on l.id = s.league_id"
-        " left join extensions x on x.season_id = s.id and x.team_id = %s",
-        (waited_seconds, season.id, team_id),
-    ).fetchone()
-    assert row is not None
-    league_state, is_early, is_in_time = row
-    if league_state == "closed":
-        raise Conflict("the league is closed")
-    if is_early:
-        raise Conflict(f"the season opens at {season.opens_at.isoformat()}")
-    if not is_in_time:
-        raise Conflict("uploads to this season are locked")
 
 
 def _refuse_excluded(conn: Connection, season_id: SeasonId, submission: Submission) -> None:

@@ -95,16 +95,6 @@ def of_team(conn: Connection, season_id: SeasonId, team_id: TeamId) -> Extension
     return found[0] if found else None
 
 
-def in_force(conn: Connection, season_id: SeasonId) -> bool:
-    """Whether a team may still upload to an unfinished season; no medal of it is sealed then."""
-    row = conn.execute(
-        "select 1 from extensions x join seasons s on s.id = x.season_id"
-        " where s.id = %s and s.state <> 'finished' and x.closes_at > now() limit 1",
-        (season_id,),
-    ).fetchone()
-    return row is not None
-
-
 def list_extensions(conn: Connection, season_id: SeasonId) -> list[Extension]:
     """The extensions of a season, by team."""
     with conn.cursor(row_factory=class_row(Extension)) as cur:

@@ -19,18 +19,19 @@ from typing import Any, Final
 import numpy as np
 from psycopg.rows import class_row, dict_row
 
+from ladder import seals
 from ladder.ids import EntryId, MatchId, SeasonId, TeamId
 from ladder.medals import Rules
 from ladder.model import Conflict, NotFound
 from ladder.official import lineage
 from ladder.official.fit import Fit, Messages, Prior, fit
 from ladder.official.standing import PARENT_SD, Entrant, Place, Standing, draw_up
-from ladder.store import extensions, sealing, serving
+from ladder.store import arrivals, sealing
 from ladder.store.db import Connection, whole
 from ladder.store.season_log import SeasonLog
 
 LOCK: Final = 0x6F666669  # "offi": class of the advisory locks, one per season
-FITTED_BY: Final = 1
+FITTED_BY: Final = 2
 """Grows with every change of the method that changes what comes out."""
 GROWTH: Final = 1.05
 LEAST_SECONDS: Final = 1.0
@@ -281,11 +282,7 @@ def _refit(conn: Connection, season_id: SeasonId, kept: _Kept) -> int:
             *(standing.reference, standing.wrong_medals, standing.teams, _digest(content), content),
         ),
     )
-    is_settled = is_over or (
-        season["state"] == "locked"
-        and not extensions.in_force(conn, season_id)
-        and not _expects(conn, season_id)
-    )
+    is_settled = is_over or (season["state"] == "locked" and not arrivals.awaited(conn, season_id))
     is_sealed = is_settled and sealing.seal(
         conn,
         season_id,
@@ -294,6 +291,7 @@ def _refit(conn: Connection, season_id: SeasonId, kept: _Kept) -> int:
         standing,
         Rules.of(season["medals"]),
         season["medal_confidence"],
+        [] if is_over else _looks(conn, season_id, until),
     )
     # The live scores are put on the same scale: there, too, the reference agents stand at mu0.
     conn.execute(
@@ -309,6 +307,21 @@ def _refit(conn: Connection, season_id: SeasonId, kept: _Kept) -> int:
         ),
     )
     return version
+
+
+def _looks(conn: Connection, season_id: SeasonId, log_no: int) -> list[dict[EntryId, Place]]:
+    """The places of the standings that a medal must be sure by besides the one of this log number;
+    none where there was no such standing."""
+    looks: list[dict[EntryId, Place]] = []
+    for _ in range(seals.LOOKS - 1):
+        row = conn.execute(
+            "select log_no, content from standings where season_id = %s and log_no * %s <= %s"
+            " and content is not null order by version desc limit 1",
+            (season_id, seals.GROWTH, log_no),
+        ).fetchone()
+        log_no, content = row or (0, "[]")
+        looks.append(places(content))
+    return looks
 
 
 def _fitted(conn: Connection, log: SeasonLog, until: int, warm: Messages | None) -> Fit:
@@ -340,17 +353,6 @@ def _drawn(
         rules=Rules.of(season["medals"]),
         teams=teams,
     )
-
-
-def _expects(conn: Connection, season_id: SeasonId) -> bool:
-    """Whether somebody who uploaded in time is not validated yet, or has not played, and can."""
-    rows = conn.execute(
-        "select distinct profile from entries where season_id = %s and not is_anchor"
-        " and (state = 'pending' or state = 'active' and games = 0 and pairing_weight > 0)",
-        (season_id,),
-    )
-    wanted = {row[0] for row in rows}
-    return bool(wanted - serving.given_up(conn, wanted))
 
 
 def _season(conn: Connection, season_id: SeasonId, *, locked: bool = False) -> Mapping[str, Any]:

@@ -1,22 +1,22 @@
 """Sealed medals: what a team keeps whatever the games still to come say, until an audited act.
 
-A class is sealed for a team once uploads are locked and a standing gives it that class or a better
-one with the season's confidence, allowing for what counted draws of ranks may err. A better class
-may be sealed over it; a lower one never is.
+A class is sealed for a team once uploads are locked and several looks at the season give it that
+class or a better one with the season's confidence (``ladder.seals``). A better class may be sealed
+over it; a lower one never is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from psycopg.rows import class_row
 
-from ladder.ids import SeasonId, TeamId
-from ladder.intervals import wilson
+from ladder import seals
+from ladder.ids import EntryId, SeasonId, TeamId
 from ladder.medals import BEST_FIRST, Medal, Rules
-from ladder.official.standing import DRAWS, Entrant, Standing
+from ladder.official.standing import Entrant, Place, Standing
 from ladder.store.db import Connection, whole
 
 
@@ -68,8 +68,10 @@ def seal(
     standing: Standing,
     rules: Rules,
     confidence: float,
+    earlier: Sequence[Mapping[EntryId, Place]],
 ) -> bool:
-    """Seals what this version is sure of; whether every medal there is, is sealed now.
+    """Seals what this version and the ``earlier`` looks at the season are sure of; whether every
+    medal there is, is sealed now.
 
     Nothing while games are judged again: what they will say is not in the standing.
     """
@@ -94,18 +96,19 @@ def seal(
         ),
         key=lambda row: row[0],
     )
+    looks = [_by_team(entrants, places) for places in earlier]
     for _, _, team, chances in ranked:
-        for medal, chance in zip(BEST_FIRST, chances, strict=True):
-            if team in kept and BEST_FIRST.index(kept[team]) <= BEST_FIRST.index(medal):
-                break
-            if _certain(chance, rules) >= confidence:
-                conn.execute(
-                    "insert into sealed_medals (season_id, team_id, version, medal, chance)"
-                    " values (%s, %s, %s, %s, %s)",
-                    (season_id, team, version, medal.value, chance),
-                )
-                kept[team] = medal
-                break
+        if not all(team in look for look in looks):
+            continue
+        medal = seals.sure([chances, *(look[team] for look in looks)], rules, confidence)
+        if medal is None or _is_kept(medal, kept.get(team)):
+            continue
+        conn.execute(
+            "insert into sealed_medals (season_id, team_id, version, medal, chance)"
+            " values (%s, %s, %s, %s, %s)",
+            (season_id, team, version, medal.value, chances[BEST_FIRST.index(medal)]),
+        )
+        kept[team] = medal
     given = rules.award(
         [(rank, score) for rank, score, _, _ in ranked],
         standing.teams,
@@ -140,6 +143,16 @@ def unseal(conn: Connection, season_id: SeasonId, team_id: TeamId, audit_id: str
     return taken
 
 
-def _certain(chance: float, rules: Rules) -> float:
-    """What the chance is at least: of ranks it was counted in draws, of lines it is exact."""
-    return chance if rules.lines is not None else wilson(chance * DRAWS, DRAWS)[0]
+def _by_team(
+    entrants: Sequence[Entrant], places: Mapping[EntryId, Place]
+) -> dict[TeamId, seals.Chances]:
+    """The chances that each team had by what it stood by."""
+    return {
+        each.team_id: place.chances
+        for each in entrants
+        if (place := places.get(each.entry_id)) is not None and place.rank is not None
+    }
+
+
+def _is_kept(medal: Medal, kept: Medal | None) -> bool:
+    return kept is not None and BEST_FIRST.index(kept) <= BEST_FIRST.index(medal)

@@ -43,7 +43,11 @@ class StandingOut(BaseModel):
     """
 
     model_config = ConfigDict(from_attributes=True)
-    rank: int | None = Field(examples=[1])
+    rank: int | None = Field(
+        description="equal scores share a rank, and the place and the medal of it; the next team "
+        "has the next rank",
+        examples=[1],
+    )
     team_id: str
     team_name: str
     agent_id: str
@@ -106,7 +110,8 @@ class BoardOut(BaseModel):
     fitted: FittedOut | None = Field(description="null before the first match was rated")
     medals: Medals = Field(description="the season's rules, by which the medals below are given")
     medal_confidence: float = Field(
-        description="once uploads are locked a medal is sealed from this probability on"
+        description="once uploads are locked a medal is sealed from this probability on, when "
+        "three standings agree, each with a twentieth more results than the one before"
     )
     is_final: bool = Field(description="the season is over and nothing here moves by itself")
     total: int = Field(description="rows of the whole board")

@@ -125,7 +125,8 @@ class SeasonOut(BaseModel):
     fault_rule: str
     medals: Medals = Field(description="who earns one, by rank or by official score")
     medal_confidence: float = Field(
-        description="once uploads are locked a medal is sealed from this probability on"
+        description="once uploads are locked a medal is sealed from this probability on, when "
+        "three standings agree, each with a twentieth more results than the one before"
     )
     stops_when_sealed: bool = Field(
         description="the finals end once every medal is sealed, at ends_at at the latest"

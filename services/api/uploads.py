@@ -20,13 +20,14 @@ from starlette.requests import ClientDisconnect
 
 from ladder.ids import AgentId, SeasonId, UserId
 from ladder.model import Viewer
+from ladder.store.arrivals import ARRIVAL_SECONDS
 from services.api.problems import ProblemError
 
 OF_A_PERSON: Final = 3
 AT_A_TIME: Final = 32
 CHUNK_BYTES: Final = 1 << 18
 IN_MEMORY_BYTES: Final = 1 << 20
-RECEIVE_SECONDS: Final = 600.0
+RECEIVE_SECONDS: Final = ARRIVAL_SECONDS - 60.0  # which leaves a minute for all but the body
 SHA256: Final = re.compile(r"(?:^|,)\s*sha-256=:([A-Za-z0-9+/=]+):")
 
 ContentDigest = Annotated[

@@ -134,13 +134,17 @@ def percent(chance: float) -> str:
 
 
 def medal_rules(rules: Rules) -> str:
-    """Who earns a medal, in one sentence."""
+    """Who earns a medal, and who shares it."""
+    if rules.kind is not Kind.LINES:
+        return f"{_places(rules)} Equal scores share a place and count as one team."
+    gold, silver, bronze = (score(number) for number in (rules.gold, rules.silver, rules.bronze))
+    return f"Medals by official score: gold from {gold}, silver {silver}, bronze {bronze}."
+
+
+def _places(rules: Rules) -> str:
     numbers = (rules.gold, rules.silver, rules.bronze)
     if rules.kind is Kind.TABLE:
         return "Medals by Kaggle's rank table."
-    if rules.kind is Kind.LINES:
-        gold, silver, bronze = (score(number) for number in numbers)
-        return f"Medals by official score: gold from {gold}, silver {silver}, bronze {bronze}."
     if rules.kind is Kind.SHARES:
         gold, silver, bronze = (f"{number:.4g}%" for number in (100 * one for one in numbers))
         return f"Medals to {gold} (gold), {silver} (silver) and {bronze} (bronze) of the teams."

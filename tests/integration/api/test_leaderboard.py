@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ladder.ids import SeasonId
+from ladder.seals import LOOKS
 from ladder.store import leagues
 from ladder.store.official import Fitter
 from services.client import ApiError
@@ -116,8 +117,11 @@ def test_a_medal_of_a_locked_season_is_shown_as_sealed(world: World) -> None:
             "update seasons set medals = %s where id = %s",
             (json.dumps({"kind": "lines", "gold": 9000, "silver": -8000, "bronze": -9000}), season),
         )
-        Fitter().refit(conn, season)
-        conn.commit()
+    for _ in range(LOOKS):
+        play_rated(world, "public")
+        with world.connect() as conn:
+            Fitter().refit(conn, season)
+            conn.commit()
     path = f"/v1/seasons/{season}/leaderboard"
     board = world.http.get(path).json()
     assert (board["medal_confidence"], board["is_final"]) == (0.95, False)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import threading
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from ladder.ids import AgentId, TeamId
 from ladder.model import Conflict, LadderError, NotFound
-from ladder.store import audits, entries, extensions, leagues, sealing
+from ladder.store import audits, db, entries, extensions, leagues, sealing
+from ladder.store.arrivals import ARRIVAL_SECONDS
 from ladder.store.db import Connection
 from tests.integration.store.contest import Contest, raise_contest
-from tests.integration.store.test_official import play, refit
-from tests.integration.store.test_sealing import ONE_EACH
+from tests.integration.store.test_official import refit
+from tests.integration.store.test_sealing import ONE_EACH, settle
 
 
 def minutes(count: float) -> datetime:
@@ -91,17 +94,97 @@ def test_no_medal_is_sealed_while_a_team_may_upload_and_none_may_once_one_is(
 ) -> None:
     contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
     four = [contest.active() for _ in range(4)]
-    play(contest, four, 80)
+    settle(contest, four)
     team = entries.get_entry(conn, four[0]).team_id
     leagues.set_season_state(conn, contest.season.id, "locked")
     extend(contest, team, minutes(10))
     refit(contest)
     assert sealing.of_season(conn, contest.season.id) == {}
-    extend(contest, team, minutes(-1))
+    extend(contest, team, minutes(-1))  # what it began to send is still on its way
+    refit(contest)
+    assert sealing.of_season(conn, contest.season.id) == {}
+    extend(contest, team, minutes(-ARRIVAL_SECONDS / 60))
     refit(contest)
     assert sealing.of_season(conn, contest.season.id) != {}
     with pytest.raises(Conflict, match="medals are sealed"):
         extend(contest, team, minutes(10))
+
+
+def test_no_medal_is_sealed_while_an_upload_that_began_in_time_may_arrive(
+    conn: Connection,
+) -> None:
+    contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
+    agent = contest.agent()
+    four = [contest.active(agent), *(contest.active() for _ in range(3))]
+    settle(contest, four)
+
+    def sealed(closed_seconds: float) -> bool:
+        """Whether anything is, when uploads closed so long ago."""
+        conn.execute(
+            "update seasons set closes_at = now() - make_interval(secs => %s) where id = %s",
+            (closed_seconds, contest.season.id),
+        )
+        leagues.turn_seasons(conn)
+        refit(contest)
+        return sealing.of_season(conn, contest.season.id) != {}
+
+    assert not sealed(1)
+    assert not sealed(ARRIVAL_SECONDS - 30)
+    late = contest.pending(agent, waited_seconds=ARRIVAL_SECONDS)
+    assert not sealed(ARRIVAL_SECONDS + 1)  # it came, and has not played
+    with pytest.raises(Conflict, match="locked"):  # however slowly it drips
+        contest.pending(agent, waited_seconds=10 * ARRIVAL_SECONDS)
+    entries.retire(conn, late)
+    assert sealed(ARRIVAL_SECONDS + 1)
+
+
+def test_nothing_is_sealed_while_somebody_enters_and_nobody_enters_what_is_sealed(
+    conn: Connection, database_url: str
+) -> None:
+    contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
+    four = [contest.active() for _ in range(4)]
+    settle(contest, four)
+    conn.execute(
+        "update seasons set closes_at = now() - interval '10 seconds' where id = %s",
+        (contest.season.id,),
+    )
+    leagues.turn_seasons(conn)
+    with db.connect(database_url) as other:
+        replace(contest, conn=other).pending(waited_seconds=20)
+        conn.execute(
+            "update seasons set closes_at = now() - interval '1 hour' where id = %s",
+            (contest.season.id,),
+        )
+        refit(contest)
+        assert sealing.of_season(conn, contest.season.id) == {}
+        other.rollback()
+    refit(contest)
+    assert sealing.of_season(conn, contest.season.id) != {}
+    conn.execute(  # as where a host locked it before its date
+        "update seasons set closes_at = now() - interval '1 second' where id = %s",
+        (contest.season.id,),
+    )
+    with pytest.raises(Conflict, match="locked"):
+        contest.pending(waited_seconds=20)
+
+
+def test_an_extension_and_a_fit_at_one_moment_take_each_other_in_turn(
+    conn: Connection, database_url: str
+) -> None:
+    contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
+    four = [contest.active() for _ in range(4)]
+    settle(contest, four)
+    team = entries.get_entry(conn, four[0]).team_id
+    leagues.set_season_state(conn, contest.season.id, "locked")
+    with db.connect(database_url) as other:
+        extend(replace(contest, conn=other), team, minutes(10))
+        fitting = threading.Thread(target=refit, args=(contest,))
+        fitting.start()
+        while not other.execute("select 1 from pg_locks where not granted").fetchone():
+            assert fitting.is_alive(), "the fit did not wait for the extension"
+        other.commit()
+        fitting.join()
+    assert sealing.of_season(conn, contest.season.id) == {}
 
 
 def test_an_extension_lies_between_the_deadlines_and_is_of_a_team_of_the_league(

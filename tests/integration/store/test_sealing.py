@@ -10,8 +10,7 @@ import pytest
 from ladder.ids import EntryId
 from ladder.medals import Kind, Medal, Rules, Status
 from ladder.model import Conflict
-from ladder.official.standing import Entrant, Place
-from ladder.official.standing import Standing as Drawn
+from ladder.seals import LOOKS
 from ladder.standings import Standing
 from ladder.store import (
     audits,
@@ -35,13 +34,21 @@ ONE_EACH = Rules(Kind.COUNTS, gold=1, silver=1, bronze=1)
 
 @pytest.fixture
 def contest(conn: Connection) -> Contest:
-    """An open season with a medal of each class, sealed well before 80 games."""
+    """An open season with a medal of each class, sealed well before 60 games."""
     return raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
 
 
 @pytest.fixture
 def four(contest: Contest) -> list[EntryId]:
     return [contest.active() for _ in range(4)]
+
+
+def settle(contest: Contest, four: list[EntryId]) -> None:
+    """Games in which the earlier does better, looked at often enough before the last."""
+    play(contest, four, 60, seed=3)
+    for _ in range(LOOKS - 1):
+        refit(contest)
+        play(contest, four, 5, seed=3)
 
 
 def turn(contest: Contest, state: str) -> None:
@@ -67,7 +74,7 @@ def act(contest: Contest) -> str:
 def test_a_medal_is_likely_until_uploads_lock_and_then_sealed(
     contest: Contest, four: list[EntryId]
 ) -> None:
-    play(contest, four, 80)
+    settle(contest, four)
     refit(contest)
     assert [row.medal for row in board(contest)] == [*Medal, None]
     assert {row.status for row in board(contest)[:3]} == {Status.LIKELY}
@@ -76,7 +83,7 @@ def test_a_medal_is_likely_until_uploads_lock_and_then_sealed(
     refit(contest)
     assert {row.status for row in board(contest)[:3]} == {Status.SEALED}
     seals = sealing.list_seals(contest.conn, contest.season.id)
-    assert {(seal.medal, seal.version) for seal in seals} == {(medal, 2) for medal in Medal}
+    assert {(seal.medal, seal.version) for seal in seals} == {(medal, LOOKS + 1) for medal in Medal}
     assert all(seal.chance >= 0.8 and seal.unsealed_at is None for seal in seals)
     with pytest.raises(Conflict, match="medals are sealed"):
         turn(contest, "open")
@@ -93,34 +100,10 @@ def test_a_standing_that_is_not_sure_seals_nothing(conn: Connection) -> None:
     turn(contest, "open")
 
 
-@pytest.mark.parametrize(
-    ("rules", "chance", "is_sealed"),
-    [
-        (ONE_EACH, 0.96, False),  # counted in 400 draws: it may as well be 0.94
-        (ONE_EACH, 0.98, True),
-        (Rules(Kind.LINES, 900.0, 800.0, 700.0), 0.96, True),
-        (Rules(Kind.LINES, 900.0, 800.0, 700.0), 0.94, False),
-    ],
-)
-def test_a_chance_counted_in_draws_must_pass_by_what_they_may_err(
-    contest: Contest, four: list[EntryId], rules: Rules, chance: float, is_sealed: bool
-) -> None:
-    play(contest, four, 1)
-    refit(contest)
-    team = entries.get_entry(contest.conn, four[0]).team_id
-    entrant = Entrant(four[0], team, contender=0, parent=-1, is_anchor=False)
-    place = Place(950.0, 20.0, 1, 1, 1, (chance, 1.0, 1.0), 0.0)
-    drawn = Drawn((place,), reference=0.0, wrong_medals=0.0, teams=1)
-    season = contest.season.id
-    assert sealing.seal(contest.conn, season, 1, [entrant], drawn, rules, 0.95) is is_sealed
-    expected = Medal.GOLD if is_sealed else Medal.SILVER
-    assert sealing.of_season(contest.conn, season) == {team: expected}
-
-
 def test_a_sealed_medal_outlasts_the_games_that_would_take_it(
     contest: Contest, four: list[EntryId]
 ) -> None:
-    play(contest, four, 80)
+    settle(contest, four)
     turn(contest, "locked")
     refit(contest)
     sealed = sealing.of_season(contest.conn, contest.season.id)
@@ -137,7 +120,7 @@ def test_a_sealed_medal_outlasts_the_games_that_would_take_it(
 def test_the_record_of_seals_is_only_added_to_and_an_audited_act_takes_one_back(
     contest: Contest, four: list[EntryId]
 ) -> None:
-    play(contest, four, 80)
+    settle(contest, four)
     turn(contest, "locked")
     refit(contest)
     conn, season = contest.conn, contest.season.id
@@ -159,7 +142,7 @@ def test_nothing_is_sealed_while_games_are_judged_again(
 ) -> None:
     wrong = contest.rated(*four)
     contest.play(wrong, [4, 3, 2, 1])
-    play(contest, four, 80)
+    settle(contest, four)
     turn(contest, "locked")
     again = contest.rated(*four, rejudges=wrong)
     refit(contest)
@@ -196,7 +179,7 @@ def test_a_season_that_stops_when_sealed_ends_with_its_last_doubt(
         refit(each)
     assert close(conn) == {"seasons_turned": 0}  # in doubt
     for each, four in fields:
-        play(each, four, 80)
+        settle(each, four)
         refit(each)
     last = contest.rated(*fields[0][1])
     assert close(conn) == {"seasons_turned": 0}  # a game is still under way
@@ -250,7 +233,7 @@ def test_the_final_standing_is_cold_and_nothing_moves_it_but_a_longer_log(
 def test_nothing_is_sealed_while_somebody_who_was_in_time_has_not_played(
     contest: Contest, four: list[EntryId]
 ) -> None:
-    play(contest, four, 80)
+    settle(contest, four)
     late = contest.pending()
     turn(contest, "locked")
     refit(contest)
@@ -319,3 +302,36 @@ def test_a_season_that_ends_while_it_is_fitted_ends_with_a_cold_fit(
     again = official.recomputed(contest.conn, contest.season.id, version)
     assert again == official.get_version(contest.conn, contest.season.id, version).digest
     assert official.due(contest.conn) == []
+
+
+def test_teams_that_hold_the_same_bytes_take_one_place_and_one_medal(contest: Contest) -> None:
+    first, third, fourth, fifth = (contest.active() for _ in range(4))
+    twins = [contest.active(content="the same bytes") for _ in range(2)]
+    for twin in twins:
+        play(contest, [first, twin, third, fourth], 30)
+        play(contest, [twin, third, fourth, fifth], 10)
+    refit(contest)
+    rows = board(contest)
+    assert [(row.rank, row.medal) for row in rows] == [
+        (1, Medal.GOLD),
+        *[(2, Medal.SILVER)] * 2,
+        (3, Medal.BRONZE),
+        (4, None),
+        (5, None),
+    ]
+    assert {row.entry_id for row in rows[1:3]} == set(twins)
+    assert rows[1].official == rows[2].official
+    assert official.get_version(contest.conn, contest.season.id, 1).teams == 5
+
+
+def test_one_sure_standing_seals_nothing_before_the_others_that_agree(
+    contest: Contest, four: list[EntryId]
+) -> None:
+    turn(contest, "locked")
+    sealed = []
+    for games in (60, 1, 2, 3, 1):  # from 67 results a twentieth back are 63, and from there 60
+        play(contest, four, games, seed=3)
+        refit(contest)
+        refit(contest)
+        sealed.append(len(sealing.of_season(contest.conn, contest.season.id)))
+    assert sealed == [0, 0, 0, 0, 3]

@@ -79,8 +79,9 @@ FIELD = list[tuple[float, Medal | None]]
 
 def award(rules: Rules, field: FIELD, sealed: bool) -> list[Medal | None]:
     scores = [score for score, _ in field]
-    ranked = [(1 + sum(other > score for other in scores), score) for score in scores]
-    return rules.award(ranked, len(field), [seal for _, seal in field] if sealed else None)
+    places = sorted(set(scores), reverse=True)
+    ranked = [(1 + places.index(score), score) for score in scores]
+    return rules.award(ranked, len(places), [seal for _, seal in field] if sealed else None)
 
 
 @given(RULES, FIELDS)
@@ -93,25 +94,25 @@ def test_ties_share_a_medal_and_a_better_score_never_earns_less(rules: Rules, fi
     ):
         assert one != other or m is after
     if rules.lines is None:
-        for n, cut in enumerate(rules.cuts(len(field))):
-            held = sum(w <= n for w in worth)
-            scores = [score for score, _ in field]
-            tied = sum(score == scores[cut - 1] for score in scores) if cut else 0
-            assert cut <= held < cut + max(1, tied)
+        for n, cut in enumerate(rules.cuts(len({score for score, _ in field}))):
+            holding = {score for (score, _), w in zip(field, worth, strict=True) if w <= n}
+            assert len(holding) == cut
 
 
 @given(RULES, FIELDS)
-def test_a_sealed_medal_is_the_least_a_team_gets_and_takes_a_place(
+def test_a_sealed_medal_is_the_least_a_team_gets_and_takes_a_place_with_its_equals(
     rules: Rules, field: FIELD
 ) -> None:
     given_to = award(rules, field, sealed=True)
     for (_, seal), m in zip(field, given_to, strict=True):
         assert seal is None or (m is not None and BEST_FIRST.index(m) <= BEST_FIRST.index(seal))
-    if rules.lines is None and len({score for score, _ in field}) == len(field):
-        for n, cut in enumerate(rules.cuts(len(field))):
-            kept = sum(s is not None and BEST_FIRST.index(s) <= n for _, s in field)
-            held = sum(m is not None and BEST_FIRST.index(m) <= n for m in given_to)
-            assert held == max(cut, kept)
+    if rules.lines is None:
+        for n, cut in enumerate(rules.cuts(len({score for score, _ in field}))):
+            kept = {score for score, s in field if s and BEST_FIRST.index(s) <= n}
+            pairs = zip(field, given_to, strict=True)
+            held = {score for (score, _), m in pairs if m and BEST_FIRST.index(m) <= n}
+            assert kept <= held
+            assert max(cut, len(kept)) <= len(held) <= cut + len(kept)
 
 
 def test_a_score_on_the_line_earns_its_medal() -> None:

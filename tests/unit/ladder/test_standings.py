@@ -65,9 +65,31 @@ def test_an_entry_that_has_played_goes_before_a_better_one_that_has_not() -> Non
     assert [(r.entry_id, r.rank) for r in rows] == [("ent_0001", 1)]
 
 
-def test_ties_share_a_rank_and_the_next_one_is_skipped() -> None:
+def test_ties_share_a_rank_and_the_next_team_has_the_next() -> None:
     rows = build([contender(n, mu) for n, mu in enumerate([700.0, 600.0, 600.0, 500.0])], 0.0)
-    assert [r.rank for r in rows] == [1, 2, 2, 4]
+    assert [r.rank for r in rows] == [1, 2, 2, 3]
+
+
+@given(
+    st.lists(st.integers(0, 30).map(lambda n: 400.0 + 10 * n), min_size=1, max_size=40),
+    st.lists(st.integers(0, 39), max_size=30),
+    st.sets(st.integers(0, 39)),
+)
+def test_who_hands_in_what_is_there_already_changes_nothing_for_the_others(
+    scores: list[float], copied: list[int], gilded: set[int]
+) -> None:
+    field = [contender(n, score) for n, score in enumerate(scores)]
+    copies = [contender(100 + n, scores[of % len(scores)]) for n, of in enumerate(copied)]
+    sealed = {TeamId(f"tea_{n:04d}"): Medal.GOLD for n in gilded}
+
+    def told(rows: Iterable[Standing]) -> dict[TeamId, tuple[int | None, Medal | None]]:
+        return {row.team_id: (row.rank, row.medal) for row in rows}
+
+    alone = told(build_by(field, 0.0, Terms(sealed=sealed)))
+    among = build_by([*field, *copies], 0.0, Terms(sealed=sealed))
+    assert {team: one for team, one in told(among).items() if team in alone} == alone
+    for row in among:  # and each copy has what the original has, a seal of its own aside
+        assert {other.medal for other in among if other.rank == row.rank} == {row.medal}
 
 
 def test_anchors_stand_in_their_place_without_rank_or_medal_and_do_not_count() -> None:
@@ -145,7 +167,7 @@ def test_every_team_is_ranked_once_and_ranks_never_fall(
     rows = build(field, 0.0)
     ranked = [r for r in rows if r.rank is not None]
     assert [r.rank for r in ranked] == [
-        1 + sum(other.score > r.score for other in ranked) for r in ranked
+        1 + len({other.score for other in ranked if other.score > r.score}) for r in ranked
     ]
     ordinary = [r.team_id for r in rows if not r.is_anchor]
     assert sorted(ordinary) == sorted({c.team_id for c in field if not c.is_anchor})

@@ -72,8 +72,8 @@ def test_who_is_no_rival_is_ranked_among_those_who_are_and_takes_no_place() -> N
     assert (ranks == [1, 1, 2, 2]).all()
 
 
-def test_twins_share_each_draw_and_its_rank() -> None:
+def test_twins_share_each_draw_and_its_rank_and_take_one_place() -> None:
     mu, sigma = np.array([0.0, 0.0, 0.1]), np.full(3, 0.5)
     ranks = draw_among(mu, sigma, np.array([0, 0, 2]), np.arange(3), 200, 1)
     assert (ranks[:, 0] == ranks[:, 1]).all()
-    assert set(map(tuple, ranks.tolist())) == {(1, 1, 3), (2, 2, 1)}
+    assert set(map(tuple, ranks.tolist())) == {(1, 1, 2), (2, 2, 1)}

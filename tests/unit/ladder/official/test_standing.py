@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -126,13 +127,24 @@ def test_equal_bundles_share_everything() -> None:
     assert one.rank == 1
 
 
+def test_equal_bundles_are_one_place_among_the_others_and_one_team_in_the_count() -> None:
+    mu = [0.3 * n for n in range(10)]
+    field = [entrant(n) for n in range(10)]
+    copies = [entrant(20 + n, contender=8) for n in range(30)]
+    alone, among = drawn(mu, field), drawn(mu, [*field, *copies])
+    for one, other in zip(among.places, alone.places, strict=False):
+        assert replace(one, loss=other.loss) == other
+    assert among.teams == alone.teams == 10
+    assert {place.rank for place in among.places[10:]} == {alone.places[8].rank} == {2}
+
+
 def test_clear_skills_leave_no_doubt_and_equal_ones_an_even_chance() -> None:
     clear = drawn([float(n) for n in range(10)], [entrant(n) for n in range(10)], 0.01)
     assert [place.rank for place in clear.places] == list(range(10, 0, -1))
     assert all(place.rank_low == place.rank == place.rank_high for place in clear.places)
     assert clear.places[9].chances == (1.0, 1.0, 1.0)
     assert clear.wrong_medals == 0.0
-    even = drawn([0.0] * 10, [entrant(n) for n in range(10)], 0.5)
+    even = drawn([1e-6 * n for n in range(10)], [entrant(n) for n in range(10)], 0.5)
     assert sum(place.chances[0] for place in even.places) == pytest.approx(1.0)
     assert sum(place.chances[2] for place in even.places) == pytest.approx(4.0)
     assert even.places[0].chances[2] == pytest.approx(0.4, abs=0.12)
