@@ -79,6 +79,9 @@ def create_league(
     description: Annotated[str, typer.Option(help="What it is about.")] = "",
     seats: Annotated[int, typer.Option(min=1, max=16)] = 4,
     daily_limit: Annotated[int, typer.Option(min=0, help="Uploads per team and day.")] = 5,
+    active: Annotated[
+        int | None, typer.Option(min=1, help="An agent's newest uploads that play; all if none.")
+    ] = None,
     max_bundle_mb: Annotated[int, typer.Option(min=1, max=512, help="Of one upload.")] = 100,
     configuration: Annotated[
         list[str] | None, typer.Option("--set", help="Of the game, as rows=9; repeatable.")
@@ -108,6 +111,7 @@ def create_league(
     season: Json = {
         "seats": seats,
         "daily_limit": daily_limit,
+        "active_limit": active,
         "max_bundle_bytes": max_bundle_mb << 20,
         "configuration": dict(setting(each) for each in configuration or ()),
         "clock": {"act_seconds": act_seconds, "bank_seconds": bank_seconds},
