@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -155,11 +155,6 @@ def list_leagues(conn: Db, who: Anyone, span: Paging) -> Page[LeagueOut]:
 def create_league(body: NewLeague, conn: Db, house: House, who: Host, once: Once) -> Response:
     """The caller becomes its host. With `season` its first season is made too, with the reference
     agents in `anchors` entered: all of it or nothing."""
-    return once.run(league_maker(conn, house, who, body))
-
-
-def league_maker(conn: Db, house: House, who: Viewer, body: NewLeague) -> Callable[[], MadeLeague]:
-    """What makes this league, once its terms are checked. Raises ProblemError."""
     if body.game not in GAMES:
         raise ProblemError(
             "invalid", f"body.game: there is no game {body.game!r}; try GET /v1/games."
@@ -192,7 +187,7 @@ def league_maker(conn: Db, house: House, who: Viewer, body: NewLeague) -> Callab
         out.role = LeagueRole.HOST
         return out
 
-    return create
+    return once.run(create)
 
 
 def first_season(conn: Db, league: League, body: NewSeason) -> SeasonOut:

@@ -137,7 +137,7 @@ def page(
         matches=[line(row, found, owner or sees_replay(row)) for row in rows],
         older=rows[-1].id if len(rows) == MATCHES_SHOWN else None,
         playing=any(row.state is EntryState.ACTIVE for row in seen),
-        **standing_of(conn, house, chosen, season),
+        **standing_of(conn, house, who, chosen, season),
         insights=insights_of(conn, who, chosen, season),
         **submissions_of(conn, who, found, seen),
     )
@@ -179,14 +179,17 @@ def choose(seen: Sequence[Entry], asked: str | None) -> Entry | None:
 
 
 def standing_of(
-    conn: Connection, house: House, entry: Entry | None, season: Season | None
+    conn: Connection, house: House, who: Viewer, entry: Entry | None, season: Season | None
 ) -> dict[str, Any]:
     """Rank, score and curve of an entry, for the template."""
-    values: dict[str, Any] = dict.fromkeys(("league", "standing", "ranked", "shown_score", "curve"))
+    values: dict[str, Any] = dict.fromkeys(
+        ("league", "runs", "standing", "ranked", "shown_score", "curve")
+    )
     if entry is None or season is None:
         return values
     board = boards.read(house, conn, season)
     values["league"] = leagues.get_league(conn, season.league_id)
+    values["runs"] = access.may_run(who, access.league_seen(values["league"]))
     values["standing"] = next((row for row in board.rows if row.entry_id == entry.id), None)
     values["ranked"] = sum(1 for row in board.rows if row.rank is not None)
     values["shown_score"] = entry.mu + season.score_offset

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, tzinfo
-from functools import cache
 from typing import Annotated, Any, Final
-from zoneinfo import ZoneInfo, available_timezones
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import ValidationError
@@ -15,12 +12,12 @@ from games import GAMES
 from games.protocol import Game
 from ladder.model import LadderError, ReplayVisibility, Viewer, Visibility
 from services import anchors
-from services.api import auth
-from services.api.leagues import NewLeague, league_maker
+from services.api import auth, leagues
+from services.api.leagues import NewLeague
 from services.api.problems import ProblemError
 from services.api.seasons import NewSeason
 from services.api.state import Db, House
-from services.web import forms
+from services.web import dates, forms
 from services.web.account import go
 from services.web.forms import Form
 from services.web.pages import PageRoute, render
@@ -33,7 +30,6 @@ DATES: Final = ("season.opens_at", "season.closes_at", "season.ends_at")
 CLASSES: Final = ("season.medals.gold", "season.medals.silver", "season.medals.bronze")
 CONFIGURATION: Final = "season.configuration."
 NUMBERS: Final = ("seats", "daily_limit", "active_limit", "max_bundle_bytes", "medal_confidence")
-UTC_NAME: Final = "UTC"
 TOLD_BY_CLOCK: Final = "actTimeout"
 """Agents read it, but the referee writes it from the clock."""
 
@@ -64,7 +60,7 @@ def create_league(
     try:
         body = NewLeague.model_validate(asked(form, game))
         with conn.transaction():
-            form.once(request, conn, who).run(league_maker(conn, house, who, body))
+            leagues.create_league(body, conn, house, who, form.once(request, conn, who))
     except (ValidationError, ProblemError, LadderError) as error:
         form.refuse(error)
     if form.wrong:
@@ -80,7 +76,7 @@ def show(request: Request, who: Viewer, game: Game[Any], form: Form, status: int
         form=form,
         game=game,
         games=GAMES.values(),
-        zones=zones(),
+        zones=dates.zones(),
         configuration=[name for name in form.values if name.startswith(CONFIGURATION)],
         anchors=anchors.names(game.name),
         may="leagues:write" in who.scopes or who.is_admin,
@@ -99,7 +95,7 @@ def defaults(game: Game[Any]) -> dict[str, str]:
         "visibility": Visibility.PUBLIC,
         "replay_visibility": ReplayVisibility.PUBLIC,
         "same_team_lineups": "",
-        "zone": UTC_NAME,
+        "zone": dates.UTC_NAME,
         **dict.fromkeys(DATES, ""),
         **{f"season.{name}": written(season[name]) for name in NUMBERS},
         **{f"season.clock.{name}": written(value) for name, value in season["clock"].items()},
@@ -122,10 +118,10 @@ def written(value: object) -> str:
 def asked(form: Form, game: Game[Any]) -> dict[str, Any]:
     """The request that the form stands for; what is left empty is left out. Raises ProblemError."""
     values: dict[str, Any] = {name: value for name, value in form.values.items() if value}
-    zone = clock_of(values.pop("zone", UTC_NAME))
+    zone = dates.zone_of(values.pop("zone", dates.UTC_NAME))
     for name in list(values):
         if name in DATES:
-            values[name] = moment(values[name], zone)
+            values[name] = dates.moment(values[name], zone)
         elif name.startswith(CONFIGURATION):
             values[name] = read(values[name])
         elif name in CLASSES and values.get("season.medals.kind") == "table":
@@ -141,29 +137,3 @@ def read(text: str) -> object:
         return json.loads(text, parse_constant=str)
     except ValueError:
         return text
-
-
-def moment(text: str, zone: tzinfo) -> str:
-    """A day and time as the browser writes it, in the zone chosen beside it. What is none stays as
-    it is: the API says what is wrong with it."""
-    try:
-        told = datetime.fromisoformat(text)
-    except ValueError:
-        return text
-    return (told if told.tzinfo else told.replace(tzinfo=zone)).isoformat()
-
-
-def clock_of(zone: str) -> tzinfo:
-    """The time zone of this name. Raises ProblemError."""
-    if zone == UTC_NAME:
-        return UTC
-    if zone not in zones():
-        raise ProblemError("invalid", "zone: there is no such time zone; choose one of the list.")
-    return ZoneInfo(zone)
-
-
-@cache
-def zones() -> tuple[str, ...]:
-    """Places whose clocks a date may be told by."""
-    known = (name for name in available_timezones() if "/" in name)
-    return UTC_NAME, *sorted(name for name in known if not name.startswith(("Etc/", "US/")))

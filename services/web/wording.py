@@ -22,6 +22,10 @@ FIELDS: Final = {
     "closes_at": "uploads lock",
     "ends_at": "ends",
     "anchors": "reference agents",
+    "subject": "whom",
+    "reason": "why",
+    "since": "finished from",
+    "until": "finished before",
 }
 """Fields of forms that a page calls otherwise than the API does."""
 UNITS: Final = (("d", 86400), ("h", 3600), ("min", 60))

@@ -9,7 +9,7 @@ import pytest
 
 from ladder.store import declared
 from ladder.store.db import connect
-from tests.web.conftest import Site, Tab, sign_in
+from tests.web.conftest import Site, Tab, press, sign_in
 
 
 @pytest.mark.browser
@@ -27,14 +27,12 @@ def test_an_owner_declares_by_keyboard_and_takes_it_back(
     wanted.focus()
     wanted.press("Space")
     chosen = wanted.get_attribute("value")
-    form.get_by_role("button", name="Declare").press("Enter")
-    page.wait_for_load_state()
+    press(page, "Declare")
     assert wanted.is_checked()
     with connect(site.database_url) as conn:
         assert declared.of_team(conn, contest.season.id, entry.team_id) == chosen
     form.get_by_label("Its best entry").check()
-    form.get_by_role("button", name="Declare").click()
-    page.wait_for_load_state()
+    press(page, "Declare")
     with connect(site.database_url) as conn:
         assert declared.of_team(conn, contest.season.id, entry.team_id) is None
 
