@@ -59,7 +59,11 @@ def test_all_of_a_league_is_made_or_nothing_and_the_place_is_named(world: World)
     early = {"seats": 2, "closes_at": "2999-12-01T18:00Z", "ends_at": "2999-12-01T18:00+01:00"}
     for season, anchors, word in (
         (naive, [], "body.season.closes_at: .* no time zone; add Z for UTC or an offset"),
-        (early, [], "body.season.ends_at: it lies before closes_at, 2999-12-01T18:00.*; make it later"),
+        (
+            early,
+            [],
+            "body.season.ends_at: it lies before closes_at, 2999-12-01T18:00.*; make it later",
+        ),
         ({"seats": 99}, [], "body.season.seats"),
         ({"seats": 9}, [], "body.season.seats: Hungry Geese takes"),
         ({"seats": 2}, ["grim"], "no reference agent 'grim'; choose from bank_spender, greedy"),
