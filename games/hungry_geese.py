@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from random import Random
+from types import MappingProxyType
 from typing import NamedTuple
 
 from games.fields import Field, configure
@@ -133,6 +134,11 @@ class HungryGeese:
     title = "Hungry Geese"
     version = "1.0.0"
     seats = range(1, 9)
+    lenient: frozenset[Verdict] = frozenset()
+    mirrored = False
+    clock: Mapping[str, Json] = MappingProxyType(
+        {"act_seconds": 1.0, "bank_seconds": 60.0, "load": "first_move"}
+    )
 
     def configure(self, overrides: Mapping[str, Json]) -> dict[str, Json]:
         """Kaggle's configuration; a field left out or null has Kaggle's default.
@@ -143,6 +149,10 @@ class HungryGeese:
         if configuration["rows"] * configuration["columns"] > MAX_CELLS:
             raise ConfigurationError("rows", f"rows times columns may be at most {MAX_CELLS} cells")
         return configuration
+
+    def longest(self, configuration: Mapping[str, Json]) -> int:
+        """Kaggle's ``episodeSteps``."""
+        return int(configuration["episodeSteps"])
 
     def reset(
         self, configuration: Mapping[str, Json], seats: int, chance: Random | Json

@@ -67,6 +67,8 @@ class Outcome:
     """What the game paid; None for a seat that failed."""
     verdicts: tuple[Verdict, ...]
     """DONE or the seat's fault; never ACTIVE."""
+    statistics: tuple[Mapping[str, float], ...] = ()
+    """What else a game for one seat is ranked by, for each seat; empty where placements say all."""
 
 
 class Game(Protocol[S]):
@@ -78,12 +80,25 @@ class Game(Protocol[S]):
     version: str
     seats: range
     """Seat counts the rules allow."""
+    lenient: frozenset[Verdict]
+    """Faults of one answer after which the seat is asked again, as long as its process is there;
+    after any other the seat is never asked again. ``step`` is told each of them either way."""
+    mirrored: bool
+    """Whether the seat tells so much that a match is two episodes of one start, each seated the
+    other way round."""
+    clock: Mapping[str, Json]
+    """The time control that a season has unless its host says otherwise, by the names of
+    ``sandbox.clock.Clock``."""
 
     def configure(self, overrides: Mapping[str, Json]) -> dict[str, Json]:
         """The full configuration with ``overrides`` applied.
 
         Raises ConfigurationError naming the field for unknown keys and values out of range.
         """
+        ...
+
+    def longest(self, configuration: Mapping[str, Json]) -> int:
+        """Steps after which an episode of this configuration is over at the latest."""
         ...
 
     def reset(

@@ -32,6 +32,8 @@ class Clock:
     """Free at every answer."""
     bank_seconds: float = 60.0
     """What answers may go over that, together, in one episode."""
+    increment_seconds: float = 0.0
+    """Put back into the bank after each answer in time, up to ``bank_seconds``."""
     load: Literal["first_move", "own"] = "first_move"
     """Where the agent's file is executed: inside the first answer and on its clock (Kaggle), or
     before it under ``load_seconds``."""
@@ -53,6 +55,7 @@ class Clock:
         return cls(
             act_seconds=_seconds(value, "act_seconds"),
             bank_seconds=_seconds(value, "bank_seconds"),
+            increment_seconds=_seconds(value, "increment_seconds"),
             load=_load(value),
             load_seconds=_seconds(value, "load_seconds", above_zero=True),
         )
@@ -74,7 +77,9 @@ class Clock:
         groups = min(seats, chunks + 1)
         load = self.load_seconds * chunks if self.load == "own" else min(self.load_seconds, 30.0)
         ours = 30.0 + 5.0 * seats
-        return groups * steps * self.act_seconds + seats * self.bank_seconds + load + ours
+        free = groups * steps * self.act_seconds
+        banked = seats * (self.bank_seconds + steps * self.increment_seconds)
+        return free + banked + load + ours
 
 
 _DEFAULTS: Final = Clock()
@@ -117,10 +122,12 @@ class Charge:
 class Bank:
     """One seat's bank through one episode."""
 
-    __slots__ = ("_act_seconds", "left_seconds")
+    __slots__ = ("_act_seconds", "_increment_seconds", "_most_seconds", "left_seconds")
 
     def __init__(self, clock: Clock) -> None:
         self._act_seconds = clock.act_seconds
+        self._increment_seconds = clock.increment_seconds
+        self._most_seconds = clock.bank_seconds
         self.left_seconds = clock.bank_seconds
 
     def charge(self, seconds: float) -> Charge:
@@ -128,7 +135,10 @@ class Bank:
         before = self.left_seconds
         over = max(0.0, seconds - self._act_seconds)
         self.left_seconds = before - over
-        return Charge(seconds, before, self.left_seconds, timed_out=over > before)
+        timed_out = over > before
+        if not timed_out:
+            self.left_seconds = min(self._most_seconds, self.left_seconds + self._increment_seconds)
+        return Charge(seconds, before, self.left_seconds, timed_out)
 
     def draw(self, seconds: float) -> Charge:
         """Deduct time used between two answers, of which nothing is free."""

@@ -29,7 +29,6 @@ from sandbox.record import Played, read_log
 
 BORROW_SECONDS: Final = 120.0
 """How long a box may take to come; a cold engine is slow, a warm one needs milliseconds."""
-UNKNOWN_STEPS: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +137,9 @@ def seating(agents: int, number: int) -> tuple[int, ...]:
 
 def longest_seconds(plan: Plan) -> float:
     """After this time a match has hung for a reason that is no agent's."""
-    steps = plan.configuration.get("episodeSteps", UNKNOWN_STEPS)
+    steps = plan.game.longest(plan.configuration)
     waiting = len(plan.agents) * referee.WAITING_SECONDS
-    return plan.clock.longest_seconds(int(steps), len(plan.agents), plan.lanes) + waiting
+    return plan.clock.longest_seconds(steps, len(plan.agents), plan.lanes) + waiting
 
 
 def save(result: Result, plan: Plan, folder: Path) -> dict[str, Any]:

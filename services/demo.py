@@ -85,12 +85,7 @@ def league(conn: Connection, blobs: Blobs) -> SeasonId | None:
         made.id,
         configuration=configuration,
         configuration_digest=hashlib.sha256(canonical.encode()).hexdigest(),
-        clock={
-            "act_seconds": 1.0,
-            "bank_seconds": 60.0,
-            "load": "first_move",
-            "load_seconds": 30.0,
-        },
+        clock=dict(game.clock),
         seats=4,
         daily_limit=20,
     )

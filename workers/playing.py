@@ -106,9 +106,7 @@ def _attempt(station: Station, order: Order) -> str:
     game = GAMES[order.game]
     clock = Clock.from_json(order.clock)
     seats = len(order.digests)
-    longest = clock.longest_seconds(
-        int(order.configuration.get("episodeSteps", 1000)), seats, station.lanes
-    )
+    longest = clock.longest_seconds(game.longest(order.configuration), seats, station.lanes)
     with (
         _bundles(station, order) as bundles,
         borrowed(station.settings.node_socket, _requests(order, bundles), BORROW_SECONDS) as lent,

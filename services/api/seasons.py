@@ -41,10 +41,12 @@ class Clock(BaseModel):
     """How long agents may think."""
 
     model_config = ConfigDict(extra="forbid")
-    act_seconds: Annotated[float, Field(gt=0, le=60)] = 1.0
+    act_seconds: Annotated[float, Field(ge=0, le=60)] = 1.0
     """Free for each move."""
     bank_seconds: Annotated[float, Field(ge=0, le=3600)] = 60.0
     """For the whole match, drawn by what a move takes above that."""
+    increment_seconds: Annotated[float, Field(ge=0, le=60)] = 0.0
+    """Put back into the bank after each move, up to what it held at the start."""
     load: Literal["first_move", "own"] = "first_move"
     """Whether importing the agent is part of its first move, as on Kaggle, or timed alone."""
     load_seconds: Annotated[float, Field(gt=0, le=600)] = 30.0
@@ -144,8 +146,10 @@ class NewSeason(BaseModel):
     configuration: Annotated[dict[Line, Any], Field(max_length=100), AfterValidator(storable)] = (
         Field(default_factory=dict, description="what differs from the game's defaults")
     )
-    clock: Clock = Field(default_factory=Clock)
-    seats: Annotated[int, Field(ge=1, le=16)] = 4
+    clock: Clock | None = Field(default=None, description="what differs from the game's own")
+    seats: Annotated[int, Field(ge=1, le=16)] | None = Field(
+        default=None, description="4 when left out, or as many as the game has"
+    )
     daily_limit: Annotated[int, Field(ge=0, le=10_000)] = 5
     max_bundle_bytes: Annotated[int, Field(ge=1024, le=512 << 20)] = 100 << 20
     active_limit: Annotated[int | None, Field(ge=1, le=100)] = Field(
@@ -184,10 +188,10 @@ class LimitsOut(BaseModel):
     )
 
 
-def longest_match_hours(configuration: dict[str, Any], clock: Clock, seats: int) -> float:
+def longest_match_hours(steps: int, clock: Clock, seats: int) -> float:
     """How long seats that use all their time, one after another, can hold a worker."""
-    steps = int(configuration.get("episodeSteps", 1000))
-    seconds = seats * (steps * clock.act_seconds + clock.bank_seconds + clock.load_seconds)
+    each = clock.act_seconds + clock.increment_seconds
+    seconds = seats * (steps * each + clock.bank_seconds + clock.load_seconds)
     return seconds / 3600
 
 
@@ -219,8 +223,8 @@ def season_maker(conn: Db, found: League, body: NewSeason) -> Callable[[], Seaso
         "closes_at": body.closes_at,
         "ends_at": body.ends_at,
     }
-    given = [(name, date) for name, date in dates.items() if date is not None]
-    for (before, first), (name, then) in pairwise(given):
+    known = [(name, date) for name, date in dates.items() if date is not None]
+    for (before, first), (name, then) in pairwise(known):
         if then < first:
             raise ProblemError(
                 "invalid",
@@ -228,7 +232,8 @@ def season_maker(conn: Db, found: League, body: NewSeason) -> Callable[[], Seaso
                 "make it later.",
             )
     game = GAMES[found.game]
-    if body.seats not in game.seats:
+    seats = body.seats or min(4, game.seats.stop - 1)
+    if seats not in game.seats:
         raise ProblemError(
             "invalid",
             f"body.seats: {game.title} takes {game.seats.start} to {game.seats.stop - 1} seats.",
@@ -237,11 +242,13 @@ def season_maker(conn: Db, found: League, body: NewSeason) -> Callable[[], Seaso
         configuration = game.configure(body.configuration)
     except ConfigurationError as error:
         raise ProblemError("invalid", f"body.configuration.{error}") from None
-    hours = longest_match_hours(configuration, body.clock, body.seats)
+    given = body.clock.model_dump(exclude_unset=True) if body.clock else {}
+    clock = Clock.model_validate({**game.clock, **given})
+    hours = longest_match_hours(game.longest(configuration), clock, seats)
     if hours > LONGEST_MATCH_HOURS:
         raise ProblemError(
             "invalid",
-            f"body.configuration.episodeSteps: seats that use all their time could make a match "
+            f"body.configuration: seats that use all their time could make a match "
             f"last {hours:,.1f} hours, at most {LONGEST_MATCH_HOURS} are allowed: fewer steps, or "
             "less time a move.",
         )
@@ -257,8 +264,8 @@ def season_maker(conn: Db, found: League, body: NewSeason) -> Callable[[], Seaso
             found.id,
             configuration=configuration,
             configuration_digest=hashlib.sha256(canonical.encode()).hexdigest(),
-            clock=body.clock.model_dump(),
-            seats=body.seats,
+            clock=clock.model_dump(),
+            seats=seats,
             daily_limit=body.daily_limit,
             max_bundle_bytes=body.max_bundle_bytes,
             active_limit=body.active_limit,

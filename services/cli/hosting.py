@@ -77,7 +77,9 @@ def create_league(
         str, typer.Option(help="Who sees replays: public, members, own or after_close.")
     ] = "public",
     description: Annotated[str, typer.Option(help="What it is about.")] = "",
-    seats: Annotated[int, typer.Option(min=1, max=16)] = 4,
+    seats: Annotated[
+        int | None, typer.Option(min=1, max=16, help="4 if none, or what the game has.")
+    ] = None,
     daily_limit: Annotated[int, typer.Option(min=0, help="Uploads per team and day.")] = 5,
     active: Annotated[
         int | None, typer.Option(min=1, help="An agent's newest uploads that play; all if none.")
@@ -86,8 +88,12 @@ def create_league(
     configuration: Annotated[
         list[str] | None, typer.Option("--set", help="Of the game, as rows=9; repeatable.")
     ] = None,
-    act_seconds: Annotated[float, typer.Option(help="Free for each move.")] = 1.0,
-    bank_seconds: Annotated[float, typer.Option(help="Above that, for a whole match.")] = 60.0,
+    act_seconds: Annotated[
+        float | None, typer.Option(help="Free for each move; the game's own when left out.")
+    ] = None,
+    bank_seconds: Annotated[
+        float | None, typer.Option(help="Above that, for a whole match; the game's own.")
+    ] = None,
     opens: Annotated[
         str | None, typer.Option(help="With a time zone: 2026-12-01T18:00+01:00; now if none.")
     ] = None,
@@ -108,13 +114,14 @@ def create_league(
 ) -> None:
     """Create a league with its first season, in one request. You become its host."""
     dates = {"opens_at": opens, "closes_at": closes, "ends_at": ends}
+    clock = {"act_seconds": act_seconds, "bank_seconds": bank_seconds}
     season: Json = {
         "seats": seats,
         "daily_limit": daily_limit,
         "active_limit": active,
         "max_bundle_bytes": max_bundle_mb << 20,
         "configuration": dict(setting(each) for each in configuration or ()),
-        "clock": {"act_seconds": act_seconds, "bank_seconds": bank_seconds},
+        "clock": {name: seconds for name, seconds in clock.items() if seconds is not None},
         "medals": medal_rules(medals),
         "medal_confidence": confidence,
         "stops_when_sealed": stop_when_sealed,

@@ -120,15 +120,14 @@ def _plan(
             f"not {len(agents)}"
         )
     overrides = dict(_override(text) for text in config)
-    if act_seconds is not None:
-        overrides["actTimeout"] = act_seconds
     try:
+        if act_seconds is not None and "actTimeout" in rules.configure({}):
+            overrides["actTimeout"] = act_seconds
         configuration = rules.configure(overrides)
-        banked = {} if bank_seconds is None else {"bank_seconds": bank_seconds}
-        acting = configuration.get("actTimeout", act_seconds)
-        if acting is not None:
-            banked["act_seconds"] = acting
-        clock = Clock.from_json(banked)
+        told = {"act_seconds": configuration.get("actTimeout", act_seconds)}
+        told["bank_seconds"] = bank_seconds
+        given = {name: value for name, value in told.items() if value is not None}
+        clock = Clock.from_json({**rules.clock, **given})
     except (ConfigurationError, ClockError) as error:
         raise RunError(str(error)) from None
     if profile not in PROFILES:

@@ -75,12 +75,11 @@ class Form:
             return
         text = error.detail if isinstance(error, ProblemError) else str(error)
         found = PLACE.fullmatch(text)
-        place, message = (found[1], found[2]) if found else ("", text)
-        self._add(place, message if self._name(place) else text)
+        self._add(*((found[1], found[2]) if found else ("", text)))
 
     def _add(self, place: str, message: str) -> None:
         name = self._name(place)
-        if place and not name:
+        if place and not name and not any(one.startswith(f"{place}.") for one in self.values):
             message = f"{place}: {message}"
         self.wrong.setdefault(name, message[:1].upper() + message[1:])
 

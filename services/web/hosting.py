@@ -15,7 +15,7 @@ from services import anchors
 from services.api import auth, leagues
 from services.api.leagues import NewLeague
 from services.api.problems import ProblemError
-from services.api.seasons import NewSeason
+from services.api.seasons import Clock, NewSeason
 from services.api.state import Db, House
 from services.web import dates, forms
 from services.web.account import go
@@ -29,7 +29,7 @@ SCOPES: Final = ("leagues:write",)
 DATES: Final = ("season.opens_at", "season.closes_at", "season.ends_at")
 CLASSES: Final = ("season.medals.gold", "season.medals.silver", "season.medals.bronze")
 CONFIGURATION: Final = "season.configuration."
-NUMBERS: Final = ("seats", "daily_limit", "active_limit", "max_bundle_bytes", "medal_confidence")
+NUMBERS: Final = ("daily_limit", "active_limit", "max_bundle_bytes", "medal_confidence")
 TOLD_BY_CLOCK: Final = "actTimeout"
 """Agents read it, but the referee writes it from the clock."""
 
@@ -85,7 +85,8 @@ def show(request: Request, who: Viewer, game: Game[Any], form: Form, status: int
 
 def defaults(game: Game[Any]) -> dict[str, str]:
     """Every field as it stands at first: the defaults of the API and of the game."""
-    season = NewSeason(seats=min(NewSeason().seats, game.seats.stop - 1)).model_dump()
+    season = NewSeason().model_dump()
+    clock = Clock.model_validate(dict(game.clock)).model_dump()
     configuration = game.configure({})
     configuration.pop(TOLD_BY_CLOCK, None)
     return {
@@ -97,8 +98,9 @@ def defaults(game: Game[Any]) -> dict[str, str]:
         "same_team_lineups": "",
         "zone": dates.UTC_NAME,
         **dict.fromkeys(DATES, ""),
+        "season.seats": str(min(4, game.seats.stop - 1)),
         **{f"season.{name}": written(season[name]) for name in NUMBERS},
-        **{f"season.clock.{name}": written(value) for name, value in season["clock"].items()},
+        **{f"season.clock.{name}": written(value) for name, value in clock.items()},
         "season.medals.kind": season["medals"]["kind"],
         **dict.fromkeys(CLASSES, ""),
         "season.stops_when_sealed": "",

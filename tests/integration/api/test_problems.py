@@ -152,7 +152,7 @@ def test_a_season_whose_matches_could_hold_a_worker_for_hours_is_refused(world: 
         headers={"Authorization": f"Bearer {world.tokens['host']}"},
     )
     assert answer.status_code == 422
-    assert "episodeSteps" in answer.json()["detail"]
+    assert "body.configuration" in answer.json()["detail"]
     assert "at most 1 " in answer.json()["detail"]
     allowed = seasons.LONGEST_MATCH_HOURS * 3600
     longest = allowed + playing.BORROW_SECONDS + playing.WAITING_SECONDS + 90  # the referee's own

@@ -28,7 +28,7 @@ def test_a_clock_comes_back_from_its_json_as_it_was(clock: Clock) -> None:
 
 
 def test_fields_that_are_not_named_have_kaggles_values() -> None:
-    assert Clock.from_json({}) == Clock(1.0, 60.0, "first_move", 30.0)
+    assert Clock.from_json({}) == Clock(1.0, 60.0, 0.0, "first_move", 30.0)
 
 
 @pytest.mark.parametrize(
@@ -52,6 +52,15 @@ def test_a_wrong_field_is_named(value: Any, field: str) -> None:
     with pytest.raises(ClockError, match=f"clock.{field}") as refusal:
         Clock.from_json(value)
     assert refusal.value.field == field
+
+
+def test_time_saved_goes_back_into_a_bank_with_increment_up_to_what_it_held() -> None:
+    bank = Bank(Clock(act_seconds=0.0, bank_seconds=10.0, increment_seconds=0.1))
+    assert bank.charge(4.0).bank_seconds == pytest.approx(6.1)
+    assert bank.charge(0.0).bank_seconds == pytest.approx(6.2)
+    assert bank.charge(6.3).timed_out
+    fresh = Bank(Clock(act_seconds=0.0, bank_seconds=10.0, increment_seconds=0.1))
+    assert fresh.charge(0.05).bank_seconds == 10.0
 
 
 @given(clocks, charges)
