@@ -107,8 +107,6 @@ def seeded_database(
     url = with_database(postgres_url, name)
     with db.connect(url) as conn:
         contest = seed(conn, open_blobs(folder.as_uri()), rated=RATED_MATCHES)
-        # Its worker is heard of for as long as the tests take.
-        conn.execute("update workers set seen_at = now() + interval '1 hour'")
     yield url, folder.as_uri(), contest
     with psycopg.connect(postgres_url, autocommit=True) as conn:
         conn.execute(
