@@ -170,6 +170,8 @@ class Season:
     memory_mb: int
     max_bundle_bytes: int
     daily_limit: int
+    active_limit: int | None
+    """Active entries of an agent; the newest push the oldest out. None: all stay active."""
     mu0: float
     sigma0: float
     beta: float

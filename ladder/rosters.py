@@ -12,6 +12,8 @@ from ladder.model import LadderError, LeagueRole
 COLUMNS: Final = ("name", "team", "role", "external_id")
 MOST_LINES: Final = 2000
 LONGEST: Final = 60
+DELIMITERS: Final = {",": "commas", ";": "semicolons", "\t": "tabs"}
+UNREAD: Final = "\N{REPLACEMENT CHARACTER}"
 ROLES: Final = (LeagueRole.COMPETITOR, LeagueRole.VIEWER)
 
 
@@ -51,11 +53,13 @@ class Expected:
 def parse(text: str) -> list[Expected]:
     """The lines of a CSV text with the header ``name,team,role,external_id``, in any order.
 
-    An empty role is competitor. Raises RosterError with every fault, each by line and column.
+    Separated as its header is: by commas, or by the semicolons or tabs that many spreadsheets
+    write. An empty role is competitor. Raises RosterError with every fault, by line and column.
     """
-    rows = csv.reader(
-        io.StringIO(text.removeprefix("\N{BYTE ORDER MARK}"), newline=""), strict=True
-    )
+    plain = text.removeprefix("\N{BYTE ORDER MARK}")
+    header_line = plain.splitlines()[0] if plain else ""
+    delimiter = max(DELIMITERS, key=header_line.count)
+    rows = csv.reader(io.StringIO(plain, newline=""), delimiter=delimiter, strict=True)
     faults: list[Fault] = []
     found: dict[str, Expected] = {}
     try:
@@ -68,7 +72,8 @@ def parse(text: str) -> list[Expected]:
                 continue
             line = rows.line_num
             if len(row) != len(header):
-                message = f"it has {len(row)} values, the header {len(header)}; quote commas"
+                message = f"it has {len(row)} values, the header {len(header)}; quote "
+                message += DELIMITERS[delimiter]
                 faults.append(Fault(line, "", message))
                 continue
             values = {name: cell.strip() for name, cell in zip(header, row, strict=True)}
@@ -102,6 +107,11 @@ def _faults(line: int, values: dict[str, str]) -> list[Fault]:
         Fault(line, column, f"at most {LONGEST} characters on one line")
         for column, value in values.items()
         if len(value) > LONGEST or not value.isprintable()
+    ]
+    faults += [
+        Fault(line, column, "it is not UTF-8; save the file as 'CSV UTF-8'")
+        for column, value in values.items()
+        if UNREAD in value
     ]
     if values["role"] and values["role"].lower() not in ROLES:
         faults.append(Fault(line, "role", f"{values['role']!r}; choose from {', '.join(ROLES)}"))

@@ -144,7 +144,15 @@ class Client:
                 with self.http.stream("GET", "/v1/me/feed/stream", headers=headers) as answer:
                     if answer.is_error:
                         answer.read()
-                        raise ApiError(answer.json(), answer.status_code)
+                        refused = answer.json()
+                        if answer.status_code == 503:
+                            time.sleep(float(answer.headers.get("Retry-After", AGAIN_SECONDS)))
+                            continue
+                        if after is None or "begin_at" not in refused:
+                            raise ApiError(refused, answer.status_code)
+                        yield from self._between(after, refused["begin_at"])
+                        after = refused["begin_at"]
+                        continue
                     for line in answer.iter_lines():
                         name, _, value = line.partition(": ")
                         if name == "id":
@@ -154,6 +162,16 @@ class Client:
             except httpx.HTTPError:
                 pass
             time.sleep(AGAIN_SECONDS)
+
+    def _between(self, after: str, until: str) -> list[Json]:
+        """Items of the feed that came since ``after`` and until then, oldest first."""
+        found = []
+        for item in self.feed():
+            if item["key"] <= after:
+                break
+            if item["key"] <= until:
+                found.append(item)
+        return found[::-1]
 
     def create_user(self, name: str, *, is_admin: bool = False) -> Json:
         return self.post("/v1/users", {"name": name, "is_admin": is_admin})

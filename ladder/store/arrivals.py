@@ -66,7 +66,7 @@ def awaited(conn: Connection, season_id: SeasonId) -> bool:
         " from seasons s where s.id = %(season)s",
         {"season": season_id, "arrival": ARRIVAL_SECONDS},
     ).fetchone()
-    return row is not None and bool(row[0]) or _expects(conn, season_id)
+    return (row is not None and bool(row[0])) or _expects(conn, season_id)
 
 
 def _expects(conn: Connection, season_id: SeasonId) -> bool:

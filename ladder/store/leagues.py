@@ -34,7 +34,8 @@ LEAGUE: Final = (
 )
 SEASON: Final = (
     "select id, league_id, number, game, configuration, clock, seats, memory_mb, max_bundle_bytes,"
-    " daily_limit, mu0, sigma0, beta, tau, draw_probability, fault_rule, score_offset,"
+    " daily_limit, active_limit, mu0, sigma0, beta, tau, draw_probability, fault_rule,"
+    " score_offset,"
     " cadence_seconds, max_in_flight, max_attempts, lease_seconds, queue_seconds, opens_at,"
     " closes_at, ends_at, state, accepted_no, rated_no, official_version, medals,"
     " medal_confidence, stops_when_sealed,"

@@ -43,7 +43,14 @@ from services.api import (
 )
 from services.api.boards import Boards
 from services.api.bodies import BodyLimit
-from services.api.state import AT_A_TIME, POOL_SIZE, State, read_pool
+from services.api.state import (
+    AT_A_TIME,
+    NEWS_AT_A_TIME,
+    POOL_SIZE,
+    READS_AT_A_TIME,
+    State,
+    read_pool,
+)
 from services.api.uploads import Intake
 from services.web import routes as pages
 
@@ -90,10 +97,11 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         blobs = open_blobs(chosen.blobs_url)
         with (
             db.pool(chosen.database_url, POOL_SIZE) as pool,
-            read_pool(chosen.database_url) as reads,
+            read_pool(chosen.database_url, READS_AT_A_TIME) as reads,
+            read_pool(chosen.database_url, NEWS_AT_A_TIME) as news,
         ):
             intake = Intake(POOL_SIZE - AT_A_TIME)
-            app.state.peck = State(chosen, pool, reads, blobs, Boards(), intake)
+            app.state.peck = State(chosen, pool, reads, news, blobs, Boards(), intake)
             yield
 
     app = FastAPI(

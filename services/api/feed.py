@@ -1,8 +1,9 @@
-"""The feed of own results: pages of it, and a stream of what is new.
+"""The feed of what happened to own teams: pages of it, and a stream of what is new.
 
 The stream reads the rows every second, because a result counts when it is rated, and rating sends
-no bell. It ends by itself after some minutes, so that no server waits for it for ever; a reader
-comes back with Last-Event-ID. What took longer than some seconds to be rated is in the pages alone.
+no bell; it has connections of its own for that, so that pages never wait for streams. It ends by
+itself after some minutes, so that no server waits for it for ever; a reader comes back with
+Last-Event-ID. What took longer than some seconds to be rated is in the pages alone.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
+from ladder.medals import Medal
 from ladder.store import feed, users
 from ladder.store.db import Connection
 from ladder.store.feed import Kind
 from services.api.auth import Credentials, Known
 from services.api.paging import Page, Paging
+from services.api.problems import ProblemError
 from services.api.state import Db, House, State, read
 
 router = APIRouter(prefix="/v1", tags=["users"])
@@ -33,10 +36,13 @@ LOOK_SECONDS: Final = 1.0
 BEAT_SECONDS: Final = 15.0
 AT_ONCE: Final = 100  # items of one look
 RETRY_MS: Final = 3000
+OLDEST_SECONDS: Final = 3600.0
+"""What lies between an older key and now is read in pages: a stream would look through all of it
+every second."""
 
 
 class ItemOut(BaseModel):
-    """Something that happened to an agent of one's teams."""
+    """Something that happened to one's teams."""
 
     model_config = ConfigDict(from_attributes=True)
     key: str = Field(description="sorts by time; what a stream resumes from")
@@ -57,15 +63,18 @@ class ItemOut(BaseModel):
     mu_after: float | None
     finished_games: int | None = Field(description="of a scrim")
     games: int | None
+    team_name: str | None = Field(description="whose medal was sealed, taken back or awarded")
+    medal: Medal | None
+    chance: float | None = Field(description="of this medal or a better one")
 
 
 @router.get("/me/feed", summary="Read what happened to own agents")
 def read_feed(conn: Db, who: Known, span: Paging) -> Page[ItemOut]:
-    """Validations, rated results, corrections and scrims of one's teams, newest first.
+    """Validations, rated results, corrections, scrims and medals of one's teams, newest first.
 
     `GET /v1/me/feed/stream` sends what is new as server-sent events, from `Last-Event-ID` on.
     """
-    rows = feed.latest(conn, who.team_ids, before=span.after, limit=span.limit)
+    rows = feed.latest(conn, who, before=span.after, limit=span.limit)
     return span.page(rows, lambda row: row.key, ItemOut.model_validate)
 
 
@@ -98,7 +107,16 @@ def stream_feed(
     feed. Not in the OpenAPI document, whose answers come to an end by themselves."""
     assert who.user_id is not None
     assert credentials is not None
-    after = last_event_id or feed.now(conn)
+    start = feed.now(conn)
+    after = last_event_id or start
+    behind = feed.moment(start) - feed.moment(after)
+    if behind.total_seconds() > OLDEST_SECONDS:
+        raise ProblemError(
+            "invalid",
+            f"Last-Event-ID: this key is older than {OLDEST_SECONDS / 60:.0f} minutes. Read GET "
+            "/v1/me/feed down to it, and begin the stream at the key in begin_at.",
+            begin_at=start,
+        )
     user_id, token = who.user_id, credentials.credentials
     until = house.streams.enter(user_id)
     return EventStream(
@@ -108,7 +126,8 @@ def stream_feed(
 
 async def events(house: State, token: str, after: str, until: float) -> AsyncIterator[str]:
     """Items newer than ``after`` as they come; ends at ``until``, when the token is revoked, and
-    when the database is away."""
+    when the database is away. Where nothing happens the id moves on alone, so that who comes back
+    after a quiet day is not sent to the pages."""
     yield f"retry: {RETRY_MS}\nid: {after}\n\n"
     spoken = time.monotonic()
     while time.monotonic() < until:
@@ -118,21 +137,27 @@ async def events(house: State, token: str, after: str, until: float) -> AsyncIte
             return
         if found is None:
             return
-        for item in found:
+        items, reached = found
+        for item in items:
             after, spoken = item.key, time.monotonic()
             data = ItemOut.model_validate(item).model_dump_json()
             yield f"id: {item.key}\nevent: {item.kind}\ndata: {data}\n\n"
         if time.monotonic() - spoken > BEAT_SECONDS:
-            spoken = time.monotonic()
-            yield ": still here\n\n"
+            after, spoken = reached, time.monotonic()
+            yield f"id: {after}\n: still here\n\n"
         await anyio.sleep(LOOK_SECONDS)
 
 
-def news(house: State, token: str, after: str) -> list[feed.Item] | None:
-    """What there is now for the person behind the token; None when it no longer stands."""
+def news(house: State, token: str, after: str) -> tuple[list[feed.Item], str] | None:
+    """What there is now for the person behind the token, and the key up to which that is all; None
+    when the token no longer stands."""
 
-    def look(conn: Connection) -> list[feed.Item] | None:
+    def look(conn: Connection) -> tuple[list[feed.Item], str] | None:
         who = users.viewer(conn, token)
-        return None if who is None else feed.follow(conn, who.team_ids, after, AT_ONCE)
+        if who is None:
+            return None
+        reached = max(feed.now(conn), after)
+        items = feed.follow(conn, who, after, AT_ONCE)
+        return items, items[-1].key if items else reached
 
-    return read(house, look)
+    return read(house.news, look)

@@ -146,7 +146,7 @@ def read_leaderboard(
         sight.require(viewer(request, conn, credentials), head.league, "season")
         return head
 
-    found = read(house, look)
+    found = read(house.reads, look)
     start = 0
     if cursor is not None:
         after = paging.decode(cursor)
@@ -167,7 +167,7 @@ def read_leaderboard(
         board = house.boards.board(
             found.season_id,
             found.revision,
-            lambda: read(house, lambda conn: leaderboard.read(conn, found.season_id)),
+            lambda: read(house.reads, lambda conn: leaderboard.read(conn, found.season_id)),
         )
         content = house.boards.keep(
             found.season_id,

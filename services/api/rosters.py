@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Final, Literal
@@ -27,8 +28,10 @@ from services.api.state import Db
 
 router = APIRouter(prefix="/v1", tags=["rosters"])
 SAMPLE: Final = "name,team,role,external_id\nAda Lovelace,Engines,competitor,s-1815\n"
-FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+FORMULA: Final = ("=", "+", "-", "@", "\r")
 """Begins what a spreadsheet would compute; other people's names are not to."""
+SPLITS: Final = re.compile(r"([;\t])")
+"""Where a spreadsheet of another country begins a new cell, quoted or not."""
 
 
 class NewRoster(BaseModel):
@@ -211,6 +214,10 @@ def as_csv(items: Iterable[FinalOut], is_host: bool) -> str:
 def cell(value: object) -> object:
     if isinstance(value, list):
         value = " ".join(value)
-    if isinstance(value, str) and unicodedata.normalize("NFKC", value).startswith(FORMULA):
-        return f"'{value}"
-    return value
+    return "".join(map(defused, SPLITS.split(value))) if isinstance(value, str) else value
+
+
+def defused(text: str) -> str:
+    """What stays text at the beginning of a cell."""
+    is_formula = unicodedata.normalize("NFKC", text).lstrip(" ").startswith(FORMULA)
+    return f"'{text}" if is_formula else text

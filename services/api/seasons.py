@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Response
@@ -117,6 +118,9 @@ class SeasonOut(BaseModel):
     memory_mb: int
     max_bundle_bytes: int
     daily_limit: int
+    active_limit: int | None = Field(
+        description="an agent's newest submissions that play on; null: all of them"
+    )
     mu0: float
     sigma0: float
     beta: float
@@ -149,6 +153,10 @@ class NewSeason(BaseModel):
     )
     daily_limit: Annotated[int, Field(ge=0, le=10_000)] = 5
     max_bundle_bytes: Annotated[int, Field(ge=1024, le=512 << 20)] = 100 << 20
+    active_limit: Annotated[int | None, Field(ge=1, le=100)] = Field(
+        default=None,
+        description="an agent's newest submissions that play on; all of them when left out",
+    )
     medals: Medals = Field(
         default_factory=lambda: TableMedals(kind="table"),
         description="Kaggle's rank table, the least official score of each class, or so many teams "
@@ -211,12 +219,19 @@ def create_season(league: LeagueKey, body: NewSeason, conn: Db, who: Host, once:
 
 def season_maker(conn: Db, found: League, body: NewSeason) -> Callable[[], SeasonOut]:
     """What makes this season of the league, once its terms are checked. Raises ProblemError."""
-    dates = [body.opens_at or datetime.now(UTC), body.closes_at, body.ends_at]
-    known = [date for date in dates if date is not None]
-    if known != sorted(known):
-        raise ProblemError(
-            "invalid", "body.opens_at, closes_at, ends_at: each must be later than the one before."
-        )
+    dates = {
+        "opens_at": body.opens_at or datetime.now(UTC),
+        "closes_at": body.closes_at,
+        "ends_at": body.ends_at,
+    }
+    known = [(name, date) for name, date in dates.items() if date is not None]
+    for (before, first), (name, then) in pairwise(known):
+        if then < first:
+            raise ProblemError(
+                "invalid",
+                f"body.{name}: it lies before {before}, {first.isoformat(timespec='minutes')}; "
+                "make it later.",
+            )
     game = GAMES[found.game]
     seats = body.seats or min(4, game.seats.stop - 1)
     if seats not in game.seats:
@@ -254,6 +269,7 @@ def season_maker(conn: Db, found: League, body: NewSeason) -> Callable[[], Seaso
             seats=seats,
             daily_limit=body.daily_limit,
             max_bundle_bytes=body.max_bundle_bytes,
+            active_limit=body.active_limit,
             medals=medals,
             medal_confidence=body.medal_confidence,
             stops_when_sealed=body.stops_when_sealed,

@@ -22,6 +22,7 @@ from services.api.uploads import Intake
 T = TypeVar("T")
 POOL_SIZE: Final = 20
 READS_AT_A_TIME: Final = 4
+NEWS_AT_A_TIME: Final = 2
 WAIT_SECONDS: Final = 5.0  # for a connection; after that the answer is 503
 AT_A_TIME: Final = 16
 """Routes that hold a connection. Fewer than the pool has, and those above it wait without a
@@ -36,6 +37,8 @@ class State:
     pool: ConnectionPool[Connection]
     reads: ConnectionPool[Connection]
     """Autocommit and unchecked: one round trip a query, for `read`."""
+    news: ConnectionPool[Connection]
+    """The same for event streams, so that however many there are no page waits for them."""
     blobs: Blobs
     boards: Boards
     intake: Intake
@@ -52,28 +55,28 @@ async def house(request: Request) -> State:
     return state(request)
 
 
-def read(found: State, work: Callable[[Connection], T]) -> T:
+def read(pool: ConnectionPool[Connection], work: Callable[[Connection], T]) -> T:
     """What ``work`` reads, outside a transaction and in as few round trips as it has queries.
 
     Connections are not checked before; after a restart of the server it is done a second time.
     """
     try:
-        with found.reads.connection(WAIT_SECONDS) as conn:
+        with pool.connection(WAIT_SECONDS) as conn:
             return work(conn)
     except PoolTimeout:
         raise
     except psycopg.OperationalError:
-        found.reads.check()
-        with found.reads.connection(WAIT_SECONDS) as conn:
+        pool.check()
+        with pool.connection(WAIT_SECONDS) as conn:
             return work(conn)
 
 
-def read_pool(url: str) -> ConnectionPool[Connection]:
+def read_pool(url: str, size: int) -> ConnectionPool[Connection]:
     """A closed pool for `read`."""
     return ConnectionPool(
         url,
         min_size=1,
-        max_size=READS_AT_A_TIME,
+        max_size=size,
         open=False,
         kwargs={"connect_timeout": db.CONNECT_SECONDS, "autocommit": True},
     )

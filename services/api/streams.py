@@ -15,6 +15,8 @@ EACH: Final = 4
 """Streams that one person may have open at a process."""
 ALL: Final = 100
 """Streams of everybody."""
+AGAIN_SECONDS: Final = 30
+"""After which who finds all of them taken may ask again."""
 
 
 class Streams:
@@ -33,7 +35,12 @@ class Streams:
             if sum(user == user_id for user, _ in self._open) >= EACH:
                 raise ProblemError("limit-reached", f"You have {EACH} streams open: close one.")
             if len(self._open) >= ALL:
-                raise ProblemError("limit-reached", "Too many streams are open: try again soon.")
+                raise ProblemError(
+                    "unavailable",
+                    f"{ALL} event streams are open here, as many as there may be: try again in "
+                    f"{AGAIN_SECONDS} seconds, or read GET /v1/me/feed, which tells the same.",
+                    headers={"Retry-After": str(AGAIN_SECONDS)},
+                )
             self._open.append((user_id, now + LONGEST_SECONDS))
         return now + LONGEST_SECONDS
 

@@ -81,6 +81,9 @@ def create_league(
         int | None, typer.Option(min=1, max=16, help="4 if none, or what the game has.")
     ] = None,
     daily_limit: Annotated[int, typer.Option(min=0, help="Uploads per team and day.")] = 5,
+    active: Annotated[
+        int | None, typer.Option(min=1, help="An agent's newest uploads that play; all if none.")
+    ] = None,
     max_bundle_mb: Annotated[int, typer.Option(min=1, max=512, help="Of one upload.")] = 100,
     configuration: Annotated[
         list[str] | None, typer.Option("--set", help="Of the game, as rows=9; repeatable.")
@@ -115,6 +118,7 @@ def create_league(
     season: Json = {
         "seats": seats,
         "daily_limit": daily_limit,
+        "active_limit": active,
         "max_bundle_bytes": max_bundle_mb << 20,
         "configuration": dict(setting(each) for each in configuration or ()),
         "clock": {name: seconds for name, seconds in clock.items() if seconds is not None},

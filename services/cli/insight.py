@@ -170,7 +170,7 @@ def feed(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what happened to your agents: validations, rated results, corrections, scrims.
+    """Show what happened to your teams: validations, rated results, corrections, scrims, medals.
 
     Newest last. With --follow and --json each item is a line of its own.
     """
@@ -209,6 +209,9 @@ def _news(item: Json) -> str:
     if kind == "scrim":
         done = f"{item['finished_games']} of {item['games']} games"
         return f"a scrim is over, {done} played ({item['scrim_id']})"
+    if kind in ("sealed", "unsealed", "awarded"):
+        told = {"sealed": "is sealed", "unsealed": "is no longer sealed", "awarded": "is awarded"}
+        return f"{item['team_name']}: a {item['medal']} medal {told[kind]}"
     change = f"{item['mu_after'] - item['mu_before']:+.0f}"
     if kind == "corrected":
         return f"a result was taken back: {name} {change} ({item['match_id']})"

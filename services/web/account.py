@@ -90,7 +90,7 @@ def show_me(request: Request, conn: Db, who: Visitor) -> Response:
         "me.html",
         teams=teams,
         agents=[row for team in teams for row in agent_rows(conn, who, team)],
-        news=feed.latest(conn, who.team_ids, limit=NEWS_SHOWN),
+        news=feed.latest(conn, who, limit=NEWS_SHOWN),
         scrims=scrims.list_scrims(conn, [team.id for team in teams], None, 10),
         limits=[row for team in teams for row in limit_rows(conn, team)],
         tokens=users.list_tokens(conn, who.user_id),

@@ -8,17 +8,30 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from markupsafe import Markup
+from pydantic import ValidationError
 
 from ladder import access
 from ladder.ids import EntryId, MatchId, SeasonId
-from ladder.model import Agent, Entry, EntryState, Match, NotFound, Season, Seat, Viewer
+from ladder.model import (
+    Agent,
+    Entry,
+    EntryState,
+    LadderError,
+    Match,
+    NotFound,
+    Season,
+    Seat,
+    Viewer,
+)
 from ladder.store import agents, entries, leagues, matches, ratings
 from ladder.store.db import Connection
 from ladder.store.insights import first_match_seconds
-from services.api import insights, sight
+from services.api import auth, declared, insights, sight
 from services.api.fields import KEY, AgentKey
 from services.api.state import Db, House
-from services.web import boards, curve
+from services.web import boards, curve, declaring, forms
+from services.web.account import go
+from services.web.forms import Form
 from services.web.pages import PageRoute, render
 from services.web.session import Visitor
 
@@ -64,6 +77,40 @@ def show_agent(
 ) -> Response:
     """Rating curve of its best entry, or of the one asked for; matches; submissions."""
     found = sight.agent(conn, who, agent)
+    return page(request, conn, house, who, found, entry=entry, before=before)
+
+
+@router.post("/agents/{agent}/declare")
+def declare(
+    request: Request, agent: AgentKey, conn: Db, house: House, who: Visitor, given: forms.Sent
+) -> Response:
+    """Declares the entry that its team stands by, or none, as the API does."""
+    found = sight.agent(conn, who, agent)
+    auth.require(who, ["agents:write"])
+    form = Form.of(given, {"season": "", "entry": ""})
+    season, entry = form.values["season"], form.values["entry"] or None
+    try:
+        body = declared.Declaration.model_validate({"entry": entry})
+        with conn.transaction():
+            declared.declare_entry(season, found.team_id, body, conn, who)
+    except (ValidationError, LadderError) as error:
+        form.refuse(error)
+        return page(request, conn, house, who, found, form=form)
+    return go(f"/agents/{found.id}")
+
+
+def page(
+    request: Request,
+    conn: Db,
+    house: House,
+    who: Visitor,
+    found: Agent,
+    *,
+    entry: str | None = None,
+    before: str | None = None,
+    form: Form | None = None,
+) -> Response:
+    """The agent's page; with a form, what it was refused for."""
     seen = entries_of(conn, who, found)
     chosen = choose(seen, entry)
     season = leagues.get_season(conn, chosen.season_id) if chosen else None
@@ -80,6 +127,8 @@ def show_agent(
     return render(
         request,
         "agent.html",
+        status=422 if form and form.wrong else 200,
+        declaring=declaring.look(conn, who, found, season, form),
         agent=found,
         owner=owner,
         entry=chosen,
@@ -88,7 +137,7 @@ def show_agent(
         matches=[line(row, found, owner or sees_replay(row)) for row in rows],
         older=rows[-1].id if len(rows) == MATCHES_SHOWN else None,
         playing=any(row.state is EntryState.ACTIVE for row in seen),
-        **standing_of(conn, house, chosen, season),
+        **standing_of(conn, house, who, chosen, season),
         insights=insights_of(conn, who, chosen, season),
         **submissions_of(conn, who, found, seen),
     )
@@ -130,14 +179,17 @@ def choose(seen: Sequence[Entry], asked: str | None) -> Entry | None:
 
 
 def standing_of(
-    conn: Connection, house: House, entry: Entry | None, season: Season | None
+    conn: Connection, house: House, who: Viewer, entry: Entry | None, season: Season | None
 ) -> dict[str, Any]:
     """Rank, score and curve of an entry, for the template."""
-    values: dict[str, Any] = dict.fromkeys(("league", "standing", "ranked", "shown_score", "curve"))
+    values: dict[str, Any] = dict.fromkeys(
+        ("league", "runs", "standing", "ranked", "shown_score", "curve")
+    )
     if entry is None or season is None:
         return values
     board = boards.read(house, conn, season)
     values["league"] = leagues.get_league(conn, season.league_id)
+    values["runs"] = access.may_run(who, access.league_seen(values["league"]))
     values["standing"] = next((row for row in board.rows if row.entry_id == entry.id), None)
     values["ranked"] = sum(1 for row in board.rows if row.rank is not None)
     values["shown_score"] = entry.mu + season.score_offset

@@ -89,7 +89,6 @@ def show_league(
             "recent": finished(conn, chosen, RECENT),
             "live_tag": etag(chosen, who, page),
             "pulse": watch.look(conn, chosen, found),
-            "runs": access.may_run(who, access.league_seen(found)),
         }
     return render(
         request,
@@ -98,6 +97,7 @@ def show_league(
         season=chosen,
         seasons=every,
         season_query=query,
+        runs=access.may_run(who, access.league_seen(found)),
         board_address=f"/leagues/{found.slug}/board?page={page}{query}",
         recent_address=f"/leagues/{found.slug}/recent?page={page}{query}",
         base_url=str(request.base_url).rstrip("/"),

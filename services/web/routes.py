@@ -12,7 +12,17 @@ from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
 from services.api.problems import KINDS, ProblemError
-from services.web import account, agents, joining, leagues, matches, reference, scrims
+from services.web import (
+    account,
+    agents,
+    hosting,
+    joining,
+    leagues,
+    matches,
+    reference,
+    repairing,
+    scrims,
+)
 from services.web.pages import FOLDER, PageRoute, problem, render
 from services.web.session import Visitor
 
@@ -43,7 +53,7 @@ def show_problem_type(request: Request, slug: str, who: Visitor) -> Response:
     )
 
 
-for part in (leagues, agents, matches, scrims, account, joining, reference):
+for part in (leagues, agents, matches, scrims, account, joining, hosting, repairing, reference):
     router.include_router(part.router)
 
 

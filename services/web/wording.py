@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import quote
@@ -13,6 +14,20 @@ from ladder.medals import Kind, Rules, Status
 from ladder.official.standing import Place
 from ladder.standings import Standing
 
+FIELDS: Final = {
+    "slug": "name in addresses",
+    "kind": "who earns a medal",
+    "zone": "time zone",
+    "opens_at": "opens",
+    "closes_at": "uploads lock",
+    "ends_at": "ends",
+    "anchors": "reference agents",
+    "subject": "whom",
+    "reason": "why",
+    "since": "finished from",
+    "until": "finished before",
+}
+"""Fields of forms that a page calls otherwise than the API does."""
 UNITS: Final = (("d", 86400), ("h", 3600), ("min", 60))
 STATES: Final = {
     "open": ("good", "open"),
@@ -200,6 +215,22 @@ def address(text: str) -> str:
     return quote(text, safe="")
 
 
+def field_id(name: str) -> str:
+    """The id of a form's field."""
+    return name.replace(".", "-")
+
+
+def field_word(name: str) -> str:
+    """A form's field in a sentence."""
+    word = name.rpartition(".")[2]
+    return FIELDS.get(word, word.replace("_", " "))
+
+
+def pairs(words: Iterable[str]) -> list[tuple[str, str]]:
+    """Options that are called what they are."""
+    return [(word, word) for word in words]
+
+
 FILTERS: Final = {
     "score": score,
     "change": change,
@@ -218,4 +249,7 @@ FILTERS: Final = {
     "address": address,
     "prose": prose,
     "game": game,
+    "field_id": field_id,
+    "field_word": field_word,
+    "pairs": pairs,
 }

@@ -78,6 +78,12 @@ class Tab:
         self.page.wait_for_url("**/me")
 
 
+def press(page: Page, name: str) -> None:
+    """Presses a form's button from the keyboard and waits for the page that answers."""
+    with page.expect_navigation():
+        page.get_by_role("main").get_by_role("button", name=name).press("Enter")
+
+
 def sign_in(client: httpx.Client, token: str) -> httpx.Response:
     """Signs a client in through the form, as a browser without script does."""
     form = client.get("/sign-in").text

@@ -3,8 +3,10 @@
 import { addCopyButtons } from "./copy.js";
 import { keepLive } from "./live.js";
 import { refreshTimes } from "./times.js";
+import { chooseZone } from "./zone.js";
 
 addCopyButtons();
 refreshTimes();
 setInterval(refreshTimes, 10_000);
 for (const part of document.querySelectorAll("[data-live]")) keepLive(part);
+for (const select of document.querySelectorAll("select[data-zone]")) chooseZone(select);

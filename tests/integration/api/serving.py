@@ -18,7 +18,9 @@ def serve(app: FastAPI) -> Iterator[str]:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(128)
-        config = uvicorn.Config(app, log_level="warning", lifespan="on")
+        # Connections outlive the 5 seconds after which clients drop them: else a request can meet
+        # the server's closing on a busy machine.
+        config = uvicorn.Config(app, log_level="warning", lifespan="on", timeout_keep_alive=60)
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
         thread.start()

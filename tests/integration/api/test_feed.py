@@ -10,7 +10,8 @@ import httpx
 import pytest
 
 from ladder.store.feed import SETTLE_SECONDS
-from services.api import streams
+from services.api import feed, streams
+from services.api.problems import ProblemError, respond
 from services.client import ApiError
 from tests.integration.api.world import World, play_rated
 
@@ -89,6 +90,42 @@ def test_nobody_holds_more_streams_than_their_part() -> None:
     known.leave("usr_a", held[0])  # type: ignore[arg-type]
     known.enter("usr_a")  # type: ignore[arg-type]
     known.enter("usr_b")  # type: ignore[arg-type]
+
+
+def test_a_process_that_is_full_says_when_to_ask_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "ALL", 1)
+    known = streams.Streams()
+    known.enter("usr_a")  # type: ignore[arg-type]
+    with pytest.raises(ProblemError, match="try again in 30 seconds") as full:
+        known.enter("usr_b")  # type: ignore[arg-type]
+    answer = respond(full.value)
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "30")
+
+
+def test_an_old_key_is_refused_in_words_and_the_client_reads_the_pages_instead(
+    world: World,
+) -> None:
+    path, token = "/v1/me/feed/stream", world.tokens["member"]
+    old = f"{int(time.time() - 3700) * 10**6}.x"
+    headers = {"Authorization": f"Bearer {token}", "Last-Event-ID": old}
+    refused = world.http.get(path, headers=headers)
+    assert refused.status_code == 422
+    assert "older than 60 minutes. Read GET /v1/me/feed down to it" in refused.json()["detail"]
+    time.sleep(SETTLE_SECONDS)
+    client = world.client("member")
+    whole = list(client.feed())[::-1]
+    following = client.follow(old)
+    assert [next(following) for _ in whole] == whole
+
+
+def test_where_nothing_happens_the_key_moves_on(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed, "BEAT_SECONDS", 0.0)
+    headers = {"Authorization": f"Bearer {world.tokens['admin']}"}
+    with world.http.stream("GET", "/v1/me/feed/stream", headers=headers) as answer:
+        keys = (line for line in answer.iter_lines() if line.startswith("id: "))
+        assert next(keys) < next(keys) < next(keys)
 
 
 def test_a_stream_ends_with_its_token(world: World) -> None:

@@ -59,7 +59,11 @@ def test_all_of_a_league_is_made_or_nothing_and_the_place_is_named(world: World)
     early = {"seats": 2, "closes_at": "2999-12-01T18:00Z", "ends_at": "2999-12-01T18:00+01:00"}
     for season, anchors, word in (
         (naive, [], "body.season.closes_at: .* no time zone; add Z for UTC or an offset"),
-        (early, [], "body.season.opens_at, closes_at, ends_at: each must be later"),
+        (
+            early,
+            [],
+            "body.season.ends_at: it lies before closes_at, 2999-12-01T18:00.*; make it later",
+        ),
         ({"seats": 99}, [], "body.season.seats"),
         ({"seats": 9}, [], "body.season.seats: Hungry Geese takes"),
         ({"seats": 2}, ["grim"], "no reference agent 'grim'; choose from bank_spender, greedy"),
@@ -73,9 +77,11 @@ def test_all_of_a_league_is_made_or_nothing_and_the_place_is_named(world: World)
 
 
 def test_one_command_makes_all_of_a_league(peck: Peck) -> None:
-    create = ("league", "create", "night", "--seats", "2", "--set", "rows=9", "--anchor", "greedy")
+    seats = ("--seats", "2", "--active", "2")
+    create = ("league", "create", "night", *seats, "--set", "rows=9", "--anchor", "greedy")
     dates = ("--closes", "2999-12-01T18:00+01:00", "--ends", "2999-12-02T18:00+01:00")
     made = read(peck(*create, *dates, "--visibility", "invitation", "--replays", "own", "--json"))
+    assert made["season"]["active_limit"] == 2
     assert (made["league"]["visibility"], made["league"]["replay_visibility"]) == (
         "invitation",
         "own",

@@ -40,15 +40,23 @@ def test_external_ids_are_in_the_export_for_hosts_alone(world: World) -> None:
 
 
 def test_the_csv_is_the_board_and_holds_no_formula(world: World) -> None:
+    names = {
+        "public.host": "=1+1",
+        "public.member": 'a "quoted", name; =HYPERLINK("x");\uff1d2',
+    }
     with world.connect() as conn:
-        conn.execute(
-            "update agents set name = '=1+1' where id = %s", (world.agents["public.host"],)
-        )
-    rows = list(csv.DictReader(io.StringIO(world.client("host").standings("public", form="csv"))))
+        for key, name in names.items():
+            conn.execute("update agents set name = %s where id = %s", (name, world.agents[key]))
+    text = world.client("host").standings("public", form="csv")
+    rows = list(csv.DictReader(io.StringIO(text, newline="")))
     board = list(world.client("host").leaderboard("public"))
     assert [row["team_id"] for row in rows] == [row["team_id"] for row in board]
     assert [row["rank"] for row in rows] == ["1", "2", ""]
-    assert "'=1+1" in {row["agent"] for row in rows}
+    told = {row["agent"] for row in rows}
+    assert {"'=1+1", 'a "quoted", name;\' =HYPERLINK("x");\'\uff1d2'} <= told
+    for between in ",;\t":  # as spreadsheets of several countries would cut it
+        cells = [cell for row in csv.reader(text.splitlines(), delimiter=between) for cell in row]
+        assert not [cell for cell in cells if cell.strip().startswith(tuple("=+-@\uff1d"))]
 
 
 def test_a_faulty_roster_is_refused_whole_with_its_places(world: World) -> None:

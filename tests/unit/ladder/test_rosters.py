@@ -18,6 +18,22 @@ def test_columns_come_in_any_order_and_a_role_may_be_empty() -> None:
     ]
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("bom", ["", "\ufeff"])
+@pytest.mark.parametrize("between", [",", ";", "\t"])
+def test_what_spreadsheets_write_is_read_alike(between: str, bom: str, end: str) -> None:
+    lines = [
+        ["name", "team", "role", "external_id"],
+        ['"Lovelace; Ada, ""Countess"""', '"Engines, Ltd; UK"', "", "=1+1"],
+        ["Bob", "", "viewer", "@8"],
+    ]
+    text = bom + end.join(between.join(line) for line in lines) + end
+    assert parse(text) == [
+        Expected("=1+1", 'Lovelace; Ada, "Countess"', "Engines, Ltd; UK", LeagueRole.COMPETITOR),
+        Expected("@8", "Bob", "", LeagueRole.VIEWER),
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -29,6 +45,14 @@ def test_columns_come_in_any_order_and_a_role_may_be_empty() -> None:
         (HEADER + "Ada,,host,1\n", "line 2, role: 'host'; choose from competitor, viewer"),
         (HEADER + "Ada,,,1\nBob,,,1\n", "line 3, external_id: it stands on a line before"),
         (HEADER + "Ada,1\n", "line 2: it has 2 values, the header 4; quote commas"),
+        (
+            "name;team;role;external_id\nA;da;;;1\n",
+            "line 2: it has 5 values, the header 4; quote sem",
+        ),
+        (
+            HEADER + "M\ufffdller,,,1\n",
+            "line 2, name: it is not UTF-8; save the file as 'CSV UTF-8'",
+        ),
         (HEADER + f"{'A' * 61},,,1\n", "line 2, name: at most 60 characters on one line"),
         (HEADER + 'A"da,,,1\n"Bob', "line 3: it is not CSV"),
         (HEADER + "Ada\x00,,,1\n", "line 2"),
