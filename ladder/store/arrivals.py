@@ -50,7 +50,7 @@ def refuse_late(conn: Connection, season: Season, team_id: TeamId, waited_second
 
 def awaited(conn: Connection, season_id: SeasonId) -> bool:
     """Whether the field of a locked season may still grow, or has not all played: somebody enters
-    at this moment, may upload, began to in time, is not validated yet, or has no game though it can.
+    at this moment, may upload, began to in time, is not validated yet, or has no game and can.
 
     Where not, nobody enters until the caller's transaction ends.
     """

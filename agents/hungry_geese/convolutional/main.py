@@ -1,9 +1,9 @@
 """Plays what a small convolutional network thinks the best agents of a ladder would play.
 
 The network was trained by training/hungry_geese.py on episodes that this ladder recorded;
-weights.npz is its result, weights.json says from how much. It is asked with numpy alone: six 3 x 3 convolutions
-whose borders wrap around, the mean over the pond, three dense layers. Of its choices the first that
-does not run into a body that will still be there is played.
+weights.npz is its result, weights.json says from how much. It is asked with numpy alone: six
+convolutions of 3 x 3 whose borders wrap around, the mean over the pond, three dense layers. Of its
+choices the first that does not run into a body that will still be there is played.
 """
 
 import os
