@@ -246,7 +246,7 @@ def test_nothing_is_sealed_while_somebody_who_was_in_time_has_not_played(
 def test_who_no_node_can_play_keeps_nothing_open_for_long(
     contest: Contest, four: list[EntryId]
 ) -> None:
-    play(contest, four, 80)
+    settle(contest, four)
     late = contest.active()
     contest.conn.execute("update entries set profile = 'torch-gpu' where id = %s", (late,))
     turn(contest, "locked")
