@@ -51,14 +51,23 @@ class SeatReport:
     max_move_seconds: float
     log: bytes
     """The ``peck-log/1`` blob."""
+    statistics: Mapping[str, float] | None = None
+    """What the game says besides, where it says something."""
 
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """One finished episode and its seats in order."""
+    """One finished episode, or a mirrored pair of them, and the seats of the first in order."""
 
     episode: Episode
     seats: tuple[SeatReport, ...]
+    mirror: Episode | None = None
+    """The second of a pair, in which everybody sits the other way round."""
+
+    @property
+    def episodes(self) -> tuple[Episode, ...]:
+        """All of the match."""
+        return (self.episode,) if self.mirror is None else (self.episode, self.mirror)
 
 
 @dataclass(frozen=True, slots=True)

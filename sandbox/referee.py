@@ -225,6 +225,7 @@ def _report(seat: Seat, outcome: Outcome) -> SeatReport:
         failed_step=seat.fault.step if seat.fault else None,
         charged_seconds=round(sum(costs) + off_turn, 6),
         max_move_seconds=round(max(costs, default=0.0), 6),
+        statistics=outcome.statistics[seat.index] if outcome.statistics else None,
         log=seat.log_blob(how),
     )
 

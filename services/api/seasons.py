@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal
 
@@ -12,9 +13,11 @@ from fastapi import APIRouter, Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from games import GAMES
-from games.protocol import ConfigurationError
+from games.protocol import ConfigurationError, Game
 from ladder.medals import FARTHEST, MOST_TEAMS, Rules
 from ladder.model import League
+from ladder.rating import KAGGLE, OWN_SEAT
+from ladder.solo import Kind, Measure
 from ladder.store import daily, entries, leagues
 from services.api import sight
 from services.api.auth import Anyone, Host, Known
@@ -105,6 +108,17 @@ def storable(configuration: dict[str, Any]) -> dict[str, Any]:
     return configuration
 
 
+class MeasureOut(BaseModel):
+    """One thing that a season ranks by whose matches have one seat."""
+
+    model_config = ConfigDict(from_attributes=True)
+    name: str = Field(examples=["won"])
+    title: str = Field(examples=["Games won"])
+    kind: Kind = Field(description="a share of the games, or a mean over them")
+    is_higher_better: bool
+    of: str | None = Field(description="the share that a game must count for to be counted here")
+
+
 class SeasonOut(BaseModel):
     model_config = ConfigDict(from_attributes=True)
     id: str = Field(examples=["sea_01j8x6m3c2k4v9q0w7r5t1y8z3"])
@@ -134,6 +148,9 @@ class SeasonOut(BaseModel):
     closes_at: datetime | None
     ends_at: datetime | None
     state: str = Field(examples=["open"])
+    measures: list[MeasureOut] = Field(
+        description="what it ranks by where a match has one seat; else empty"
+    )
     revision: int = Field(description="grows when something shown on the leaderboard changed")
 
 
@@ -180,11 +197,11 @@ class LimitsOut(BaseModel):
     )
 
 
-def longest_match_hours(steps: int, clock: Clock, seats: int) -> float:
+def longest_match_hours(steps: int, clock: Clock, seats: int, episodes: int = 1) -> float:
     """How long seats that use all their time, one after another, can hold a worker."""
     each = clock.act_seconds + clock.increment_seconds
     seconds = seats * (steps * each + clock.bank_seconds + clock.load_seconds)
-    return seconds / 3600
+    return episodes * seconds / 3600
 
 
 @router.get("/leagues/{league}/seasons", summary="List seasons", responses=of(404))
@@ -229,7 +246,8 @@ def season_maker(conn: Db, found: League, body: NewSeason) -> Callable[[], Seaso
         raise ProblemError("invalid", f"body.configuration.{error}") from None
     given = body.clock.model_dump(exclude_unset=True) if body.clock else {}
     clock = Clock.model_validate({**game.clock, **given})
-    hours = longest_match_hours(game.longest(configuration), clock, seats)
+    episodes = 2 if game.mirrored else 1
+    hours = longest_match_hours(game.longest(configuration), clock, seats, episodes)
     if hours > LONGEST_MATCH_HOURS:
         raise ProblemError(
             "invalid",
@@ -241,6 +259,17 @@ def season_maker(conn: Db, found: League, body: NewSeason) -> Callable[[], Seaso
         medals = Rules.of(body.medals.model_dump())
     except ValueError as error:
         raise ProblemError("invalid", f"body.medals.{error}.") from None
+    if seats == 1 and medals.lines is not None:
+        raise ProblemError(
+            "invalid",
+            "body.medals: lines are of a score, and matches with one seat give none; choose table, "
+            "counts or shares.",
+        )
+    if seats == 1 and body.stops_when_sealed:
+        raise ProblemError(
+            "invalid",
+            "body.stops_when_sealed: nothing is sealed where matches have one seat; give ends_at.",
+        )
 
     def create() -> SeasonOut:
         canonical = json.dumps(configuration, sort_keys=True, separators=(",", ":"))
@@ -259,11 +288,23 @@ def season_maker(conn: Db, found: League, body: NewSeason) -> Callable[[], Seaso
             closes_at=body.closes_at,
             ends_at=body.ends_at,
             opens_at=body.opens_at,
+            **rating_of(game, seats),
         )
         daily.seasons(conn, found.id)
         return SeasonOut.model_validate(season)
 
     return create
+
+
+def rating_of(game: Game[Any], seats: int) -> dict[str, Any]:
+    """How a season of this game rates, in the words of ``leagues.create_season``.
+
+    By the game's measures where a match has one seat. A seat at fault is last for its own update
+    alone where the game removes it; where the rules make play of a fault, its placement counts.
+    """
+    if seats == 1:
+        return {"measures": [Measure.of_json(asdict(each)) for each in game.measures]}
+    return {"fault_rule": KAGGLE if game.lenient else OWN_SEAT}
 
 
 @router.get("/seasons/{season}", summary="Read a season", responses=of(404))

@@ -25,6 +25,7 @@ from ladder.store import (
     ratings,
     rejudging,
     serving,
+    solo,
     watch,
 )
 from ladder.telemetry import emit
@@ -114,7 +115,9 @@ def pair(conn: db.Connection, rng: Random, fields: Fields | None = None) -> dict
             wanted = math.ceil(MATCHES_PER_SLOT * slots / (len(has) * has[maker]))
             missing = min(wanted, season.max_in_flight) - under_way[season.id]
             made = 0
-            if missing > 0:
+            if missing > 0 and season.measures:
+                made = _advance(conn, season, missing, load[maker], workers)
+            elif missing > 0:
                 made = _pair(conn, season, missing, load[maker], workers, rng, fields)
             load[maker] += made
             under_way[season.id] += made
@@ -163,6 +166,28 @@ def _pair(
             made += 1
         except Conflict:
             continue  # an entry retired between the look and the making
+    return made
+
+
+def _advance(
+    conn: db.Connection,
+    season: Season,
+    missing: int,
+    turn: int,
+    workers: Sequence[matches.Worker],
+) -> int:
+    """The same for a season of one seat: the next rounds of those who lack one."""
+    served = {profile for worker in workers for profile in worker.profiles}
+    made = 0
+    for candidate, number in pairing.advance(*solo.runners(conn, season), missing, served):
+        if serving.missing_for(workers, [candidate.seat]) is not None:
+            continue
+        try:
+            with conn.transaction():
+                solo.queue(conn, season, candidate, number, turn + made)
+            made += 1
+        except Conflict:
+            continue  # it retired between the look and the making
     return made
 
 

@@ -70,6 +70,18 @@ def test_matches_are_made_for_the_live_slots_and_no_more(contest: Contest) -> No
     assert repairs.pair(conn, Random(1)) == {"paired": 0}
 
 
+def test_seasons_of_one_seat_advance_round_by_round_beside_the_others(contest: Contest) -> None:
+    conn = contest.conn
+    alone = raise_contest(conn, seats=1)
+    alone.active(), alone.active()
+    silence_workers(conn)
+    matches.register_worker(conn, hello("w1", slots=2))
+    assert repairs.pair(conn, Random(1)) == {"paired": 2 * repairs.MATCHES_PER_SLOT}
+    assert matches.in_flight(conn, alone.season.id) == repairs.MATCHES_PER_SLOT
+    rounds = "select array_agg(round order by round) from entries where season_id = '{}'"
+    assert one(conn, rounds.format(alone.season.id)) == [1, 2]
+
+
 def test_what_is_judged_again_is_queued_where_a_node_can_play_it(contest: Contest) -> None:
     conn, (first, *others) = contest.conn, contest.entries
     contest.play(contest.rated(*others[:4]), [1, 2, 3, 4])
