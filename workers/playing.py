@@ -253,9 +253,13 @@ def _node_answers(station: Station) -> bool:
 
 @cache
 def rules_digest(game: str) -> str:
-    """Names the exact rules a match was played under: the digest of the game's own file."""
-    source = inspect.getfile(type(GAMES[game]))
-    return hashlib.sha256(Path(source).read_bytes()).hexdigest()
+    """Names the exact rules a match was played under: the digest of the game's own files."""
+    source = Path(inspect.getfile(type(GAMES[game])))
+    files = sorted(source.parent.glob("*.py")) if source.name == "__init__.py" else [source]
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
 def lanes(settings: Settings, slots: int) -> int:
