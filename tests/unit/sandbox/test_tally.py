@@ -504,7 +504,7 @@ def test_a_group_that_is_gone_says_so_and_its_totals_stand_still(files: Files) -
 def test_all_doubts_of_a_match_together_are_bounded(files: Files, own: OwnQueue) -> None:
     tally = _tally(files, own, patience=0.0)
     now = doubted = 0.0
-    for _ in range(400):
+    for _ in range(40):
         tally.open(now)
         began = now
         now += 100.5
