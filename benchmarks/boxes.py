@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from games import GAMES
+from games.protocol import Verdict
 from sandbox import profiles, referee
 from sandbox.channel import ask
 from sandbox.clock import Clock
@@ -192,7 +193,7 @@ class Table:
         self._steps += 1
         at = time.perf_counter()
         questions = [seat.asking(self._steps, observation) for seat in self.seats]
-        asked = [question for question in questions if question is not None]
+        asked = [question for question in questions if not isinstance(question, Verdict)]
         asked_at = time.perf_counter()
         ask(asked, self.own, time.monotonic() + 60)
         answered_at = time.perf_counter()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -64,6 +65,7 @@ def _both(one: SeatReport, two: SeatReport, reward: float, placement: int) -> Se
         failed_step=told.failed_step,
         charged_seconds=round(one.charged_seconds + two.charged_seconds, 6),
         max_move_seconds=max(one.max_move_seconds, two.max_move_seconds),
+        pardoned=Counter(one.pardoned) + Counter(two.pardoned),
         log=_logs(one.log, two.log, told.verdict, is_second=told is two),
     )
 
@@ -73,5 +75,9 @@ def _logs(one: bytes, two: bytes, verdict: Verdict, *, is_second: bool) -> bytes
     first, second = read_log(one), read_log(two)
     moves = [*first["moves"], *({**move, "episode": 1} for move in second["moves"])]
     told = {**second, "failed_episode": 1} if is_second else first
-    document = {**told, "moves": moves, "verdict": str(verdict)}
+    pardons = dict(first["pardoned"])
+    for kind, found in second["pardoned"].items():
+        known = pardons.get(kind)
+        pardons[kind] = {**known, "times": known["times"] + found["times"]} if known else found
+    document = {**told, "moves": moves, "verdict": str(verdict), "pardoned": pardons}
     return gzip.compress(json.dumps(document, separators=(",", ":")).encode(), mtime=0)
