@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal
 
@@ -13,11 +12,10 @@ from fastapi import APIRouter, Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from games import GAMES
-from games.protocol import ConfigurationError, Game
+from games.protocol import ConfigurationError
 from ladder.medals import FARTHEST, MOST_TEAMS, Rules
 from ladder.model import League
-from ladder.rating import KAGGLE, OWN_SEAT
-from ladder.solo import Kind, Measure
+from ladder.solo import Kind
 from ladder.store import daily, entries, leagues
 from services.api import sight
 from services.api.auth import Anyone, Host, Known
@@ -26,6 +24,7 @@ from services.api.idempotency import Once
 from services.api.paging import Page
 from services.api.problems import ProblemError, of
 from services.api.state import Db
+from services.rulebook import rating_of
 
 router = APIRouter(prefix="/v1", tags=["seasons"])
 LARGEST: Final = 10**9
@@ -294,17 +293,6 @@ def season_maker(conn: Db, found: League, body: NewSeason) -> Callable[[], Seaso
         return SeasonOut.model_validate(season)
 
     return create
-
-
-def rating_of(game: Game[Any], seats: int) -> dict[str, Any]:
-    """How a season of this game rates, in the words of ``leagues.create_season``.
-
-    By the game's measures where a match has one seat. A seat at fault is last for its own update
-    alone where the game removes it; where the rules make play of a fault, its placement counts.
-    """
-    if seats == 1:
-        return {"measures": [Measure.of_json(asdict(each)) for each in game.measures]}
-    return {"fault_rule": KAGGLE if game.lenient else OWN_SEAT}
 
 
 @router.get("/seasons/{season}", summary="Read a season", responses=of(404))
