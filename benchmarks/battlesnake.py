@@ -33,6 +33,9 @@ ROWS = (
     ("searcher", ("painter",)),
     ("painter", ("safe_step",) * 3),
     ("searcher", ("painter",) * 3),
+    ("grazer", ("safe_step",)),
+    ("painter", ("grazer",)),
+    ("searcher", ("grazer",)),
 )
 Played = tuple[float, int, list[float]]
 

@@ -38,7 +38,7 @@ def answer(module: Any, seen: dict[str, Any]) -> Any:
     return module.decide(seen) if hasattr(module, "decide") else module.agent(seen, {})
 
 
-@pytest.mark.parametrize("name", ["safe_step", "painter", "searcher"])
+@pytest.mark.parametrize("name", ["safe_step", "grazer", "painter", "searcher"])
 @pytest.mark.parametrize("ruleset", RULESETS)
 def test_an_agent_plays_every_ruleset_without_a_fault(name: str, ruleset: str) -> None:
     module = load(name)
@@ -56,14 +56,14 @@ def test_an_agent_plays_every_ruleset_without_a_fault(name: str, ruleset: str) -
             state, _ = GAME.step(state, moves, rng)
 
 
-@pytest.mark.parametrize("name", ["safe_step", "painter", "searcher"])
+@pytest.mark.parametrize("name", ["safe_step", "grazer", "painter", "searcher"])
 def test_an_agent_takes_the_only_move_that_lives(name: str) -> None:
     corner = [(0, 0), (1, 0), (1, 1), (2, 1), (3, 1), (4, 1)]
     seen = GAME.observe(position(corner, [(8, 8), (8, 9), (8, 10)]), 0)
     assert answer(load(name), seen) == "up"
 
 
-@pytest.mark.parametrize("name", ["safe_step", "painter", "searcher"])
+@pytest.mark.parametrize("name", ["safe_step", "grazer", "painter", "searcher"])
 def test_an_agent_with_no_way_out_answers_all_the_same(name: str) -> None:
     shut = [(0, 0), (1, 0), (1, 1), (0, 1), (0, 1)]
     seen = GAME.observe(position(shut, [(8, 8), (8, 9), (8, 10)]), 0)
