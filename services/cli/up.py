@@ -32,7 +32,7 @@ def up(
     install: Annotated[
         bool, typer.Option(help="Let it install bubblewrap when no sandbox is there.")
     ] = True,
-    demo: Annotated[bool, typer.Option(help="Seed the demo league.")] = True,
+    demo: Annotated[bool, typer.Option(help="Seed the demo leagues.")] = True,
     launcher: Annotated[LauncherName, typer.Option(help="What builds the boxes.")] = (
         LauncherName.AUTO
     ),

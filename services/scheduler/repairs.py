@@ -92,7 +92,11 @@ def rejudge(conn: db.Connection) -> dict[str, int]:
 
 
 def pair(conn: db.Connection, rng: Random, fields: Fields | None = None) -> dict[str, int]:
-    """Keep enough rated matches under way for the live slots, over all seasons that play."""
+    """Keep enough rated matches under way for the live slots, over all seasons that play.
+
+    Those who made leagues get equal parts of the slots' time, and so do the seasons of each: of
+    long matches fewer are under way.
+    """
     seasons = leagues.playing_seasons(conn)
     workers = [w for w in matches.live_workers(conn) if {"play.cpu", "play.gpu"} & set(w.queues)]
     slots = sum(worker.slots for worker in workers)
@@ -109,10 +113,16 @@ def pair(conn: db.Connection, rng: Random, fields: Fields | None = None) -> dict
         # What a season cannot use of its share (it has no field, say) goes to the others: seasons
         # that only stand there never leave a slot idle.
         has = Counter(makers[season.id] for season in seasons)
+        parts = {
+            season.id: 1 / (has[makers[season.id]] * fields.seconds(conn, season.id))
+            for season in seasons
+        }
+        whole = sum(parts.values())
         full = []
         for season in seasons:
             maker = makers[season.id]
-            wanted = math.ceil(MATCHES_PER_SLOT * slots / (len(has) * has[maker]))
+            part = round(MATCHES_PER_SLOT * slots * parts[season.id] / whole, 6)
+            wanted = math.ceil(part)
             missing = min(wanted, season.max_in_flight) - under_way[season.id]
             made = 0
             if missing > 0 and season.measures:

@@ -172,6 +172,28 @@ def test_nobody_gets_more_by_making_more_seasons(contest: Contest) -> None:
     assert sum(ours) == 3
 
 
+def test_of_long_matches_fewer_are_under_way_so_that_seasons_share_the_time(
+    contest: Contest,
+) -> None:
+    conn = contest.conn
+    quick = raise_contest(conn)
+    for _ in range(4):
+        quick.active()
+    for made, seconds in ((contest, 9000), (quick, 1000)):
+        match_id = made.rated(*made.entries[:4])
+        order = made.claim(match_id)
+        conn.execute(
+            "update matches set claimed_at = now() - make_interval(secs => %s) where id = %s",
+            (seconds, match_id),
+        )
+        made.finish(match_id, order.attempt, [1, 2, 3, 4])
+    silence_workers(conn)
+    matches.register_worker(conn, hello("w1", slots=10))
+    repairs.pair(conn, Random(1))
+    assert matches.in_flight(conn, contest.season.id) in (3, 4)
+    assert matches.in_flight(conn, quick.season.id) in (26, 27)
+
+
 def test_a_paused_league_gets_no_matches(contest: Contest) -> None:
     matches.register_worker(contest.conn, hello("w1"))
     leagues.set_state(contest.conn, contest.league.id, "paused")
