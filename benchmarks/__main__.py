@@ -8,6 +8,7 @@ import sys
 NAMES = (
     "engine",
     "battlesnake",
+    "anchors",
     "sandbox",
     "fairness",
     "api",
