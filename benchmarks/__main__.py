@@ -9,6 +9,7 @@ NAMES = (
     "engine",
     "battlesnake",
     "sandbox",
+    "contracts",
     "fairness",
     "api",
     "latency",

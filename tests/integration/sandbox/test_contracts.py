@@ -24,7 +24,7 @@ from tests.integration.counting import Cells, Counting, Snakes
 from tests.integration.sandbox.nodes import MEMORY_MB, ROOT, Bench, still_works
 
 AGENTS = ROOT / "tests" / "agents" / "contracts"
-CLOCK = Clock(act_seconds=0.5, bank_seconds=0.0, load="own", load_seconds=3.0)
+CLOCK = Clock(act_seconds=0.5, bank_seconds=0.0, load="own", load_seconds=2.0)
 STEPS = 5
 COUNTS = "def agent(o): return o.step\n"
 UP = "def agent(o): return 'up'\n"
@@ -140,7 +140,7 @@ def serve(answer):
         line.close()
 """
 SERVERS = (
-    Hostile("never listens", Verdict.TIMEOUT, "still loading after 3 s.+must listen",
+    Hostile("never listens", Verdict.TIMEOUT, "still loading after 2 s.+must listen",
             "import time\ntime.sleep(60)\n"),
     Hostile("exits at once", Verdict.ERROR, r"loading: bot.py exited with code 0; it must run",
             "print('bye')\n"),

@@ -109,8 +109,9 @@ def test_turning_the_board_twice_is_no_turn() -> None:
     for _ in range(50):
         height = draw.randrange(3, 20)
         cells = [(draw.randrange(9), draw.randrange(height)) for _ in range(5)]
-        board = {"width": 9, "height": height, "food": [], "snakes": [_snake(0, cells)]}
-        seen = {"game": {"id": "g"}, "turn": 0, "board": board, "you": board["snakes"][0]}
+        snake = _snake(0, cells)
+        board = {"width": 9, "height": height, "food": [], "snakes": [snake]}
+        seen = {"game": {"id": "g"}, "turn": 0, "board": board, "you": snake}
         turned = served.old_move(seen)["snakes"][0]["coords"]
         assert [(x, height - 1 - y) for x, y in turned] == cells
 
