@@ -177,7 +177,13 @@ class _Kept:
         return {"k": "ready"}
 
     def _open(self) -> None:
-        self._speaker.open(self._told)
+        """Once: who does not come up is not started again."""
+        try:
+            self._speaker.open(self._told)
+        except Broken as broken:
+            raise Broken(broken.why, is_gone=True) from None
+        except OSError as error:
+            raise Broken(f"the program cannot be started: {error}", is_gone=True) from None
         self._is_open = True
 
     def _asked(self, number: int | None, act: Callable[[], Any]) -> dict[str, Any]:

@@ -182,21 +182,22 @@ def _run(
 ) -> NoReturn:
     """In the forked process: becomes the program. ``files``: its three streams, and where to say
     why it did not come up."""
-    code = 70
+    code, trouble = 70, files[3]
     try:
         try:
             harden.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
             if os.getppid() != parent:
                 os._exit(code)
             harden.keep_files(files)
+            trouble = 3
             path = os.path.join(agent_dir, manifest.program)
             if not manifest.is_python:
                 signal.signal(signal.SIGPIPE, signal.SIG_DFL)
                 os.execve(path, [path, *manifest.entry[1:]], environment)  # noqa: S606
         except OSError as error:
-            os.write(3, (error.strerror or repr(error)).encode()[:200])
+            os.write(trouble, (error.strerror or repr(error)).encode()[:200])
             os._exit(code)
-        os.close(3)
+        os.close(trouble)
         code = _script(path, [path, *manifest.entry[2:]], environment)
     finally:
         os._exit(code & 0xFF)

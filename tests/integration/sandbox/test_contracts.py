@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from games import GAMES
 from games.protocol import Verdict
 from sandbox import bundle, referee
 from sandbox.clock import Clock
@@ -64,13 +65,13 @@ def _bot(folder: Path, manifest: Mapping[str, Any], source: str) -> Path:
 
 
 def _play(
-    bench: Bench, game: Any, bundles: Sequence[Path], clock: Clock = CLOCK, steps: int = STEPS
+    bench: Bench, game: Any, bundles: Sequence[Path], clock: Clock = CLOCK, **configuration: Any
 ) -> Played:
     requests = [SeatRequest("python", path, MEMORY_MB) for path in bundles]
     with borrowed(bench.node.socket, requests, 60.0) as loans:
         return referee.play(
             game,
-            game.configure({"steps": steps}),
+            game.configure(configuration or {"steps": STEPS}),
             clock,
             bytes(range(16)),
             loans,
@@ -112,6 +113,24 @@ def test_servers_of_every_kind_play(bench: Bench, load: Any) -> None:
     _all_right(played, range(len(bundles)))
     assert "told /start 0" in _log(played, 0)
     assert f"told /end {STEPS}" in _log(played, 0)
+
+
+def test_the_games_that_contracts_are_for_are_played_by_them(bench: Bench) -> None:
+    snakes = GAMES["battlesnake"]
+    reference = [ROOT / "agents" / "battlesnake" / name for name in ("painter", "safe_step")]
+    bundles = [bundle.prepare(path, bench.folder) for path in reference]
+    clock = Clock.from_json({**snakes.clock, "act_seconds": 2.0})
+    played = _play(bench, snakes, bundles, clock, maxTurns=20)
+    assert [report.reason for report in played.seats] == [None, None]
+    assert [dict(report.pardoned) for report in played.seats] == [{}, {}]
+    cells = GAMES["golad"]
+    bot = _agent(bench.folder, "riddles")
+    board = {"width": 6, "height": 6, "startingCells": 8, "maxRounds": 4}
+    played = _play(bench, cells, [bot, bot], Clock.from_json(cells.clock), **board)
+    assert [report.reason for report in played.seats] == [None, None], _log(played, 0)
+    moves = [move for step in played.episode.steps for move in step.moves if move]
+    assert moves
+    assert all(str(move).startswith("kill ") for move in moves)
 
 
 @dataclass(frozen=True)
