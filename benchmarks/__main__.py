@@ -10,6 +10,7 @@ NAMES = (
     "battlesnake",
     "anchors",
     "sandbox",
+    "contracts",
     "fairness",
     "api",
     "latency",

@@ -187,9 +187,12 @@ class Table:
             if seat.fault is not None:
                 raise SystemExit(f"an agent did not load: {seat.fault.reason}")
 
-    def step(self, observation: dict[str, object]) -> tuple[float, float, float]:
+    def step(
+        self, observation: dict[str, object], parse: Callable[[object], object] | None = None
+    ) -> tuple[float, float, float]:
         """One move of every seat: seconds until all were written down as questions, until all
-        answers had come, until all answers were read and found legal."""
+        answers had come, until all answers were read and found legal, by the geese's rules if not
+        by ``parse``."""
         self._steps += 1
         at = time.perf_counter()
         questions = [seat.asking(self._steps, observation) for seat in self.seats]
@@ -198,7 +201,7 @@ class Table:
         ask(asked, self.own, time.monotonic() + 60)
         answered_at = time.perf_counter()
         for seat, question in zip(self.seats, asked, strict=True):
-            seat.moved(self._steps, question, _parse)
+            seat.moved(self._steps, question, parse or _parse)
             if seat.fault is not None:
                 raise SystemExit(f"an agent failed: {seat.fault.reason}")
         return asked_at - at, answered_at - asked_at, time.perf_counter() - answered_at

@@ -138,6 +138,7 @@ class Seat:
                 "configuration": configuration,
                 "seed": seed.hex(),
                 "load": self._clock.load,
+                "clock": self._clock.to_json(),
             },
             self._clock.load_seconds,
         )

@@ -47,6 +47,10 @@ class Counting:
     def observe(self, state: State, seat: int) -> dict[str, Json]:
         return {"step": state.step, "seat": seat}
 
+    def wanted(self, state: State) -> Json:
+        """The right answer."""
+        return state.step
+
     def parse(self, state: State, seat: int, raw: Json) -> Json:
         if type(raw) is not int:
             raise InvalidMove(f"a number was expected, got {raw!r:.50}")
@@ -55,7 +59,8 @@ class Counting:
     def step(
         self, state: State, moves: Mapping[int, Json | Verdict], chance: Random | Json
     ) -> tuple[State, Json]:
-        right = tuple(n + (moves[seat] == state.step) for seat, n in enumerate(state.right))
+        wanted = self.wanted(state)
+        right = tuple(n + (moves[seat] == wanted) for seat, n in enumerate(state.right))
         told = (*state.told, tuple(moves[seat] for seat in range(len(right))))
         return replace(state, step=state.step + 1, right=right, told=told), None
 
@@ -71,3 +76,45 @@ class Counting:
 
     def frame(self, state: State) -> dict[str, Json]:
         return {"step": state.step, "right": list(state.right)}
+
+
+class Snakes(Counting):
+    """What Battlesnake shows, and always the same: the right answer is up."""
+
+    name = "snakes"
+
+    def wanted(self, state: State) -> Json:
+        return "up"
+
+    def parse(self, state: State, seat: int, raw: Json) -> Json:
+        move = raw.get("move") if isinstance(raw, dict) else raw
+        if move not in ("up", "down", "left", "right"):
+            raise InvalidMove(f"up, down, left or right was expected, got {move!r:.50}")
+        return move
+
+    def observe(self, state: State, seat: int) -> dict[str, Json]:
+        body = [{"x": 1, "y": 1}] * 3
+        you = {"id": f"snake-{seat}", "name": f"snake {seat}", "latency": "0", "health": 100}
+        you |= {"body": body, "head": body[0], "length": 3, "shout": "", "squad": ""}
+        board = {"width": 11, "height": 11, "snakes": [you], "food": [{"x": 5, "y": 5}]}
+        game = {"id": "game", "ruleset": {"name": "standard"}, "timeout": 500, "source": "league"}
+        return {"game": game, "turn": state.step, "board": {**board, "hazards": []}, "you": you}
+
+
+class Cells(Counting):
+    """What GOLAD shows, and always the same: the right answer kills the first cell of player 0."""
+
+    name = "cells"
+
+    def wanted(self, state: State) -> Json:
+        return "kill 1,0"
+
+    def parse(self, state: State, seat: int, raw: Json) -> Json:
+        if not isinstance(raw, str) or raw.split(" ")[0] not in ("pass", "kill", "birth"):
+            raise InvalidMove(f"pass, kill or birth was expected, got {raw!r:.50}")
+        return raw
+
+    def observe(self, state: State, seat: int) -> dict[str, Json]:
+        field = ",".join([".", "0", *"." * 33, "1"])
+        seen = {"round": state.step + 1, "width": 6, "height": 6, "max_rounds": state.steps}
+        return {**seen, "you": seat % 2, "field": field, "living": [1, 1], "opponent_move": "pass"}
