@@ -67,6 +67,47 @@ LEAGUES: Final = (
         ),
         description="The demo league: reference agents that play around the clock. Send yours.",
     ),
+    DemoLeague(
+        "battlesnake",
+        "Battlesnake",
+        "battlesnake",
+        4,
+        (
+            DemoAgent("safe_step", "Safe Step", "Mind the Gap"),
+            DemoAgent("grazer", "Grazer", "Greener Pastures"),
+            DemoAgent("painter", "Painter", "Fresh Coat"),
+            DemoAgent("searcher", "Searcher", "Long View"),
+        ),
+    ),
+    DemoLeague(
+        "game-of-life-and-death",
+        "Game of Life and Death",
+        "golad",
+        2,
+        (
+            DemoAgent("random", "Random", "Primordial Soup"),
+            DemoAgent("pass", "Pass", "Still Life"),
+            DemoAgent("kill", "Kill", "Overcrowding"),
+            DemoAgent("greedy_kills", "Greedy Kills", "Grim Arithmetic"),
+            DemoAgent("greedy", "Greedy", "Breeders"),
+        ),
+        {"width": 6, "height": 6, "startingCells": 10},
+        "On 6x6 with 10 starting cells; a match is two games of one board. Send yours.",
+    ),
+    DemoLeague(
+        "snake",
+        "Snake",
+        "snake",
+        1,
+        (
+            DemoAgent("uniform", "Uniform", "Wanderlust"),
+            DemoAgent("cycle", "Hamiltonian Cycle", "Round Trip"),
+            DemoAgent("shortest_path", "Shortest Path", "Beeline"),
+            DemoAgent("cycle_repair", "Cycle Repair", "Roadworks"),
+            DemoAgent("rollouts", "Rollouts", "What If"),
+        ),
+        description="Alone on 10x10, everybody on the same apples, round by round. Send yours.",
+    ),
 )
 
 
