@@ -68,7 +68,7 @@ def _show_measures(rows: Sequence[Mapping[str, Any]]) -> None:
                 row["rank"],
                 row["team_name"],
                 row["agent_name"],
-                *(_estimate(one) for one in row["estimates"]),
+                *(estimate(one) for one in row["estimates"]),
                 row["games"],
                 moment(row["last_match_at"]),
                 _medal(row),
@@ -149,7 +149,7 @@ def _span(row: Mapping[str, Any]) -> str | None:
     return str(low) if low == high else f"{low}-{high}"
 
 
-def _estimate(one: Mapping[str, Any]) -> str | None:
+def estimate(one: Mapping[str, Any]) -> str | None:
     """A measure and its interval: ``87.5% (79.1-92.9)``."""
     if one["value"] is None:
         return None

@@ -66,7 +66,17 @@ def test_a_league_of_one_seat_tells_measures_with_intervals_and_no_scores(
         assert page.status_code == 200
         assert "Live score" not in page.text
     assert "95&nbsp;% interval" in world.http.get("/leagues/alone").text
+    as_member = {"PECK_TOKEN": world.tokens["member"]}
     assert "reward" in peck("leaderboard", "alone").stdout
+    assert "reward: " in peck("insights", alone, **as_member).stdout
+    assert "Hermit played" in peck("feed", **as_member).stdout
+    form = world.http.get("/sign-in").text
+    proof = form.split('name="form_token" value="', 1)[1].split('"', 1)[0]
+    signed = {"token": world.tokens["member"], "form_token": proof, "next": "/me"}
+    assert world.http.post("/sign-in", data=signed).status_code == 303
+    mine = world.http.get("/me")
+    assert mine.status_code == 200
+    assert "Hermit" in mine.text
 
 
 def test_what_takes_a_score_is_refused_to_a_season_of_one_seat(world: World) -> None:
