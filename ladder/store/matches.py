@@ -383,6 +383,15 @@ def in_flight(conn: Connection, season_id: SeasonId) -> int:
     return int(row[0])
 
 
+def least_turn(conn: Connection, queue: str) -> int | None:
+    """Of the matches that wait in this queue; None where none does."""
+    row = conn.execute(
+        "select min(turn) from matches where queue = %s and state = 'queued'", (queue,)
+    ).fetchone()
+    assert row is not None
+    return None if row[0] is None else int(row[0])
+
+
 def usual_seconds(conn: Connection, season_id: SeasonId) -> float | None:
     """What the season's last rated matches took from claim to result; None before the first."""
     row = conn.execute(

@@ -18,6 +18,7 @@ from ladder.official.standing import Place
 from ladder.pairing import Candidate, Meetings
 from ladder.store import db, entries, matches, official
 from ladder.store.season_log import SeasonLog
+from services.scheduler.turns import Turns
 
 READ_AT_ONCE: Final = 5_000
 """Results of a log that one round of the scheduler reads, so that a long log delays no round."""
@@ -44,6 +45,7 @@ class Fields:
 
     def __init__(self) -> None:
         self._seen: dict[SeasonId, _Seen] = {}
+        self.turns = Turns()
         self._seconds: dict[SeasonId, tuple[float, float]] = {}
 
     def candidates(self, conn: db.Connection, season: Season) -> list[Candidate]:

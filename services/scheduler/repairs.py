@@ -10,11 +10,12 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from random import Random, SystemRandom
 
-from ladder import pairing
+from ladder import pairing, profiles
 from ladder.ids import SeasonId
-from ladder.model import Conflict, MatchKind, Season
+from ladder.model import Conflict, LineupSeat, MatchKind, Season
 from ladder.store import (
     db,
     entries,
@@ -85,7 +86,8 @@ def rejudge(conn: db.Connection) -> dict[str, int]:
     """The next matches that hosts have judged again, before new ones take their place."""
     served = {profile for worker in matches.live_workers(conn) for profile in worker.profiles}
     made = 0
-    for turn, (act, match_id) in enumerate(rejudging.waiting(conn, served)):
+    front = matches.least_turn(conn, "play.cpu") or 0
+    for turn, (act, match_id) in enumerate(rejudging.waiting(conn, served), front):
         with conn.transaction():
             made += rejudging.queue(conn, act, match_id, turn) is not None
     return {"rejudges_queued": made}
@@ -103,12 +105,21 @@ def pair(conn: db.Connection, rng: Random, fields: Fields | None = None) -> dict
     if not seasons or slots == 0:
         return {}
     fields = fields or Fields()
+    fields.turns.look(conn)
     makers = leagues.makers(conn, [season.id for season in seasons])
     under_way = {season.id: matches.in_flight(conn, season.id) for season in seasons}
     before = sum(under_way.values())
     load = Counter[str]()  # of those who made the leagues: nobody gets more by making more of them
     for season in seasons:
         load[makers[season.id]] += under_way[season.id]
+
+    def turn_of(maker: str, lineup: Sequence[LineupSeat]) -> int:
+        """Beside validations and scrims, on GPUs, by what the maker has under way."""
+        load[maker] += 1
+        if profiles.gpus_of(seat.profile for seat in lineup):
+            return load[maker] - 1
+        return fields.turns.take(maker)
+
     while seasons:
         # What a season cannot use of its share (it has no field, say) goes to the others: seasons
         # that only stand there never leave a slot idle.
@@ -126,10 +137,10 @@ def pair(conn: db.Connection, rng: Random, fields: Fields | None = None) -> dict
             missing = min(wanted, season.max_in_flight) - under_way[season.id]
             made = 0
             if missing > 0 and season.measures:
-                made = _advance(conn, season, missing, load[maker], workers)
+                made = _advance(conn, season, missing, partial(turn_of, maker), workers)
             elif missing > 0:
-                made = _pair(conn, season, missing, load[maker], workers, rng, fields)
-            load[maker] += made
+                turn = partial(turn_of, maker)
+                made = _pair(conn, season, missing, turn, workers, rng, fields)
             under_way[season.id] += made
             if under_way[season.id] >= wanted:
                 full.append(season)
@@ -143,12 +154,12 @@ def _pair(
     conn: db.Connection,
     season: Season,
     missing: int,
-    turn: int,
+    turn: Callable[[Sequence[LineupSeat]], int],
     workers: Sequence[matches.Worker],
     rng: Random,
     fields: Fields,
 ) -> int:
-    """Makes up to this many matches, the first at this turn of the queue; returns how many.
+    """Makes up to this many matches, each at its ``turn`` of the queue; returns how many.
 
     None that no live node could play: it would hold a place among those under way for nothing.
     """
@@ -171,7 +182,7 @@ def _pair(
         try:
             with conn.transaction():
                 matches.create(
-                    conn, season=season, kind=MatchKind.RATED, lineup=lineup, turn=turn + made
+                    conn, season=season, kind=MatchKind.RATED, lineup=lineup, turn=turn(lineup)
                 )
             made += 1
         except Conflict:
@@ -183,7 +194,7 @@ def _advance(
     conn: db.Connection,
     season: Season,
     missing: int,
-    turn: int,
+    turn: Callable[[Sequence[LineupSeat]], int],
     workers: Sequence[matches.Worker],
 ) -> int:
     """The same for a season of one seat: the next rounds of those who lack one."""
@@ -194,7 +205,7 @@ def _advance(
             continue
         try:
             with conn.transaction():
-                solo.queue(conn, season, candidate, number, turn + made)
+                solo.queue(conn, season, candidate, number, turn([candidate.seat]))
             made += 1
         except Conflict:
             continue  # it retired between the look and the making

@@ -18,6 +18,7 @@ from ladder.store import db, idempotency, leagues, matches, rejudging, users, wa
 from ladder.store.db import Connection
 from services import embedded
 from services.scheduler import leader, repairs
+from services.scheduler.fields import Fields
 from services.scheduler.leader import Repair
 from tests.chaos.fleet import wait_until
 from tests.integration.store.contest import Contest, hello, raise_contest
@@ -192,6 +193,27 @@ def test_of_long_matches_fewer_are_under_way_so_that_seasons_share_the_time(
     repairs.pair(conn, Random(1))
     assert matches.in_flight(conn, contest.season.id) in (3, 4)
     assert matches.in_flight(conn, quick.season.id) in (26, 27)
+
+
+def test_what_waits_is_not_passed_for_ever_by_what_is_made_later(contest: Contest) -> None:
+    conn, fields, rng = contest.conn, Fields(), Random(1)
+    other = raise_contest(conn)
+    for _ in range(4):
+        other.active()
+    silence_workers(conn)
+    matches.register_worker(conn, hello("w1", slots=2))
+    repairs.pair(conn, rng, fields)
+    last = one(conn, "select id from matches where state = 'queued' order by turn desc limit 1")
+    passed = []
+    while len(passed) < 20:
+        ((_, first),) = matches.ring_due(conn, {"play.cpu": 1}, bell_seconds=0.0)
+        passed.append(first)
+        if first == last:
+            break
+        contest.play(first, [1, 2, 3, 4])
+        matches.register_worker(conn, hello("w1", slots=2))
+        repairs.pair(conn, rng, fields)
+    assert len(passed) <= 2 * repairs.MATCHES_PER_SLOT
 
 
 def test_a_paused_league_gets_no_matches(contest: Contest) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import zipfile
 from pathlib import Path
@@ -35,6 +36,13 @@ def test_a_folder_of_several_is_a_zip_and_the_same_one_each_time(
     with zipfile.ZipFile(io.BytesIO(packed[0])) as archive:
         assert archive.namelist() == ["bot.py", "peck.json"]
     assert bundles.names("golad") == ["kill0", "kill1"]
+
+
+def test_the_last_callable_of_each_main_py_is_its_agent() -> None:
+    for file in bundles.AGENTS.glob("*/*/main.py"):
+        body = ast.parse(file.read_text()).body
+        made = [each.name for each in body if isinstance(each, ast.FunctionDef | ast.ClassDef)]
+        assert made[-1] == "agent", file
 
 
 def test_every_agent_of_a_demo_league_is_there_and_fits_its_game() -> None:
