@@ -9,6 +9,7 @@ ends the seat all the same where nothing could answer any more (the process has 
 writes is not the protocol), and while it is loaded. A seat that is pardoned for an answer that has
 not come is frozen until its next turn, and owes that answer then: nothing it computes in between is
 off turn, and what it still needs for the old answer passes on the next question's clock.
+What it computes off turn and its bank cannot pay is taken from what its next answer may take.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ class Seat:
         self._tally = Tally(self._meter, others, timing.own, timing.waiting_seconds)
         self._ending: Ending | None = None
         self._nonce = -1
-        self._off_turn_seconds = 0.0
+        self._off_turn_seconds = self._debt_seconds = 0.0
         self._costs: deque[float] = deque(maxlen=4)
         if isinstance(loan, Loan):
             loan.socket.setblocking(False)
@@ -147,16 +148,22 @@ class Seat:
         """The question for a move, numbered so that only its own answer counts; its verdict for a
         seat that used up its bank while it was not asked."""
         owes = self._owed is not None
+        self._debt_seconds = 0.0
         self._off_turn_seconds = self._tally.open(monotonic(), self._clock.act_seconds, owes=owes)
         if self._off_turn_seconds:
             charge = self.bank.draw(self._off_turn_seconds)
             if charge.timed_out:
-                self._record(step, Cost(0.0, 0.0, 0.0, 0.0))
-                return self._faulted(verdict.off_turn(step, charge))
+                if Verdict.TIMEOUT in self._lenient:
+                    self._debt_seconds = -self.bank.left_seconds
+                    self.bank.forgive()
+                if not 0 < self._debt_seconds < self._clock.act_seconds:
+                    self._record(step, Cost(0.0, 0.0, 0.0, 0.0))
+                    return self._faulted(verdict.off_turn(step, charge))
         self._nonce = secrets.randbits(48)
         seen = {**observation, "remainingOverageTime": self.bank.shown()}
         message = {"k": "act", "n": self._nonce, "observation": seen}
-        return self._question(message, self.bank.deadline(0.0), self._is_owed if owes else None)
+        limit_seconds = self.bank.deadline(0.0) - self._debt_seconds
+        return self._question(message, limit_seconds, self._is_owed if owes else None)
 
     @property
     def hears_end(self) -> bool:
@@ -187,7 +194,7 @@ class Seat:
         """
         cost = question.cost
         self._costs.append(cost.charged_seconds)
-        charge = self.bank.charge(cost.charged_seconds)
+        charge = self.bank.charge(cost.charged_seconds + self._debt_seconds)
         self._record(step, cost)
         if question.is_put:
             self._owed = self._nonce if question.answer is None else None

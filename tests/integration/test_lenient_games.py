@@ -18,7 +18,8 @@ from tests.integration.real_node import RealNode
 pytestmark = pytest.mark.bubblewrap
 
 LENIENT = Counting(Verdict.TIMEOUT, Verdict.INVALID, Verdict.ERROR)
-CLOCK = Clock(act_seconds=0.25, bank_seconds=0.0, load="own", load_seconds=10.0)
+CLOCK = Clock(act_seconds=0.4, bank_seconds=0.0, load="own", load_seconds=10.0)
+FEW: dict[str, Any] = {"configuration": {"steps": 3}}
 HONEST = "def agent(o): return o.step\n"
 LATE, INVALID, ERROR = ({"fault": str(one)} for one in ("TIMEOUT", "INVALID", "ERROR"))
 
@@ -33,6 +34,10 @@ def node() -> Iterator[RealNode]:
 def _play(node: RealNode, folder: Path, source: str, **more: Any) -> Played:
     options = {"game": LENIENT, "clock": CLOCK, "configuration": {"steps": 6}, **more}
     return node.play(folder, [source, HONEST], **options)
+
+
+def _all_right(played: Played, seat: int) -> None:
+    assert _moves(played, seat) == list(range(6))
 
 
 def _moves(played: Played, seat: int = 0) -> list[Any]:
@@ -62,55 +67,39 @@ def test_wrong_and_failing_answers_cost_only_themselves_and_are_counted(
     assert played.seats[1].pardoned == {}
 
 
-def test_a_late_answer_is_dropped_when_it_comes_and_the_next_one_counts(
-    node: RealNode, tmp_path: Path
-) -> None:
-    source = """
-    import time
-    def agent(o):
-        if o.step == 1:
-            time.sleep(0.35)
-        return o.step
-    """
-    played = _play(node, tmp_path, source)
-    # It stands still between its turns: what is left of the sleep passes in the next question.
-    assert _moves(played) == [0, LATE, 2, 3, 4, 5]
-    charged = [step.charged_seconds[0] for step in played.episode.steps]
-    assert 0.02 < (charged[2] or 0) < 0.25
-    assert [step.bank_seconds[0] for step in played.episode.steps][2:] == [0.0] * 4
-    assert played.seats[0].pardoned == {Verdict.TIMEOUT: 1}
-
-
-def test_many_time_outs_in_a_row_do_not_make_later_answers_late(
+def test_a_late_answer_is_dropped_when_it_comes_and_time_outs_leave_no_debt(
     node: RealNode, tmp_path: Path
 ) -> None:
     source = """
     import time
     def agent(o):
         if o.step == 0:
-            time.sleep(0.9)
+            time.sleep(1.3)
         return o.step
     """
     played = _play(node, tmp_path, source)
     moves = _moves(played)
     assert moves[:2] == [LATE, LATE]
+    # It stands still between its turns: what is left of the sleep passes in the next questions.
     assert moves[4:] == [4, 5], moves
+    assert played.seats[0].pardoned == {Verdict.TIMEOUT: moves.count(LATE)}
+    assert {step.bank_seconds[0] for step in played.episode.steps[4:]} == {0.0}
     assert played.seats[0].verdict is Verdict.DONE
     assert _moves(played, 1) == list(range(6))
-    assert played.seats[1].max_move_seconds < 0.25
+    assert played.seats[1].max_move_seconds < 0.4
 
 
 def test_a_seat_that_never_answers_is_asked_to_the_end_and_costs_its_own_time_alone(
     node: RealNode, tmp_path: Path
 ) -> None:
-    played = _play(node, tmp_path, "import time\ndef agent(o): time.sleep(60)\n")
-    assert _moves(played) == [LATE] * 6
+    played = _play(node, tmp_path, "import time\ndef agent(o): time.sleep(60)\n", **FEW)
+    assert _moves(played) == [LATE] * 3
     report = played.seats[0]
     assert report.verdict is Verdict.TIMEOUT
     assert report.reason is not None
-    assert "0.25 s" in report.reason
+    assert "had no answer after" in report.reason
     assert report.failed_step == 1
-    assert _moves(played, 1) == [0, 1, 2, 3, 4, 5]
+    assert _moves(played, 1) == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +107,7 @@ def test_a_seat_that_never_answers_is_asked_to_the_end_and_costs_its_own_time_al
     [
         ("os._exit(3)", "exited with code 3"),
         ("sock.send(b'?')\n            time.sleep(60)", "protocol"),
-        ("threading.Thread(target=flood).start()\n            time.sleep(0.4)", "protocol"),
+        ("threading.Thread(target=flood).start()\n            time.sleep(0.6)", "protocol"),
     ],
 )
 def test_a_seat_whose_process_is_gone_or_that_breaks_the_protocol_is_out(
@@ -135,7 +124,7 @@ def test_a_seat_whose_process_is_gone_or_that_breaks_the_protocol_is_out(
                 pass
     sock = connection()
     def flood():
-        time.sleep(0.28)
+        time.sleep(0.45)
         while True:
             sock.send(b'{{"k":"reply","n":1,"action":0}}')
     def agent(o):
@@ -152,7 +141,7 @@ def test_a_seat_whose_process_is_gone_or_that_breaks_the_protocol_is_out(
     assert _moves(played, 1) == [0, 1, 2, 3, 4, 5]
 
 
-def test_what_a_pardoned_seat_computes_off_its_turn_costs_an_answer_and_not_the_seat(
+def test_what_is_computed_off_turn_is_taken_from_the_next_answers_time(
     node: RealNode, tmp_path: Path
 ) -> None:
     ponders = """
@@ -166,13 +155,9 @@ def test_what_a_pardoned_seat_computes_off_its_turn_costs_an_answer_and_not_the_
         return o.step
     """
     slow = "import time\ndef agent(o):\n    time.sleep(0.05)\n    return o.step\n"
-    played = node.play(
-        tmp_path, [ponders, slow], game=LENIENT, clock=CLOCK, lanes=1, configuration={"steps": 8}
-    )
-    moves = _moves(played)
-    assert played.seats[0].verdict is Verdict.DONE
-    assert LATE not in moves[4:], moves
-    assert _moves(played, 1) == list(range(8))
+    played = node.play(tmp_path, [ponders, slow], game=LENIENT, clock=CLOCK, lanes=1)
+    _all_right(played, 0)
+    _all_right(played, 1)
 
 
 def test_a_game_that_forgives_one_kind_forgives_no_other(node: RealNode, tmp_path: Path) -> None:

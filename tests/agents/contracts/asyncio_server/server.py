@@ -5,7 +5,7 @@ import asyncio
 BODY = b'{"move": "up"}'
 
 
-async def snake(reader, writer):
+async def snake(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     try:
         while True:
             head = (await reader.readuntil(b"\r\n\r\n")).lower()
@@ -19,7 +19,7 @@ async def snake(reader, writer):
         writer.close()
 
 
-async def main():
+async def main() -> None:
     server = await asyncio.start_server(snake, port=8000)
     await server.serve_forever()
 

@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 class Snake(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
-    def do_POST(self):
+    def do_POST(self) -> None:
         told = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         answer = {"color": "#008080", "name": "old"}
         if self.path == "/move":
@@ -23,7 +23,7 @@ class Snake(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, *words):
+    def log_message(self, *words: object) -> None:
         pass
 
 

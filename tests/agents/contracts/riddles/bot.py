@@ -4,7 +4,9 @@ import sys
 
 NAMES = ["player_names", "your_bot", "timebank", "time_per_move", "your_botid", "field_width"]
 NAMES += ["field_height", "max_rounds"]
-settings, updates, field = [], [], []
+settings: list[str] = []
+updates: list[str] = []
+field: list[str] = []
 for line in sys.stdin:
     kind, *words = line.split()
     if kind == "settings":

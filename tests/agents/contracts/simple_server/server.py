@@ -6,10 +6,10 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 
 class Snake(BaseHTTPRequestHandler):
-    def do_GET(self):
+    def do_GET(self) -> None:
         self.answer({"apiversion": "1", "color": "#008080"})
 
-    def do_POST(self):
+    def do_POST(self) -> None:
         told = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if self.path == "/move":
             assert set(told) == {"game", "turn", "board", "you"}, sorted(told)
@@ -18,7 +18,7 @@ class Snake(BaseHTTPRequestHandler):
             print("told", self.path, told["turn"], flush=True)
             self.answer({})
 
-    def answer(self, value):
+    def answer(self, value: object) -> None:
         body = json.dumps(value).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
@@ -26,7 +26,7 @@ class Snake(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, *words):
+    def log_message(self, *words: object) -> None:
         pass
 
 

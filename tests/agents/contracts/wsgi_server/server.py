@@ -2,15 +2,16 @@
 
 import json
 import threading
+from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 
 class Quiet(WSGIRequestHandler):
-    def log_message(self, *words):
+    def log_message(self, *words: object) -> None:
         pass
 
 
-def snake(environ, start):
+def snake(environ: Any, start: Any) -> list[bytes]:
     body = json.dumps({"move": "up"}).encode()
     start("200 OK", [("Content-Length", str(len(body)))])
     return [body]

@@ -1,2 +1,2 @@
-def add(one, other):
+def add(one: int, other: int) -> int:
     return one + other

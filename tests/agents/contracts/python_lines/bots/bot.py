@@ -3,7 +3,7 @@
 import json
 import sys
 
-import adding
+import adding  # type: ignore[import-not-found]
 
 for line in sys.stdin:
     told = json.loads(line)
