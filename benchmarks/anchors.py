@@ -84,6 +84,7 @@ SERIES = (
     golad("greedy", "pass", 0.971),
     golad("greedy", "kill", 0.947),
     golad("greedy", "greedy_kills", 0.720),
+    golad("search", "greedy", 0.5, "at least"),
 )
 ROLLOUTS = snake(
     "rollouts",

@@ -51,26 +51,30 @@ def start(width, height):
 
 
 def parallels(cycles, lengths):
-    """For each block the numbers of two parallel steps of the cycle on its sides; -1 if none.
+    """For blocks with two parallel steps of the cycle on their sides the numbers of these, the
+    lower one first; -1 where a row has fewer such blocks than others.
 
     The head stands at place 0 of its cycle, step n leads from place n to n + 1, and the body's own
     steps are the last ones, which must stay.
     """
-    places, blocks, width = board["places"], board["blocks"], board["width"]
-    at = np.empty_like(cycles)
-    at[np.arange(len(cycles))[:, None], cycles] = places
+    blocks, width = board["blocks"], board["width"]
+    rows = np.arange(len(cycles))[:, None]
+    at = np.empty(cycles.shape, np.int16)
+    at[rows, cycles] = board["places"]
     a, b, c, d = (at[:, blocks + right] for right in (0, 1, width, width + 1))
-    loose = (board["cells"] - lengths)[:, None]
+    loose = (board["cells"] - lengths).astype(np.int16)[:, None]
 
     def pair(a, b, c, d):
         one, other = np.minimum(a, b), np.minimum(c, d)
-        both = (np.abs(a - b) == 1) & (np.abs(c - d) == 1) & (np.maximum(one, other) <= loose)
-        return np.where(both, one, -1), np.where(both, other, -1)
+        low, high = np.minimum(one, other), np.maximum(one, other)
+        both = (np.abs(a - b) == 1) & (np.abs(c - d) == 1) & (high <= loose)
+        return np.where(both, low, -1), np.where(both, high, -1)
 
     level, upright = pair(a, b, c, d), pair(a, c, b, d)
-    one = np.maximum(level[0], upright[0]).astype(np.int16)
-    other = np.maximum(level[1], upright[1]).astype(np.int16)
-    return np.minimum(one, other), np.maximum(one, other)
+    low, high = np.maximum(level[0], upright[0]), np.maximum(level[1], upright[1])
+    most = max(1, int(np.count_nonzero(low >= 0, axis=1).max()))
+    first = np.argpartition(low < 0, most - 1, axis=1)[:, :most]
+    return low[rows, first], high[rows, first]
 
 
 def repair(cycles, ahead, lengths, sideways):
@@ -123,7 +127,9 @@ def turned(cycle, snake):
 
 def repaired(cycle, snake, apple):
     """The cycle with a shorter way to the apple, if there is one."""
-    ahead = np.flatnonzero(cycle == apple)
+    ahead, width = np.flatnonzero(cycle == apple), board["width"]
+    if ahead == abs(snake[0] % width - apple % width) + abs(snake[0] // width - apple // width):
+        return cycle
     return shorten(cycle[None], ahead, np.array([len(snake)]))[0][0]
 
 

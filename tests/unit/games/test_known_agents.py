@@ -13,9 +13,9 @@ from benchmarks.anchors import AGENTS, Known, load, play_golad, play_snake, row
 from games.golad import GAME as GOLAD
 from games.snake import GAME as SNAKE
 
-BOTS = ["greedy", "greedy_kills", "kill", "pass", "random"]
+BOTS = ["greedy", "greedy_kills", "kill", "pass", "random", "search"]
 BOARDS = [
-    {},
+    {"maxRounds": 1},
     {"width": 6, "height": 6, "startingCells": 10},
     {"width": 3, "height": 4, "startingCells": 3, "separateStartingCells": False},
 ]
@@ -71,9 +71,16 @@ def test_a_bot_answers_each_request_of_the_protocol_with_one_line(name: str) -> 
 
 def test_the_one_step_bots_take_the_win_that_lies_one_step_ahead() -> None:
     field = [*"00....", *"00..11", *"....1."]
-    for name in ("greedy", "greedy_kills"):
+    for name in ("greedy", "greedy_kills", "search"):
         answer = load("golad", name).decide(6, 3, "0", field)
         assert answer in ("kill 4,1", "kill 5,1", "kill 4,2")
+
+
+def test_the_search_plays_on_by_the_next_generation_alone_when_its_bank_runs_low() -> None:
+    field = [*"00....", *"00..11", *"....11", *"......"]
+    for bank_seconds in (10.0, 3.0, 0.1):
+        move = load("golad", "search").decide(6, 4, "0", field, bank_seconds)
+        assert move.split()[0] in ("kill", "birth")
 
 
 def test_a_stronger_bot_beats_a_weaker_one_over_a_few_games() -> None:
