@@ -7,7 +7,10 @@ import sys
 
 NAMES = (
     "engine",
+    "battlesnake",
+    "anchors",
     "sandbox",
+    "contracts",
     "fairness",
     "api",
     "latency",

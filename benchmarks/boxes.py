@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from games import GAMES
+from games.protocol import Verdict
 from sandbox import profiles, referee
 from sandbox.channel import ask
 from sandbox.clock import Clock
@@ -186,18 +187,21 @@ class Table:
             if seat.fault is not None:
                 raise SystemExit(f"an agent did not load: {seat.fault.reason}")
 
-    def step(self, observation: dict[str, object]) -> tuple[float, float, float]:
+    def step(
+        self, observation: dict[str, object], parse: Callable[[object], object] | None = None
+    ) -> tuple[float, float, float]:
         """One move of every seat: seconds until all were written down as questions, until all
-        answers had come, until all answers were read and found legal."""
+        answers had come, until all answers were read and found legal, by the geese's rules if not
+        by ``parse``."""
         self._steps += 1
         at = time.perf_counter()
         questions = [seat.asking(self._steps, observation) for seat in self.seats]
-        asked = [question for question in questions if question is not None]
+        asked = [question for question in questions if not isinstance(question, Verdict)]
         asked_at = time.perf_counter()
         ask(asked, self.own, time.monotonic() + 60)
         answered_at = time.perf_counter()
         for seat, question in zip(self.seats, asked, strict=True):
-            seat.moved(self._steps, question, _parse)
+            seat.moved(self._steps, question, parse or _parse)
             if seat.fault is not None:
                 raise SystemExit(f"an agent failed: {seat.fault.reason}")
         return asked_at - at, answered_at - asked_at, time.perf_counter() - answered_at

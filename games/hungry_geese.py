@@ -26,6 +26,7 @@ from games.protocol import (
     GameError,
     InvalidMove,
     Json,
+    Measure,
     Outcome,
     Verdict,
     placements_from,
@@ -136,6 +137,7 @@ class HungryGeese:
     seats = range(1, 9)
     lenient: frozenset[Verdict] = frozenset()
     mirrored = False
+    measures: tuple[Measure, ...] = ()
     clock: Mapping[str, Json] = MappingProxyType(
         {"act_seconds": 1.0, "bank_seconds": 60.0, "load": "first_move"}
     )

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 Json = Any  # what json.loads can return; kept as Any because the standard library types it so
 S = TypeVar("S")
@@ -71,6 +71,21 @@ class Outcome:
     """What else a game for one seat is ranked by, for each seat; empty where placements say all."""
 
 
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One of the things that matches with a single seat are ranked by."""
+
+    name: str
+    """In ``Outcome.statistics``."""
+    title: str
+    """For people: ``Steps of won games``."""
+    kind: Literal["share", "mean"]
+    """Whether an episode says 0 or 1, or a number."""
+    is_higher_better: bool = True
+    of: str | None = None
+    """The share that an episode must count for to be counted here; None: each one counts."""
+
+
 class Game(Protocol[S]):
     """Rules of one game. Implementations hold no mutable state of their own."""
 
@@ -89,6 +104,9 @@ class Game(Protocol[S]):
     clock: Mapping[str, Json]
     """The time control that a season has unless its host says otherwise, by the names of
     ``sandbox.clock.Clock``."""
+
+    measures: tuple[Measure, ...]
+    """What seasons with one seat rank by, the first counts first; empty: by the reward."""
 
     def configure(self, overrides: Mapping[str, Json]) -> dict[str, Json]:
         """The full configuration with ``overrides`` applied.

@@ -16,4 +16,5 @@ def wilson(successes: float, trials: float, z: float = Z95) -> tuple[float, floa
     scale = 1 + z * z / trials
     centre = (rate + z * z / (2 * trials)) / scale
     half = z * sqrt(rate * (1 - rate) / trials + z * z / (4 * trials * trials)) / scale
-    return max(0.0, centre - half), min(1.0, centre + half)
+    # The rate itself bounds both ends, against the last bit of rounding.
+    return max(0.0, min(rate, centre - half)), min(1.0, max(rate, centre + half))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -18,6 +19,7 @@ from ladder.ids import (
     TeamId,
     UserId,
 )
+from ladder.solo import Measure
 
 Json = Any
 
@@ -199,6 +201,8 @@ class Season:
     stops_when_sealed: bool
     """It ends once every medal is sealed, before its date if there is one."""
     revision: int
+    measures: tuple[Measure, ...]
+    """What it ranks by where a match has one seat; empty: everybody is rated against others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +277,8 @@ class Seat:
     charged_seconds: float | None
     max_move_seconds: float | None
     log_digest: str | None
+    statistics: dict[str, float] | None
+    """What the game says besides, where a match has one seat."""
     mu_before: float | None
     mu_after: float | None
 
@@ -370,6 +376,8 @@ class SeatResult:
     charged_seconds: float
     max_move_seconds: float
     log_digest: str | None
+    statistics: Mapping[str, float] | None = None
+    """What the game says besides, where a match has one seat."""
 
 
 @dataclass(frozen=True, slots=True)

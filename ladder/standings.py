@@ -1,18 +1,21 @@
 """The board of a season: who stands where, by the official standing; the live scores beside it.
 
 What the official fit has not seen yet (the first games of an entry, some seconds ago) stands where
-its live rating puts it: both are on one scale.
+its live rating puts it: both are on one scale. Where a match has one seat there is neither: rows
+stand by the game's own measures, in their order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from ladder import solo
 from ladder.ids import AgentId, EntryId, SeasonId, TeamId
 from ladder.medals import Medal, Rules, Status
 from ladder.official.standing import Place
+from ladder.solo import Estimate, Measure
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,8 @@ class Contender:
     """Its team wants to stand by it."""
     official: Place | None = None
     """None until a fit has seen it."""
+    estimates: tuple[Estimate, ...] = ()
+    """By the measures of the season, where it ranks by those."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,8 @@ class Standing:
     """What the team keeps whatever comes: this class or a better one."""
     is_declared: bool = False
     """The team stands by this entry because its owner said so, not because it is its best."""
+    estimates: tuple[Estimate, ...] = ()
+    """What the rank goes by where matches have one seat; the score says nothing there."""
 
     @property
     def shown(self) -> tuple[float, float]:
@@ -112,26 +119,36 @@ class Board:
     fitted: Fitted | None
     rows: tuple[Standing, ...]
     terms: Terms
+    measures: tuple[Measure, ...] = ()
+    """What it ranks by where matches have one seat; empty: by score."""
 
 
 def build(
-    contenders: Iterable[Contender], score_offset: float, terms: Terms
+    contenders: Iterable[Contender],
+    score_offset: float,
+    terms: Terms,
+    measures: Sequence[Measure] = (),
 ) -> tuple[Standing, ...]:
     """One row per team, and one per anchor in its place, best score first.
 
-    A team stands by the entry that was declared, else by its best; one that has played goes before
-    one that has not. Only teams that have played are ranked, share medals and count as teams, those
-    of equal score as one; the others follow at the end.
+    With ``measures`` the first one decides, and between equals the next. A team stands by the entry
+    that was declared, else by its best; one that has played goes before one that has not. Only
+    teams that have played are ranked, share medals and count as teams, those that stand equal as
+    one; the others follow at the end.
     """
 
-    def worth(each: Contender) -> float:
-        return each.mu + score_offset if each.official is None else each.official.score
+    def worth(each: Contender) -> tuple[float, ...]:
+        """Less is better."""
+        if measures:
+            return solo.order(measures, each.estimates)
+        live = each.mu + score_offset
+        return (-live if each.official is None else -each.official.score,)
 
-    def order(each: Contender) -> tuple[bool, float, str]:
-        return (each.games == 0, -worth(each), each.entry_id)
+    def order(each: Contender) -> tuple[bool, tuple[float, ...], str]:
+        return (each.games == 0, worth(each), each.entry_id)
 
-    def claim(each: Contender) -> tuple[bool, bool, float, str]:
-        return (each.games == 0, not each.is_declared, -worth(each), each.entry_id)
+    def claim(each: Contender) -> tuple[bool, bool, tuple[float, ...], str]:
+        return (each.games == 0, not each.is_declared, worth(each), each.entry_id)
 
     best: dict[TeamId, Contender] = {}
     anchors = []
@@ -144,7 +161,7 @@ def build(
 
     rows = []
     rank = 0
-    previous: float | None = None
+    previous: tuple[float, ...] | None = None
     for each in shown:
         own_rank = None
         if _is_ranked(each):
@@ -168,6 +185,7 @@ def build(
                 is_anchor=each.is_anchor,
                 official=each.official,
                 is_declared=each.is_declared,
+                estimates=each.estimates,
             )
         )
     return _awarded(rows, terms)

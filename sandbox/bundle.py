@@ -16,11 +16,12 @@ from typing import Final
 
 from sandbox.errors import SandboxError
 
-ENTRY: Final = "main.py"
+ENTRIES: Final = ("main.py", "peck.json")
+"""One of them lies at the root of a bundle: what is executed, or what names a program."""
 LARGEST_BYTES: Final = 256 * 1024 * 1024
 """Most bytes of a file, or of a folder's files together."""
 _MAGIC: Final = (b"\x1f\x8b", b"PK")
-_EXPECTED: Final = f"give a {ENTRY}, a folder with {ENTRY} in it, a .tar.gz or a .zip"
+_EXPECTED: Final = "give a main.py, a folder with main.py or peck.json in it, a .tar.gz or a .zip"
 
 
 class BundleError(SandboxError):
@@ -59,8 +60,8 @@ def _check(path: Path) -> Path:
 
 
 def _pack(folder: Path, scratch: Path) -> Path:
-    if not (folder / ENTRY).is_file():
-        raise BundleError(f"{folder}: the folder has no {ENTRY}; {_EXPECTED}")
+    if not any((folder / name).is_file() for name in ENTRIES):
+        raise BundleError(f"{folder}: the folder has no {' and no '.join(ENTRIES)}; {_EXPECTED}")
     # The folder's own name plays no part in the bytes, so equal folders have equal digests.
     packed = scratch / f"bundle-{len(os.listdir(scratch))}.tar.gz"
     total = 0

@@ -6,6 +6,11 @@ from just before its packet is written to just after the answer's is read. Its d
 so a child that reads nothing and one that is silent meet the same end. What a child writes while
 nobody asks it lies before its next answer and is read in that answer's place, where it does not
 carry the question's number: the seat's judge (``seat``) refuses it.
+
+Where a game forgives a late answer, the child *owes* it when it is asked the next time. The next
+question is put once what is owed has come and been dropped, and its clock runs all the while: so a
+child never has more than one question to answer, and a second packet that is not asked for is read
+as its answer.
 """
 
 from __future__ import annotations
@@ -13,7 +18,7 @@ from __future__ import annotations
 import math
 import select
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from time import monotonic
 from typing import Final
@@ -49,22 +54,30 @@ class Question:
 
     __slots__ = (
         "_look_after_seconds",
+        "_owed",
         "_tally",
         "answer",
         "body",
         "connection",
         "cost",
         "detail",
+        "is_put",
         "limit_seconds",
         "started_at",
         "trouble",
     )
 
     def __init__(
-        self, connection: socket.socket, body: bytes, limit_seconds: float, tally: Tally
+        self,
+        connection: socket.socket,
+        body: bytes,
+        limit_seconds: float,
+        tally: Tally,
+        owed: Callable[[bytes], bool] | None = None,
     ) -> None:
         """``connection`` is non-blocking; ``tally`` has been opened for this question, and its
-        cost may be up to ``limit_seconds``. Raises ValueError for a body that is too long."""
+        cost may be up to ``limit_seconds``. ``owed`` tells the one packet that must come and be
+        dropped before the question is put. Raises ValueError for a body that is too long."""
         if len(body) > TO_CHILD_CAP:
             raise ValueError(f"a packet of {len(body)} bytes is more than a child may get")
         self.connection, self.body = connection, body
@@ -75,7 +88,9 @@ class Question:
         self.trouble: Trouble | None = None
         self.detail = ""
         self.cost = Cost(0.0, None, 0.0, 0.0)
-        self._tally = tally
+        self.is_put = False
+        """Whether the child has it, or will find it."""
+        self._tally, self._owed = tally, owed
         self._look_after_seconds = limit_seconds
 
     @property
@@ -84,16 +99,9 @@ class Question:
         return self.answer is not None or self.trouble is not None
 
     def begin(self) -> None:
-        """Start the clock and write the packet."""
+        """Start the clock and write the packet, where nothing is owed."""
         self.started_at = monotonic()
-        try:
-            self.connection.send(self.body)
-        except _LATER:
-            # A socket is full only while packets lie in it that were answered without being read.
-            self._settle(Trouble.BROKEN, "it answered without reading what it was told")
-        except _GONE:
-            self._settle(Trouble.CLOSED)
-        else:
+        if self._owed is None and self._put():
             self._tally.sent(self.started_at, monotonic())
 
     def read(self) -> None:
@@ -106,6 +114,9 @@ class Question:
             packet = b""
         if not packet:
             self._settle(Trouble.CLOSED)
+        elif self._owed is not None and self._owed(packet):
+            self._owed = None
+            self._put()
         elif len(packet) > FROM_CHILD_CAP:
             self._settle(
                 Trouble.BROKEN, f"it answered with more than the {FROM_CHILD_CAP} bytes allowed"
@@ -131,6 +142,18 @@ class Question:
     def look_at(self) -> float:
         """On the clock of ``time.monotonic``."""
         return self.started_at + self._look_after_seconds
+
+    def _put(self) -> bool:
+        try:
+            self.connection.send(self.body)
+        except _LATER:
+            # A socket is full only while packets lie in it that were answered without being read.
+            self._settle(Trouble.BROKEN, "it answered without reading what it was told")
+        except _GONE:
+            self._settle(Trouble.CLOSED)
+        else:
+            self.is_put = True
+        return self.is_put
 
     def _settle(self, trouble: Trouble, detail: str = "") -> None:
         now = monotonic()

@@ -70,8 +70,8 @@ class Clock:
         Seats load and are asked in groups of ``lanes``, and those that were quick so far in one
         more, so the allowances of the groups add up; each seat spends its bank in a group of its
         own at worst. Half a minute is added for our own work, and 5 s for each seat for the second
-        looks before it is called late. What is forgiven comes on top: it is bounded for each seat
-        by what ``referee.play`` is told.
+        looks before it is called late, all of a match's together. What is forgiven comes on top: it
+        is bounded for each seat by what ``referee.play`` is told.
         """
         chunks = math.ceil(seats / max(1, lanes))
         groups = min(seats, chunks + 1)
@@ -145,6 +145,10 @@ class Bank:
         before = self.left_seconds
         self.left_seconds = before - seconds
         return Charge(seconds, before, self.left_seconds, timed_out=seconds > before)
+
+    def forgive(self) -> None:
+        """After a time-out that costs an answer and not the seat: what it was over is not owed."""
+        self.left_seconds = max(0.0, self.left_seconds)
 
     def deadline(self, started: float) -> float:
         """The last moment, on the clock of ``started``, at which an answer is still in time.

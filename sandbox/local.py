@@ -18,9 +18,9 @@ from time import monotonic
 from typing import Any, Final
 
 from games.episode import to_bytes
-from games.kaggle import episode_json, log_json
+from games.kaggle import KAGGLE_GAMES, episode_json, log_json
 from games.protocol import Game, Json
-from sandbox import referee
+from sandbox import pairs, referee
 from sandbox.bundle import prepare
 from sandbox.clock import Clock
 from sandbox.lineup import borrowed
@@ -109,8 +109,24 @@ def play(
         lineup = seating(len(bundles), number)
         requests = [SeatRequest(plan.profile, bundles[agent], plan.memory_mb) for agent in lineup]
         started = monotonic()
-        with borrowed(node_socket, requests, BORROW_SECONDS) as loans:
-            played = referee.play(
+        episode = _episode(plan, requests, seed, node_socket, _told(on_step, number))
+        played = pairs.play(plan.game, len(lineup), episode)
+        yield Result(number, seed, lineup, played, monotonic() - started)
+
+
+def _episode(
+    plan: Plan,
+    requests: Sequence[SeatRequest],
+    seed: bytes,
+    node_socket: Path,
+    on_step: Callable[[int], None] | None,
+) -> Callable[[tuple[int, ...]], Played]:
+    """What plays one episode of a game, with these of the ``requests`` in its seats."""
+
+    def play(seated: tuple[int, ...]) -> Played:
+        asked = [requests[member] for member in seated]
+        with borrowed(node_socket, asked, BORROW_SECONDS) as loans:
+            return referee.play(
                 plan.game,
                 plan.configuration,
                 plan.clock,
@@ -118,9 +134,10 @@ def play(
                 loans,
                 lanes=plan.lanes,
                 stop_after_seconds=longest_seconds(plan),
-                on_step=_told(on_step, number),
+                on_step=on_step,
             )
-        yield Result(number, seed, lineup, played, monotonic() - started)
+
+    return play
 
 
 def seed_of(seed: bytes, number: int) -> bytes:
@@ -136,21 +153,29 @@ def seating(agents: int, number: int) -> tuple[int, ...]:
 
 
 def longest_seconds(plan: Plan) -> float:
-    """After this time a match has hung for a reason that is no agent's."""
+    """After this time an episode has hung for a reason that is no agent's."""
     steps = plan.game.longest(plan.configuration)
     waiting = len(plan.agents) * referee.WAITING_SECONDS
     return plan.clock.longest_seconds(steps, len(plan.agents), plan.lanes) + waiting
 
 
 def save(result: Result, plan: Plan, folder: Path) -> dict[str, Any]:
-    """Write replay and logs, ours and in Kaggle's formats; gives the paths by what they are."""
+    """Write replays and logs, ours and, as far as it has them, in Kaggle's formats; gives the paths
+    by what they are."""
     folder.mkdir(parents=True, exist_ok=True)
     stem = f"episode-{result.number:04d}"
     replay, kaggle = folder / f"{stem}.peck-replay.gz", folder / f"{stem}-replay.json"
     replay.write_bytes(to_bytes(result.played.episode))
-    names = [plan.names[agent] for agent in result.lineup]
-    document = episode_json(result.played.episode, episode_id=result.number, team_names=names)
-    kaggle.write_text(json.dumps(document))
+    files = {"replay": str(replay)}
+    if result.played.mirror is not None:
+        mirror = folder / f"{stem}-mirrored.peck-replay.gz"
+        mirror.write_bytes(to_bytes(result.played.mirror))
+        files["mirrored_replay"] = str(mirror)
+    if plan.game.name in KAGGLE_GAMES:
+        names = [plan.names[agent] for agent in result.lineup]
+        document = episode_json(result.played.episode, episode_id=result.number, team_names=names)
+        kaggle.write_text(json.dumps(document))
+        files["kaggle_replay"] = str(kaggle)
     logs, kaggle_logs = [], []
     for seat, report in enumerate(result.played.seats):
         log = folder / f"{stem}-agent-{seat}.peck-log.gz"
@@ -159,12 +184,7 @@ def save(result: Result, plan: Plan, folder: Path) -> dict[str, Any]:
         kaggle_log.write_text(json.dumps(log_json(read_log(report.log)["moves"])))
         logs.append(str(log))
         kaggle_logs.append(str(kaggle_log))
-    return {
-        "replay": str(replay),
-        "kaggle_replay": str(kaggle),
-        "logs": logs,
-        "kaggle_logs": kaggle_logs,
-    }
+    return {**files, "logs": logs, "kaggle_logs": kaggle_logs}
 
 
 def as_json(result: Result, plan: Plan, files: Mapping[str, Any]) -> dict[str, Any]:
@@ -174,7 +194,7 @@ def as_json(result: Result, plan: Plan, files: Mapping[str, Any]) -> dict[str, A
         "game": plan.game.name,
         "number": result.number,
         "seed": result.seed.hex(),
-        "steps": len(result.played.episode.steps),
+        "steps": sum(len(one.steps) for one in result.played.episodes),
         "wall_seconds": round(result.wall_seconds, 3),
         "seats": [
             {
@@ -219,7 +239,7 @@ def wilson(wins: float, games: int) -> tuple[float, float]:
 def _tally(name: str, agent: int, results: Sequence[Result]) -> Tally:
     wins, places, faults, longest = 0.0, 0, 0, 0.0
     for result in results:
-        placements = result.played.episode.placements
+        placements = [seat.placement for seat in result.played.seats]
         report = result.played.seats[result.lineup.index(agent)]
         places += report.placement
         faults += report.verdict.is_fault

@@ -3,7 +3,9 @@
 The log blob is for the seat's owner alone: gzip of the JSON object ``{"format": "peck-log/1",
 "moves": [{"step", "wall_seconds", "cpu_seconds", "pressure_seconds", "charged_seconds",
 "off_turn_seconds", "bank_seconds", "stdout", "stderr"}], "verdict", "reason", "failed_step",
-"traceback"}``. Step 0 is the loading apart from the first answer, if there is anything to tell.
+"traceback", "pardoned"}``. Step 0 is the loading apart from the first answer, if there is anything
+to tell. ``pardoned`` tells of the faults that cost an answer and not the seat, by verdict:
+``times``, and of the first one ``step``, ``reason`` and ``traceback``; older logs lack it.
 
 The times of a move, so that everybody can check a time-out: ``charged_seconds`` is the larger of
 ``cpu_seconds`` (per core granted; null where nobody counted it) and ``wall_seconds`` less
@@ -18,7 +20,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from games.episode import Episode, Step
@@ -51,14 +53,25 @@ class SeatReport:
     max_move_seconds: float
     log: bytes
     """The ``peck-log/1`` blob."""
+    statistics: Mapping[str, float] | None = None
+    """What the game says besides, where it says something."""
+    pardoned: Mapping[Verdict, int] = field(default_factory=dict)
+    """How many faults of each kind cost it an answer and not the seat; for the owner alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """One finished episode and its seats in order."""
+    """One finished episode, or a mirrored pair of them, and the seats of the first in order."""
 
     episode: Episode
     seats: tuple[SeatReport, ...]
+    mirror: Episode | None = None
+    """The second of a pair, in which everybody sits the other way round."""
+
+    @property
+    def episodes(self) -> tuple[Episode, ...]:
+        """All of the match."""
+        return (self.episode,) if self.mirror is None else (self.episode, self.mirror)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +86,29 @@ class Answer:
     """What was left after it."""
 
 
+@dataclass(slots=True)
+class Pardons:
+    """Faults of one kind after which a seat played on."""
+
+    first: Fault
+    times: int = 0
+
+
 class SeatRecord:
     """Collects what one seat was asked; ``answers[k]`` belongs to its k+1-th act."""
 
     def __init__(self) -> None:
         self.loading = Cost(0.0, None, 0.0, 0.0)
         self.answers: list[Answer] = []
+        self.pardoned: dict[Verdict, Pardons] = {}
 
     def add(self, answer: Answer) -> None:
         self.answers.append(answer)
+
+    def pardon(self, fault: Fault) -> None:
+        """Count a fault after which the seat plays on."""
+        known = self.pardoned.setdefault(fault.verdict, Pardons(fault))
+        known.times += 1
 
     def log_blob(self, verdict: Verdict, fault: Fault | None, log: Sequence[MoveLog]) -> bytes:
         """The seat's log; the same bytes for the same content."""
@@ -106,6 +133,15 @@ class SeatRecord:
             "reason": fault.reason if fault else None,
             "failed_step": fault.step if fault else None,
             "traceback": fault.traceback if fault else None,
+            "pardoned": {
+                str(kind): {
+                    "times": found.times,
+                    "step": found.first.step,
+                    "reason": found.first.reason,
+                    "traceback": found.first.traceback,
+                }
+                for kind, found in self.pardoned.items()
+            },
         }
         text = json.dumps(document, separators=(",", ":"), allow_nan=False)
         return gzip.compress(text.encode(), mtime=0)

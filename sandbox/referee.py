@@ -24,7 +24,7 @@ from sandbox.errors import BundleRefused, HostFault
 from sandbox.loans import Loan, end_together
 from sandbox.meter import OwnQueue
 from sandbox.record import EpisodeRecord, Played, SeatReport
-from sandbox.seat import Seat, Timing
+from sandbox.seat import END_SECONDS, Seat, Timing
 
 SEED_BYTES: Final = 16
 WAITING_SECONDS: Final = 150.0
@@ -69,7 +69,13 @@ def play(
         if forgive_lateness and not all(meter.can_forgive for meter in meters.values()):
             timing = replace(timing, canary=stack.enter_context(Canary()))
         seats = [
-            Seat(index, loan, timing, [meter for i, meter in meters.items() if i != index])
+            Seat(
+                index,
+                loan,
+                timing,
+                [meter for i, meter in meters.items() if i != index],
+                game.lenient,
+            )
             for index, loan in enumerate(loans)
         ]
         try:
@@ -172,6 +178,7 @@ class _Match:
             outcome = self._game.outcome(self._state)
             if outcome is None:
                 raise ValueError("nobody is to move and there is no outcome")
+        self._tell_end()
         _end(self._seats)
         reports = tuple(_report(seat, outcome) for seat in self._seats)
         return Played(self._record.close(outcome), reports)
@@ -182,16 +189,25 @@ class _Match:
         questions = {}
         for seat, observation in zip(group, seen, strict=True):
             question = seat.asking(self.steps, observation)
-            if question is not None:
+            if isinstance(question, Verdict):
+                yield seat.index, question
+            else:
                 questions[seat.index] = question
         ask(tuple(questions.values()), self._own, self._stop_at)
         for seat in group:
             if seat.index in questions:
                 parse = self._parser(seat.index)
                 yield seat.index, seat.moved(self.steps, questions[seat.index], parse)
-            else:
-                assert seat.fault is not None
-                yield seat.index, seat.fault.verdict
+
+    def _tell_end(self) -> None:
+        """For agents whose contract has a word for it; nothing that comes of it counts."""
+        questions = []
+        for seat in [seat for seat in self._seats if seat.hears_end]:
+            with contextlib.suppress(Exception):  # a game need not show a seat that is out anything
+                seen = self._game.observe(self._state, seat.index)
+                questions.append(seat.telling_end(seen))
+        if questions:
+            ask(questions, self._own, monotonic() + 2 * END_SECONDS)
 
     def _parser(self, seat: int) -> Callable[[Json], Json]:
         return lambda raw: self._game.parse(self._state, seat, raw)
@@ -217,15 +233,20 @@ def _report(seat: Seat, outcome: Outcome) -> SeatReport:
     how = outcome.verdicts[seat.index]
     costs = [answer.cost.charged_seconds for answer in seat.record.answers]
     off_turn = sum(answer.off_turn_seconds for answer in seat.record.answers)
+    pardons = seat.record.pardoned
+    # A game may end a seat by its faults though none of them did: those that it never made good.
+    fault = seat.fault or (pardons[how].first if how in pardons else None)
     return SeatReport(
         placement=outcome.placements[seat.index],
         reward=outcome.rewards[seat.index],
         verdict=how,
-        reason=seat.fault.reason if seat.fault else None,
-        failed_step=seat.fault.step if seat.fault else None,
+        reason=fault.reason if fault else None,
+        failed_step=fault.step if fault else None,
         charged_seconds=round(sum(costs) + off_turn, 6),
         max_move_seconds=round(max(costs, default=0.0), 6),
+        statistics=outcome.statistics[seat.index] if outcome.statistics else None,
         log=seat.log_blob(how),
+        pardoned={kind: found.times for kind, found in pardons.items()},
     )
 
 

@@ -3,6 +3,13 @@
 Everything read from the child is hostile. It is bounded (``channel``), decoded strictly, and handed
 to the game's own ``parse``; whatever the child writes, the worst it reaches is its own verdict.
 Time is measured by the seat's ``Tally`` and paid from its ``Bank``.
+
+A *pardoned* fault costs one answer and not the seat: the game says which are (``Game.lenient``). It
+ends the seat all the same where nothing could answer any more (the process has gone, or what it
+writes is not the protocol), and while it is loaded. A seat that is pardoned for an answer that has
+not come is frozen until its next turn, and owes that answer then: nothing it computes in between is
+off turn, and what it still needs for the old answer passes on the next question's clock.
+What it computes off turn and its bank cannot pay is taken from what its next answer may take.
 """
 
 from __future__ import annotations
@@ -19,6 +26,7 @@ import msgspec
 
 from games.protocol import InvalidMove, Json, Verdict
 from sandbox import verdict
+from sandbox.box.contract import Contract
 from sandbox.box.harness import UNSENDABLE
 from sandbox.canary import Canary
 from sandbox.channel import TO_CHILD_CAP, Question, Trouble
@@ -37,10 +45,12 @@ QUICK_SECONDS: Final = 0.002
 BUSY_SHARE: Final = 0.8
 """A seat that used this much of its limit in cpu time was late by its own work."""
 LATE_NODE_SECONDS: Final = 0.01
+END_SECONDS: Final = 0.25
+"""How long a match's end waits for those that are told of it."""
 
 
 class _Ready(msgspec.Struct, tag_field="k", tag="ready", forbid_unknown_fields=True):
-    pass
+    contract: Contract = Contract.CALLABLE
 
 
 class _Reply(msgspec.Struct, tag_field="k", tag="reply", forbid_unknown_fields=True):
@@ -53,7 +63,16 @@ class _Failed(msgspec.Struct, tag_field="k", tag="error", forbid_unknown_fields=
     n: int | None = None
 
 
-_FRAME: Final = msgspec.json.Decoder(_Ready | _Reply | _Failed)
+class _Told(msgspec.Struct, tag_field="k", tag="fault", forbid_unknown_fields=True):
+    """What the other side of a contract, in the child, has to say of the agent's program."""
+
+    why: str
+    is_gone: bool
+    is_invalid: bool
+    n: int | None = None
+
+
+_FRAME: Final = msgspec.json.Decoder(_Ready | _Reply | _Failed | _Told)
 _MALFORMED: Final = (msgspec.MsgspecError, UnicodeError, RecursionError, ValueError)
 
 
@@ -75,12 +94,23 @@ class Seat:
     """A player index with the process behind it."""
 
     def __init__(
-        self, index: int, loan: Loan | BundleRefused, timing: Timing, others: Sequence[Meter] = ()
+        self,
+        index: int,
+        loan: Loan | BundleRefused,
+        timing: Timing,
+        others: Sequence[Meter] = (),
+        lenient: frozenset[Verdict] = frozenset(),
     ) -> None:
-        """``others`` are the meters of the match's other seats."""
+        """``others`` are the meters of the match's other seats; ``lenient`` faults are pardoned."""
         self.index = index
         self.record = SeatRecord()
         self.fault: Fault | None = None
+        """The one that ended it."""
+        self.contract = Contract.CALLABLE
+        """By its own word; for the wording of its reasons, and whether it wants to be told of the
+        end."""
+        self._lenient = lenient
+        self._owed: int | None = None
         self.bank = Bank(timing.clock)
         self._timing, self._clock = timing, timing.clock
         self._loan = loan if isinstance(loan, Loan) else None
@@ -88,7 +118,7 @@ class Seat:
         self._tally = Tally(self._meter, others, timing.own, timing.waiting_seconds)
         self._ending: Ending | None = None
         self._nonce = -1
-        self._off_turn_seconds = 0.0
+        self._off_turn_seconds = self._debt_seconds = 0.0
         self._costs: deque[float] = deque(maxlen=4)
         if isinstance(loan, Loan):
             loan.socket.setblocking(False)
@@ -109,25 +139,42 @@ class Seat:
                 "configuration": configuration,
                 "seed": seed.hex(),
                 "load": self._clock.load,
+                "clock": self._clock.to_json(),
             },
             self._clock.load_seconds,
         )
 
-    def asking(self, step: int, observation: dict[str, Json]) -> Question | None:
-        """The question for a move, numbered so that only its own answer counts; None for a seat
-        that used up its bank while it was not asked, which is its fault now."""
-        self._off_turn_seconds = self._tally.open(monotonic(), self._clock.act_seconds)
+    def asking(self, step: int, observation: dict[str, Json]) -> Question | Verdict:
+        """The question for a move, numbered so that only its own answer counts; its verdict for a
+        seat that used up its bank while it was not asked."""
+        owes = self._owed is not None
+        self._debt_seconds = 0.0
+        self._off_turn_seconds = self._tally.open(monotonic(), self._clock.act_seconds, owes=owes)
         if self._off_turn_seconds:
             charge = self.bank.draw(self._off_turn_seconds)
             if charge.timed_out:
-                self._record(step, Cost(0.0, 0.0, 0.0, 0.0))
-                self._fail(verdict.off_turn(step, charge))
-                return None
+                if Verdict.TIMEOUT in self._lenient:
+                    self._debt_seconds = -self.bank.left_seconds
+                    self.bank.forgive()
+                if not 0 < self._debt_seconds < self._clock.act_seconds:
+                    self._record(step, Cost(0.0, 0.0, 0.0, 0.0))
+                    return self._faulted(verdict.off_turn(step, charge))
         self._nonce = secrets.randbits(48)
         seen = {**observation, "remainingOverageTime": self.bank.shown()}
-        return self._question(
-            {"k": "act", "n": self._nonce, "observation": seen}, self.bank.deadline(0.0)
-        )
+        message = {"k": "act", "n": self._nonce, "observation": seen}
+        limit_seconds = self.bank.deadline(0.0) - self._debt_seconds
+        return self._question(message, limit_seconds, self._is_owed if owes else None)
+
+    @property
+    def hears_end(self) -> bool:
+        """Whether it is there to be told of the end, and its contract has words for that."""
+        is_there = self.fault is None and self._owed is None
+        return is_there and self.contract is Contract.HTTP
+
+    def telling_end(self, observation: dict[str, Json]) -> Question:
+        """The message that the match is over; what comes of it is nobody's business."""
+        self._tally.open(monotonic())
+        return self._question({"k": "end", "observation": observation}, END_SECONDS)
 
     def started(self, question: Question) -> None:
         """Take the answer to the start message.
@@ -140,17 +187,21 @@ class Seat:
             self.end()
 
     def moved(self, step: int, question: Question, parse: Callable[[Json], Json]) -> Json | Verdict:
-        """Charge the answer and give the canonical move, or the fault that ended the seat.
+        """Charge the answer and give the canonical move, or the verdict on what came instead; the
+        seat has ended with it where ``fault`` is set.
 
         Raises HostFault where the node's lateness may have been what the seat is late by.
         """
         cost = question.cost
         self._costs.append(cost.charged_seconds)
-        charge = self.bank.charge(cost.charged_seconds)
+        charge = self.bank.charge(cost.charged_seconds + self._debt_seconds)
         self._record(step, cost)
+        if question.is_put:
+            self._owed = self._nonce if question.answer is None else None
         if question.trouble is Trouble.LATE:
             self._excuse(question)
-            return self._fail(verdict.late(step, charge, cost, self._clock, answered=False))
+            fault = verdict.late(step, charge, cost, self._clock, self.contract, answered=False)
+            return self._faulted(fault)
         if question.answer is None:
             return self._fail(self._trouble_fault(step, question))
         try:
@@ -159,17 +210,22 @@ class Seat:
             return self._fail(verdict.broken(step, f"its answer is no frame ({error})"))
         if isinstance(frame, _Ready) or frame.n != self._nonce:
             return self._fail(verdict.broken(step, "it answered something that was not asked"))
+        if isinstance(frame, _Told) and frame.is_gone:
+            return self._fail(self._told_fault(step, frame))
         if isinstance(frame, _Failed):
-            return self._fail(verdict.raised(step, frame.trace))
+            return self._faulted(verdict.raised(step, frame.trace))
         if charge.timed_out:
             self._excuse(question)
-            return self._fail(verdict.late(step, charge, cost, self._clock, answered=True))
+            fault = verdict.late(step, charge, cost, self._clock, self.contract, answered=True)
+            return self._faulted(fault)
+        if isinstance(frame, _Told):
+            return self._faulted(self._told_fault(step, frame))
         try:
             return parse(_read_action(frame.action))
         except InvalidMove as error:
-            return self._fail(verdict.invalid(step, str(error)))
+            return self._faulted(verdict.invalid(step, str(error)))
         except Exception:  # whatever parse trips over came from the agent
-            return self._fail(verdict.invalid(step, "it cannot be read as a move of this game"))
+            return self._faulted(verdict.invalid(step, "it cannot be read as a move of this game"))
 
     def end(self) -> None:
         """End the seat's process and keep what the box knows of it; safe to repeat.
@@ -191,12 +247,25 @@ class Seat:
         left = self.bank.left_seconds
         self.record.add(Answer(step, cost, self._off_turn_seconds, left))
 
-    def _question(self, message: dict[str, Any], limit_seconds: float) -> Question:
+    def _question(
+        self,
+        message: dict[str, Any],
+        limit_seconds: float,
+        owed: Callable[[bytes], bool] | None = None,
+    ) -> Question:
         assert self._loan is not None
         body = msgspec.json.encode(message)
         if len(body) > TO_CHILD_CAP:
             raise HostFault(f"what the game tells seat {self.index} has {len(body)} bytes")
-        return Question(self._loan.socket, body, limit_seconds, self._tally)
+        return Question(self._loan.socket, body, limit_seconds, self._tally, owed)
+
+    def _is_owed(self, packet: bytes) -> bool:
+        """Whether this is the one answer that is owed, whatever it says."""
+        try:
+            frame = _FRAME.decode(packet)
+        except _MALFORMED:
+            return False
+        return not isinstance(frame, _Ready) and frame.n == self._owed
 
     def _excuse(self, question: Question) -> None:
         """Raise HostFault where this time-out may be the node's doing and nobody can tell."""
@@ -231,7 +300,20 @@ class Seat:
             return verdict.broken(0, f"its answer is no frame ({error})")
         if isinstance(frame, _Failed):
             return verdict.raised(0, frame.trace)
-        return None if isinstance(frame, _Ready) else verdict.broken(0, "it answered too early")
+        if isinstance(frame, _Told):
+            return self._told_fault(0, frame)
+        if isinstance(frame, _Reply):
+            return verdict.broken(0, "it answered too early")
+        self.contract = frame.contract
+        return None
+
+    def _told_fault(self, step: int, frame: _Told) -> Fault:
+        if frame.is_gone:
+            self.end()
+        if self._ending is not None and self._ending.out_of_memory:
+            assert self._loan is not None
+            return verdict.out_of_memory(step, self._loan.memory_mb)
+        return verdict.told(step, frame.why, is_invalid=frame.is_invalid)
 
     def _trouble_fault(self, step: int, question: Question) -> Fault:
         if question.trouble is Trouble.BROKEN:
@@ -246,6 +328,16 @@ class Seat:
         if self._ending.exit_code is not None:
             return verdict.exited(step, self._ending.exit_code)
         return verdict.vanished(step)
+
+    def _faulted(self, fault: Fault) -> Verdict:
+        """Pardon the fault where the game does, else end the seat for it."""
+        if fault.verdict not in self._lenient:
+            return self._fail(fault)
+        self.record.pardon(fault)
+        self.bank.forgive()
+        if self._owed is not None or self._tally.ponders:
+            self._meter.freeze()
+        return fault.verdict
 
     def _fail(self, fault: Fault) -> Verdict:
         self.fault = fault

@@ -53,7 +53,7 @@ LEAST_MORE_SECONDS: Final = 0.001
 DOUBT_STEP_SECONDS: Final = 0.02
 """How long a seat that seems late is looked at once more; pressure is booked in steps of 4 ms."""
 MOST_DOUBT_SECONDS: Final = 5.0
-"""In one question; it is charged, and part of our own work in ``Clock.longest_seconds``."""
+"""In one match; it is charged, and part of our own work in ``Clock.longest_seconds``."""
 _CORES: Final = os.cpu_count() or 1
 
 
@@ -97,6 +97,7 @@ class Tally:
         "_cpu",
         "_doubt_looked_at",
         "_doubt_pressure",
+        "_doubt_seconds",
         "_doubted_at",
         "_free_seconds",
         "_losses",
@@ -133,12 +134,13 @@ class Tally:
         self._sparable_seconds = SPARED_SECONDS
         self._losses = b""
         self._others_cpu = self._doubted_at = self._doubt_looked_at = self._doubt_pressure = 0.0
+        self._doubt_seconds = MOST_DOUBT_SECONDS
         self._paid_cpu: float | None = None
 
-    def open(self, now: float, free_seconds: float = 0.0) -> float:
+    def open(self, now: float, free_seconds: float = 0.0, *, owes: bool = False) -> float:
         """Before the question, at ``now`` of the monotonic clock; the seconds computed off turn
         since the last answer that are to be charged. An answer that takes ``free_seconds`` costs
-        nothing of the bank."""
+        nothing of the bank. Whoever ``owes`` an answer was at work on it: nothing was off turn."""
         meter, off_turn = self._meter, 0.0
         if meter.is_frozen:
             meter.thaw()
@@ -148,7 +150,7 @@ class Tally:
                 self._cpu = self._paid_cpu  # all that all cores can do in the gap is tolerated
             else:
                 self._cpu = meter.cpu_seconds()
-                if self._paid_cpu is not None:
+                if self._paid_cpu is not None and not owes:
                     unpaid = self._cpu - self._paid_cpu - OFF_TURN_SECONDS
                     if unpaid > 0:
                         self.ponders = True
@@ -156,6 +158,7 @@ class Tally:
                         spared = min(unpaid, lost, self._sparable_seconds)
                         self._sparable_seconds -= spared
                         off_turn = (unpaid - spared) / meter.cpus
+                        self._paid_cpu = self._cpu
         self._doubted_at = 0.0
         self._free_seconds = free_seconds
         self._losses = meter.losses()
@@ -217,7 +220,7 @@ class Tally:
         most = started_at + most_wall_seconds(limit_seconds) - now
         rest = min(limit_seconds - charged, most)
         if rest > 0:
-            self._doubted_at = 0.0
+            self._doubts_no_more(now)
             return max(rest, LEAST_MORE_SECONDS)
         return DOUBT_STEP_SECONDS if most > 0 and self._may_be_waiting(now) else 0.0
 
@@ -228,7 +231,7 @@ class Tally:
         several cores is an average. But pressure grows while a wait lasts. An answer that comes
         after such a doubt is judged by its charge like any other.
         """
-        if not self._meter.can_forgive:
+        if not self._meter.can_forgive or self._doubt_seconds <= 0:
             return False
         pressure, before = self._meter.pressure_seconds(), self._doubt_pressure
         since, self._doubt_pressure, self._doubt_looked_at = self._doubt_looked_at, pressure, now
@@ -236,11 +239,19 @@ class Tally:
             self._doubted_at = now
             return True
         grows = pressure - before > (now - since) / 2
-        return grows and now - self._doubted_at < MOST_DOUBT_SECONDS
+        return grows and now - self._doubted_at < self._doubt_seconds
+
+    def _doubts_no_more(self, now: float) -> None:
+        """All doubts of a match together are bounded: some games forgive one late answer after the
+        other."""
+        if self._doubted_at:
+            self._doubt_seconds -= now - self._doubted_at
+            self._doubted_at = 0.0
 
     def close(self, started_at: float, now: float) -> Cost:
         """The cost of the move that ended at ``now``; a seat that ponders is frozen."""
         meter, wall = self._meter, now - started_at
+        self._doubts_no_more(now)
         self._was_quick = wall < QUICK_SECONDS
         if self._was_quick:
             cpu = self._used_cpu() if meter.has_cpu else None

@@ -13,11 +13,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from games.protocol import Verdict
+from sandbox.box.contract import Contract
 from sandbox.clock import Charge, Clock
 from sandbox.tally import Cost, most_wall_seconds
 
 LONGEST_REASON: Final = 400
 LONGEST_TRACEBACK: Final = 10_000
+_HINTS: Final = {
+    Contract.LINES: "; write one line for each question, and flush it",
+    Contract.RIDDLES: "; write one line for each `action move`, and flush it",
+    Contract.HTTP: "; the server must answer POST /move within the time of game.timeout",
+}
 _PLACE: Final = re.compile(r'File "(?:/kaggle_simulations/agent/)?([^"\n]{1,200})", line (\d{1,7})')
 
 
@@ -81,11 +87,14 @@ def vanished(step: int) -> Fault:
     )
 
 
-def late(step: int, charge: Charge, cost: Cost, clock: Clock, *, answered: bool) -> Fault:
+def late(
+    step: int, charge: Charge, cost: Cost, clock: Clock, contract: Contract, *, answered: bool
+) -> Fault:
     """The answer took more than the allowance and all that was left in the bank, or more wall time
     than is waited for whatever the reason."""
     left = max(0.0, charge.bank_before_seconds)
     what = "took" if answered else "had no answer after"
+    hint = "" if answered else _HINTS.get(contract, "")
     if charge.timed_out:
         limits = f"allowed were {clock.act_seconds:g} s and the {left:.3f} s left in the bank"
     else:
@@ -94,7 +103,7 @@ def late(step: int, charge: Charge, cost: Cost, clock: Clock, *, answered: bool)
     return _fault(
         Verdict.TIMEOUT,
         step,
-        f"Step {step} {what} {charge.seconds:.3f} s ({_times(cost)}); {limits}",
+        f"Step {step} {what} {charge.seconds:.3f} s ({_times(cost)}); {limits}{hint}",
     )
 
 
@@ -111,12 +120,14 @@ def off_turn(step: int, charge: Charge) -> Fault:
 
 
 def late_load(clock: Clock, cost: Cost) -> Fault:
-    """The agent's file was still being executed at the end of the load allowance."""
+    """The agent's file was still being executed, or its server did not listen yet, at the end of
+    the load allowance."""
     return _fault(
         Verdict.TIMEOUT,
         0,
-        f"main.py was still loading after {clock.load_seconds:g} s, which is all that is allowed "
-        f"({_times(cost)})",
+        f"The agent was still loading after {clock.load_seconds:g} s, which is all that is allowed "
+        f"({_times(cost)}); by then main.py must be executed, and a server of contract http must "
+        "listen and answer GET /",
     )
 
 
@@ -132,6 +143,12 @@ def broken(step: int, what: str) -> Fault:
         step,
         f"Broken protocol {_when(step)}: {what}; an agent must not touch the referee's connection",
     )
+
+
+def told(step: int, why: str, *, is_invalid: bool) -> Fault:
+    """The agent's program did not keep its contract, by the word of the contract's other side."""
+    kind = Verdict.INVALID if is_invalid else Verdict.ERROR
+    return _fault(kind, step, f"Contract broken {_when(step)}: {why[:LONGEST_REASON]}")
 
 
 def refused(message: str) -> Fault:
@@ -156,7 +173,7 @@ def _times(cost: Cost) -> str:
 
 
 def _when(step: int) -> str:
-    return f"in step {step}" if step else "while main.py was loading"
+    return f"in step {step}" if step else "while the agent was loading"
 
 
 def _fault(verdict: Verdict, step: int, reason: str, traceback: str | None = None) -> Fault:

@@ -14,28 +14,24 @@ from ladder.model import Conflict, Entry
 from ladder.store import agents, entries, users
 from ladder.store.blobs import Blobs
 from ladder.store.db import Connection
-from services import demo
+from services import bundles, demo
 
 TEAM: Final = "Reference agents"
 SLUG: Final = "reference-agents"
 
 
-def names(game: str) -> list[str]:
-    """The reference agents that this game has: its folders in ``agents/``."""
-    return sorted(found.parent.name for found in (demo.AGENTS.parent / game).glob("*/main.py"))
-
-
 def enter(conn: Connection, blobs: Blobs, season_id: SeasonId, game: str, name: str) -> Entry:
-    """Enters the reference agent of this name, one of ``names``, as an anchor."""
-    known = next((each for each in demo.FIELD if each.folder == name), None)
+    """Enters the reference agent of this name, one of ``bundles.names``, as an anchor."""
+    known = demo.known(game, name)
     team, slug = house_team(conn), f"{game}-{name}".replace("_", "-")[:40]
     agent = agents.find_agent(conn, team, slug)
     if agent is None:
         title = known.name if known else name.replace("_", " ").title()
         agent = agents.create_agent(conn, team, title, slug)
-    stored = blobs.put_bytes((demo.AGENTS.parent / game / name / "main.py").read_bytes())
+    filename, content = bundles.read(game, name)
+    stored = blobs.put_bytes(content)
     submission, _ = agents.add_submission(
-        conn, agent.id, stored.digest, stored.size, "main.py", "reference agent", None
+        conn, agent.id, stored.digest, stored.size, filename, "reference agent", None
     )
     return entries.enter(
         conn,

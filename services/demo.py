@@ -1,4 +1,4 @@
-"""What a fresh house holds: a player with a token, and a league of Hungry Geese that plays.
+"""What a fresh house holds: a player with a token, and a league of each game that plays.
 
 Goes through the store, so that uploads, validation and ratings are those of everybody. Safe to
 repeat: what is there already is left as it is.
@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from games import GAMES
+from games.protocol import Json
 from ladder.ids import SeasonId, UserId
 from ladder.model import Conflict, NotFound, ReplayVisibility, Visibility
 from ladder.store import agents, db, entries, leagues, tokens, users
 from ladder.store.blobs import Blobs
 from ladder.store.db import Connection
+from services import bundles
+from services.rulebook import rating_of
 
-AGENTS: Final = Path(__file__).resolve().parent.parent / "agents" / "hungry_geese"
-LEAGUE: Final = "hungry-geese"
 PLAYER: Final = "player"
 PLAYER_TEAM: Final = "players"
 HOST: Final = "demo"
@@ -29,7 +30,7 @@ SCOPES: Final = ("read", "agents:write", "scrims:write", "leagues:write")
 
 @dataclass(frozen=True)
 class DemoAgent:
-    """A reference agent as the demo league enters it; the slow ones join at low weight."""
+    """A reference agent as its demo league enters it; the slow ones join at low weight."""
 
     folder: str
     name: str
@@ -37,14 +38,83 @@ class DemoAgent:
     weight: float = 1.0
 
 
-FIELD: Final = (
-    DemoAgent("random_legal", "Random Legal", "Loose Feathers"),
-    DemoAgent("greedy", "Greedy", "Breadcrumb Club"),
-    DemoAgent("survivor", "Survivor", "Pond Patrol"),
-    DemoAgent("numpy_heuristic", "Numpy Heuristic", "Vector Flock"),
-    DemoAgent("searcher", "Searcher", "Deep Waters", weight=0.1),
-    DemoAgent("bank_spender", "Bank Spender", "Overtime", weight=0.1),
+@dataclass(frozen=True)
+class DemoLeague:
+    """A league of the house. Its agents belong to ordinary teams, so it has ranks and medals."""
+
+    slug: str
+    title: str
+    game: str
+    seats: int
+    entrants: tuple[DemoAgent, ...]
+    configuration: Mapping[str, Json] = field(default_factory=dict)
+    description: str = "Reference agents play here around the clock. Send yours."
+
+
+LEAGUES: Final = (
+    DemoLeague(
+        "hungry-geese",
+        "Hungry Geese",
+        "hungry_geese",
+        4,
+        (
+            DemoAgent("random_legal", "Random Legal", "Loose Feathers"),
+            DemoAgent("greedy", "Greedy", "Breadcrumb Club"),
+            DemoAgent("survivor", "Survivor", "Pond Patrol"),
+            DemoAgent("numpy_heuristic", "Numpy Heuristic", "Vector Flock"),
+            DemoAgent("searcher", "Searcher", "Deep Waters", weight=0.1),
+            DemoAgent("bank_spender", "Bank Spender", "Overtime", weight=0.1),
+        ),
+        description="The demo league: reference agents that play around the clock. Send yours.",
+    ),
+    DemoLeague(
+        "battlesnake",
+        "Battlesnake",
+        "battlesnake",
+        4,
+        (
+            DemoAgent("safe_step", "Safe Step", "Mind the Gap"),
+            DemoAgent("grazer", "Grazer", "Greener Pastures"),
+            DemoAgent("painter", "Painter", "Fresh Coat"),
+            DemoAgent("searcher", "Searcher", "Long View"),
+        ),
+    ),
+    DemoLeague(
+        "game-of-life-and-death",
+        "Game of Life and Death",
+        "golad",
+        2,
+        (
+            DemoAgent("random", "Random", "Primordial Soup"),
+            DemoAgent("pass", "Pass", "Still Life"),
+            DemoAgent("kill", "Kill", "Overcrowding"),
+            DemoAgent("greedy_kills", "Greedy Kills", "Grim Arithmetic"),
+            DemoAgent("greedy", "Greedy", "Breeders"),
+        ),
+        {"width": 6, "height": 6, "startingCells": 10},
+        "On 6x6 with 10 starting cells; a match is two games of one board. Send yours.",
+    ),
+    DemoLeague(
+        "snake",
+        "Snake",
+        "snake",
+        1,
+        (
+            DemoAgent("uniform", "Uniform", "Wanderlust"),
+            DemoAgent("cycle", "Hamiltonian Cycle", "Round Trip"),
+            DemoAgent("shortest_path", "Shortest Path", "Beeline"),
+            DemoAgent("cycle_repair", "Cycle Repair", "Roadworks"),
+            DemoAgent("rollouts", "Rollouts", "What If"),
+        ),
+        description="Alone on 10x10, everybody on the same apples, round by round. Send yours.",
+    ),
 )
+
+
+def known(game: str, folder: str) -> DemoAgent | None:
+    """What the demo leagues call the reference agent in this folder, if they have it."""
+    fields = (each for league in LEAGUES if league.game == game for each in league.entrants)
+    return next((each for each in fields if each.folder == folder), None)
 
 
 def player(conn: Connection, known_token: str | None) -> str:
@@ -57,26 +127,31 @@ def player(conn: Connection, known_token: str | None) -> str:
     return tokens.mint_token(conn, user_id, "peck up", SCOPES)[1]
 
 
-def league(conn: Connection, blobs: Blobs) -> SeasonId | None:
-    """The demo league with every reference agent entered; None when it stood already."""
+def fill(conn: Connection, blobs: Blobs) -> list[SeasonId]:
+    """The demo leagues with every reference agent entered, of those that do not stand already."""
+    made = [_league(conn, blobs, each) for each in LEAGUES]
+    return [season_id for season_id in made if season_id is not None]
+
+
+def _league(conn: Connection, blobs: Blobs, demo: DemoLeague) -> SeasonId | None:
     try:
-        leagues.get_league(conn, LEAGUE)
+        leagues.get_league(conn, demo.slug)
         return None
     except NotFound:
         host = _user(conn, HOST)
-    game = GAMES["hungry_geese"]
-    configuration = game.configure({})
+    game = GAMES[demo.game]
+    configuration = game.configure(demo.configuration)
     canonical = json.dumps(configuration, sort_keys=True, separators=(",", ":"))
     try:
         made = leagues.create_league(
             conn,
-            slug=LEAGUE,
-            title="Hungry Geese",
+            slug=demo.slug,
+            title=demo.title,
             game=game.name,
             visibility=Visibility.PUBLIC,
             replay_visibility=ReplayVisibility.PUBLIC,
             created_by=host,
-            description="The demo league: reference agents that play around the clock. Send yours.",
+            description=demo.description,
         )
     except Conflict:
         return None  # another machine was a moment faster
@@ -86,23 +161,30 @@ def league(conn: Connection, blobs: Blobs) -> SeasonId | None:
         configuration=configuration,
         configuration_digest=hashlib.sha256(canonical.encode()).hexdigest(),
         clock=dict(game.clock),
-        seats=4,
+        seats=demo.seats,
         daily_limit=20,
+        **rating_of(game, demo.seats),
     )
-    for each in FIELD:
-        _enter(conn, blobs, season.id, host, each)
+    for each in demo.entrants:
+        _enter(conn, blobs, season.id, host, demo.game, each)
     return season.id
 
 
 def _enter(
-    conn: Connection, blobs: Blobs, season_id: SeasonId, host: UserId, each: DemoAgent
+    conn: Connection,
+    blobs: Blobs,
+    season_id: SeasonId,
+    host: UserId,
+    game: str,
+    each: DemoAgent,
 ) -> None:
     team = users.create_team(conn, each.team, each.team.lower().replace(" ", "-"), host)
     agent = agents.create_agent(conn, team.id, each.name, each.folder.replace("_", "-"))
     agents.update_agent(conn, agent.id, open_for_scrims=True)
-    stored = blobs.put_bytes((AGENTS / each.folder / "main.py").read_bytes())
+    filename, content = bundles.read(game, each.folder)
+    stored = blobs.put_bytes(content)
     submission, _ = agents.add_submission(
-        conn, agent.id, stored.digest, stored.size, "main.py", "reference agent", host
+        conn, agent.id, stored.digest, stored.size, filename, "reference agent", host
     )
     entries.enter(conn, season_id, submission.id, pairing_weight=each.weight, count_limit=False)
 

@@ -50,13 +50,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def seed(settings: Settings, token_file: Path | None, *, with_league: bool = True) -> str:
-    """The demo league and a player's token, kept in ``token_file`` over restarts."""
+    """The demo leagues and a player's token, kept in ``token_file`` over restarts."""
     known = None
     if token_file is not None and token_file.is_file():
         known = token_file.read_text().strip()
     with db.connect(settings.database_url) as conn:
         if with_league:
-            demo.league(conn, open_blobs(settings.blobs_url))
+            demo.fill(conn, open_blobs(settings.blobs_url))
         token = demo.player(conn, known)
     if token_file is not None and token != known:
         write_private(token_file, token + "\n")

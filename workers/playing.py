@@ -29,7 +29,7 @@ from ladder.settings import Settings
 from ladder.store import db, matches
 from ladder.store.blobs import Blobs
 from ladder.telemetry import emit, trace
-from sandbox import loans, referee
+from sandbox import loans, pairs, referee
 from sandbox.clock import Clock
 from sandbox.errors import HostFault
 from sandbox.lineup import borrowed
@@ -43,7 +43,7 @@ BORROW_SECONDS = 30.0
 NODE_PAUSE_SECONDS = 10.0
 REPORT_SECONDS = 60.0
 WAITING_SECONDS = 600.0
-"""How much waiting for a core the seats of a match are forgiven together.
+"""How much waiting for a core the seats of a match are forgiven together, in all its episodes.
 
 All time of a match is charged to a seat, forgiven to one, or our own. What is charged ends with the
 clock's allowances (``longest_seconds``), what is forgiven ends here, and the 60 s below are ours:
@@ -107,23 +107,30 @@ def _attempt(station: Station, order: Order) -> str:
     clock = Clock.from_json(order.clock)
     seats = len(order.digests)
     longest = clock.longest_seconds(game.longest(order.configuration), seats, station.lanes)
-    with (
-        _bundles(station, order) as bundles,
-        borrowed(station.settings.node_socket, _requests(order, bundles), BORROW_SECONDS) as lent,
-    ):
-        played = referee.play(
-            game,
-            order.configuration,
-            clock,
-            order.seed,
-            lent,
-            lanes=station.lanes,
-            stop_after_seconds=longest + WAITING_SECONDS + 60.0,
-            waiting_seconds=WAITING_SECONDS / seats,
-            # A node late twice will be late again: then the time-out stands.
-            forgive_lateness=order.attempt <= FORGIVING_ATTEMPTS,
-        )
-    return _report(station, order, played, [loan for loan in lent if isinstance(loan, Loan)])
+    waiting = WAITING_SECONDS / pairs.episodes_of(game)
+    loans_had: list[Loan] = []
+    with _bundles(station, order) as bundles:
+        requests = _requests(order, bundles)
+
+        def episode(seated: tuple[int, ...]) -> Played:
+            asked = [requests[member] for member in seated]
+            with borrowed(station.settings.node_socket, asked, BORROW_SECONDS) as lent:
+                loans_had.extend(loan for loan in lent if isinstance(loan, Loan))
+                return referee.play(
+                    game,
+                    order.configuration,
+                    clock,
+                    order.seed,
+                    lent,
+                    lanes=station.lanes,
+                    stop_after_seconds=longest + waiting + 60.0,
+                    waiting_seconds=waiting / seats,
+                    # A node late twice will be late again: then the time-out stands.
+                    forgive_lateness=order.attempt <= FORGIVING_ATTEMPTS,
+                )
+
+        played = pairs.play(game, seats, episode)
+    return _report(station, order, played, loans_had)
 
 
 def _requests(order: Order, bundles: Sequence[Path | BinaryIO]) -> list[SeatRequest]:
@@ -152,7 +159,10 @@ def _bundles(station: Station, order: Order) -> Iterator[list[Path | BinaryIO]]:
 
 def _report(station: Station, order: Order, played: Played, lent: Sequence[Loan]) -> str:
     """Blobs first, then the row: a result never points at bytes that are not there."""
-    replay = station.blobs.put_bytes(to_bytes(played.episode)).digest
+    episodes = [
+        EpisodeResult(len(one.steps), station.blobs.put_bytes(to_bytes(one)).digest)
+        for one in played.episodes
+    ]
     seats = [
         SeatResult(
             seat=number,
@@ -164,6 +174,7 @@ def _report(station: Station, order: Order, played: Played, lent: Sequence[Loan]
             charged_seconds=report.charged_seconds,
             max_move_seconds=report.max_move_seconds,
             log_digest=station.blobs.put_bytes(report.log).digest,
+            statistics=report.statistics,
         )
         for number, report in enumerate(played.seats)
     ]
@@ -175,7 +186,7 @@ def _report(station: Station, order: Order, played: Played, lent: Sequence[Loan]
             order.attempt,
             station.worker,
             seats,
-            [EpisodeResult(steps=len(played.episode.steps), replay_digest=replay)],
+            episodes,
             node=lent[0].node if lent else "",
             image_digest=",".join(sorted({loan.image_digest for loan in lent})),
             rules_digest=rules_digest(order.game),
@@ -242,9 +253,13 @@ def _node_answers(station: Station) -> bool:
 
 @cache
 def rules_digest(game: str) -> str:
-    """Names the exact rules a match was played under: the digest of the game's own file."""
-    source = inspect.getfile(type(GAMES[game]))
-    return hashlib.sha256(Path(source).read_bytes()).hexdigest()
+    """Names the exact rules a match was played under: the digest of the game's own files."""
+    source = Path(inspect.getfile(type(GAMES[game])))
+    files = sorted(source.parent.glob("*.py")) if source.name == "__init__.py" else [source]
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
 def lanes(settings: Settings, slots: int) -> int:

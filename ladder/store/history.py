@@ -22,8 +22,11 @@ MATCH: Final = (
 SEATS: Final = (
     "select t.match_id, t.seat, t.entry_id, t.submission_id, t.agent_id, a.name as agent_name,"
     " t.team_id, g.name as team_name, t.placement, t.reward, t.verdict, t.reason, t.failed_step,"
-    " t.charged_seconds, t.max_move_seconds, t.log_digest, r.mu_before, r.mu as mu_after"
-    " from seats t join matches m on m.id = t.match_id join agents a on a.id = t.agent_id"
+    " t.charged_seconds, t.max_move_seconds, t.log_digest, t.statistics,"
+    " case when z.measures is null then r.mu_before end as mu_before,"
+    " case when z.measures is null then r.mu end as mu_after"
+    " from seats t join matches m on m.id = t.match_id"
+    " join seasons z on z.id = m.season_id join agents a on a.id = t.agent_id"
     " join teams g on g.id = t.team_id left join ratings r on r.match_id = t.match_id"
     " and r.no = m.accepted_no and r.entry_id = t.entry_id"
     " where t.match_id = any (%s) order by t.match_id, t.seat"

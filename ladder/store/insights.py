@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
-from ladder import insights
+from ladder import insights, solo
 from ladder.ids import AgentId, EntryId, MatchId
 from ladder.insights import Met, Played, Rival, SeatShare, Share, Strength, Times, Upset
 from ladder.model import Entry, EntryState, Season
 from ladder.official.standing import Place
 from ladder.rating import Rating
+from ladder.solo import Estimate
 from ladder.store import entries, official
 from ladder.store.db import Connection
+from ladder.store.solo import of_json
 
 GAMES: Final = 1000
 """Of the entry that are looked at, the newest."""
@@ -53,6 +55,8 @@ class Insights:
     games: int
     """That were looked at; results taken back are not among them."""
     official: Place | None
+    estimates: tuple[Estimate, ...]
+    """By the measures of a season with one seat; empty in others."""
     opponents: tuple[Met, ...]
     opponents_met: int
     strengths: dict[Strength, Share]
@@ -88,6 +92,7 @@ def read(conn: Connection, entry: Entry, season: Season, within: float) -> Insig
     return Insights(
         games=len(games),
         official=place,
+        estimates=_estimates(conn, entry, season),
         opponents=tuple(shown),
         opponents_met=len(opponents),
         strengths=insights.by_strength(fought),
@@ -108,6 +113,12 @@ def read(conn: Connection, entry: Entry, season: Season, within: float) -> Insig
         first_match_seconds=first_match_seconds(conn, entry, season, pace),
         names=_names(conn, {row.agent_id for row in shown} | {row.agent_id for row in won + lost}),
     )
+
+
+def _estimates(conn: Connection, entry: Entry, season: Season) -> tuple[Estimate, ...]:
+    row = conn.execute("select totals from entries where id = %s", (entry.id,)).fetchone()
+    assert row is not None
+    return solo.estimates(season.measures, of_json(row[0]))
 
 
 def read_pace(conn: Connection, season: Season) -> Pace:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from ladder import solo
 from ladder.access import LeagueSeen
 from ladder.ids import EntryId, SeasonId, TeamId, is_id
 from ladder.medals import Rules
@@ -13,8 +14,9 @@ from ladder.official.standing import Place
 from ladder.standings import Board as Board
 from ladder.standings import Contender, Fitted, Terms, build
 from ladder.standings import Standing as Standing
-from ladder.store import official, sealing
+from ladder.store import leagues, official, sealing
 from ladder.store.db import Connection
+from ladder.store.solo import of_json
 
 
 def read(
@@ -31,7 +33,8 @@ def read(
     rows = conn.execute(
         "select s.revision, s.score_offset, s.accepted_no, s.medals, s.medal_confidence,"
         " s.medal_teams, s.final_version is not null, e.id, e.agent_id, a.name, e.team_id, t.name,"
-        " e.mu, e.sigma, e.games, e.last_match_at, e.is_anchor, d.entry_id is not null"
+        " e.mu, e.sigma, e.games, e.last_match_at, e.is_anchor, d.entry_id is not null, e.totals,"
+        " s.measures"
         " from seasons s"
         " left join entries e on e.season_id = s.id and e.state = 'active'"
         " left join declared_entries d on d.entry_id = e.id"
@@ -52,13 +55,14 @@ def read(
         fitted = Fitted(version.version, version.log_no, version.made_at, version.wrong_medals)
     if supposed is not None:
         places = dict(supposed)
+    measures = leagues.measures_of(rows[0][-1])
     contenders = (
-        Contender(*(*row[7:], places.get(row[7])))
+        Contender(*(*row[7:-2], places.get(row[7]), solo.estimates(measures, of_json(row[-2]))))
         for row in rows
-        if row[7] is not None and (row[7] in places or not is_final)
+        if row[7] is not None and (row[7] in places or measures or not is_final)
     )
-    standings = build(contenders, score_offset, terms)
-    return Board(season_id, revision, accepted_no, fitted, standings, terms)
+    standings = build(contenders, score_offset, terms, measures)
+    return Board(season_id, revision, accepted_no, fitted, standings, terms, measures)
 
 
 @dataclass(frozen=True, slots=True)

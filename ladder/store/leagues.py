@@ -25,6 +25,7 @@ from ladder.model import (
     Viewer,
     Visibility,
 )
+from ladder.solo import REWARD, Measure
 from ladder.store import sealing, visible
 from ladder.store.db import Connection, atomic, whole
 
@@ -39,7 +40,7 @@ SEASON: Final = (
     " cadence_seconds, max_in_flight, max_attempts, lease_seconds, queue_seconds, opens_at,"
     " closes_at, ends_at, state, accepted_no, rated_no, official_version, medals,"
     " medal_confidence, stops_when_sealed,"
-    " revision"
+    " revision, measures"
     " from seasons"
 )
 LEAGUE_STATES: Final = ("open", "paused", "closed")
@@ -208,10 +209,12 @@ def create_season(
     opens_at: datetime | None = None,
     closes_at: datetime | None = None,
     ends_at: datetime | None = None,
+    measures: Sequence[Measure] = (),
 ) -> Season:
     """The league's next season, open from ``opens_at`` (now). What is pinned here never changes.
 
-    Raises NotFound for the league, LadderError for a value the table refuses.
+    Of one seat it ranks by these ``measures``, or by the reward. Raises NotFound for the league,
+    LadderError for a value the table refuses.
     """
     values: dict[str, Any] = {
         "id": SeasonId(ids.new("sea")),
@@ -241,7 +244,10 @@ def create_season(
         "stops_when_sealed": stops_when_sealed,
         "closes_at": closes_at,
         "ends_at": ends_at,
+        "measures": None,
     }
+    if seats == 1:
+        values["measures"] = Jsonb([each.to_json() for each in measures or (REWARD,)])
     columns = ", ".join(values)
     places = ", ".join(f"%({name})s" for name in values)
     # The league's row is locked so that two seasons made at once get two numbers.
@@ -386,7 +392,15 @@ def turn_seasons(conn: Connection) -> list[SeasonId]:
 
 def _seasons(conn: Connection, tail: str, arguments: tuple[object, ...]) -> list[Season]:
     with conn.cursor(row_factory=dict_row) as cur:
-        return [Season(**row) for row in cur.execute(f"{SEASON} {tail}", arguments)]
+        return [
+            Season(**{**row, "measures": measures_of(row["measures"])})
+            for row in cur.execute(f"{SEASON} {tail}", arguments)
+        ]
+
+
+def measures_of(stored: Sequence[Json] | None) -> tuple[Measure, ...]:
+    """What a season's row says it ranks by; empty where it is rated."""
+    return tuple(Measure.of_json(each) for each in stored or ())
 
 
 def _league(row: dict[str, Any]) -> League:

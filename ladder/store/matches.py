@@ -42,6 +42,7 @@ QUEUES: Final = ("play.cpu", "play.gpu", "scrim", "validate")
 LIVE_SECONDS: Final = 15  # a worker seen this recently is alive; the same figure as in the SQL
 BELL_SECONDS: Final = 5.0  # a bell unanswered for this long counts as lost
 PROTOCOL: Final = "PK001"  # the SQL's own error code
+USUAL_SAMPLE: Final = 20  # matches by which it is told how long they take
 BATCH: Final = 200  # matches a repair takes at once
 
 
@@ -380,6 +381,27 @@ def in_flight(conn: Connection, season_id: SeasonId) -> int:
     ).fetchone()
     assert row is not None
     return int(row[0])
+
+
+def least_turn(conn: Connection, queue: str) -> int | None:
+    """Of the matches that wait in this queue; None where none does."""
+    row = conn.execute(
+        "select min(turn) from matches where queue = %s and state = 'queued'", (queue,)
+    ).fetchone()
+    assert row is not None
+    return None if row[0] is None else int(row[0])
+
+
+def usual_seconds(conn: Connection, season_id: SeasonId) -> float | None:
+    """What the season's last rated matches took from claim to result; None before the first."""
+    row = conn.execute(
+        "select avg(extract(epoch from m.finished_at - m.claimed_at)) from ("
+        "   select match_id from acceptances where season_id = %s and act = 'accept'"
+        "   order by no desc limit %s) a join matches m on m.id = a.match_id",
+        (season_id, USUAL_SAMPLE),
+    ).fetchone()
+    assert row is not None
+    return None if row[0] is None else max(0.001, float(row[0]))
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from ladder.model import Conflict, NotFound
 from ladder.official import lineage
 from ladder.official.fit import Fit, Messages, Prior, fit
 from ladder.official.standing import PARENT_SD, Entrant, Place, Standing, draw_up
-from ladder.store import arrivals, sealing
+from ladder.store import arrivals, sealing, solo
 from ladder.store.db import Connection, whole
 from ladder.store.season_log import SeasonLog
 
@@ -95,8 +95,11 @@ class Fitter:
     def refit(self, conn: Connection, season_id: SeasonId) -> int:
         """Writes the season's next version and returns its number; the caller commits.
 
-        Raises NotFound.
+        A season that ranks by measures has nothing to fit: what stands is marked as final. Raises
+        NotFound.
         """
+        if _season(conn, season_id)["measures"] is not None:
+            return solo.close(conn, season_id)
         kept = self._kept.setdefault(season_id, _Kept(SeasonLog(season_id)))
         self._kept.move_to_end(season_id)
         while len(self._kept) > SEASONS_KEPT:
@@ -107,10 +110,10 @@ class Fitter:
 def due(conn: Connection) -> list[SeasonId]:
     """Seasons whose official standing is behind: the log grew by a twentieth or some time ago, or
     the field changed. What is finished waits for its last games, gets one cold fit, and another
-    only when an audited act has made the log longer."""
+    only when an audited act has made the log longer. Of one for a single seat that is all."""
     rows = conn.execute(
-        "select id from seasons s where rated_no > 0 and (state <> 'finished' and ("
-        "   official_at is null"
+        "select id from seasons s where rated_no > 0 and (state <> 'finished' and measures is null"
+        " and (official_at is null"
         "   or (rated_no > official_no and official_at <= now() - make_interval(secs => %s))"
         "   or (official_at <= now() - make_interval(secs => %s)"
         "       and (official_is_stale or rated_no > official_no and rated_no >= %s * official_no))"
@@ -361,7 +364,7 @@ def _season(conn: Connection, season_id: SeasonId, *, locked: bool = False) -> M
     with conn.cursor(row_factory=dict_row) as cur:
         season = cur.execute(
             "select state, mu0, beta, rated_no, official_version, medals, medal_confidence,"
-            " medal_teams from seasons where id = %s",
+            " medal_teams, measures from seasons where id = %s",
             (season_id,),
         ).fetchone()
     if season is None:

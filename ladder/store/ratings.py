@@ -14,6 +14,7 @@ from ladder import rating
 from ladder.ids import EntryId, MatchId, SeasonId
 from ladder.model import NotFound
 from ladder.rating import Parameters, Rating, Result
+from ladder.store import leagues, solo
 from ladder.store.db import Connection, whole
 
 RATER_LOCK: Final = 0x72617465  # "rate": class of the advisory locks, one per season
@@ -48,6 +49,10 @@ class _Fold:
             self.rows.append((no, entry, match_id, self.ratings[entry], new))
             self.ratings[entry] = new
 
+    def stay(self, no: int, match_id: MatchId, entries: Iterable[EntryId]) -> None:
+        """The number of the log has been counted and has moved no rating."""
+        self.move(no, match_id, {entry: self.ratings[entry] for entry in entries})
+
 
 @whole
 def apply(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
@@ -56,43 +61,58 @@ def apply(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
     One rater per season at a time (advisory lock of the transaction); the caller commits. A
     withdrawal rates the whole standing log anew, so ratings remain a pure function of its prefix;
     the first one takes out what the rest of the stretch withdraws too, and where there is one the
-    stretch is longer than ``limit``. A disqualification moves nobody here: live ratings tell what
-    was played, the official fit what counts. Raises NotFound.
+    stretch is longer than ``limit``. In a season of one seat nobody's rating moves, and totals of
+    its measures grow instead. A disqualification moves nobody here: live ratings tell what was
+    played, the official fit what counts. Raises NotFound.
     """
     conn.execute("select pg_advisory_xact_lock(%s, hashtext(%s))", (RATER_LOCK, season_id))
     season = conn.execute(
-        "select mu0, sigma0, beta, tau, draw_probability, fault_rule, rated_no from seasons"
-        " where id = %s",
+        "select mu0, sigma0, beta, tau, draw_probability, fault_rule, rated_no, measures"
+        " from seasons where id = %s",
         (season_id,),
     ).fetchone()
     if season is None:
         raise NotFound("there is no such season")
     parameters, rated_no = Parameters(*season[:6]), season[6]
+    measures = leagues.measures_of(season[7])
+    tally = solo.Tally(conn, season_id, measures)
     log = _stretch(conn, season_id, rated_no, limit)
     if not log:
         return 0
     until = log[-1][0]
     results = _results(conn, [match_id for _, match_id, _ in log if match_id is not None])
-    state = _Fold(_ratings(conn, season_id, (e for r in results.values() for e in r.entries)))
+    played = {entry for result in results.values() for entry in result.entries}
+    state = _Fold(_ratings(conn, season_id, played))
+    if measures:
+        tally.load(played)
     is_anew, since = False, set[MatchId]()
     for no, match_id, act in log:
         if match_id is None:
             continue
         result = results[match_id]
         if act == "accept":
-            state.move(no, match_id, rating.fold(parameters, state.ratings, result))
+            if measures:
+                tally.add(match_id)
+                state.stay(no, match_id, result.entries)
+            else:
+                state.move(no, match_id, rating.fold(parameters, state.ratings, result))
             since.add(match_id)
             for entry in set(result.entries):
                 state.games[entry] += 1
                 state.last[entry] = match_id
         else:
-            if not is_anew or match_id in since:
+            if measures:
+                tally.withdraw(result.entries, no)
+                state.stay(no, match_id, result.entries)
+            elif not is_anew or match_id in since:
                 _withdraw(conn, season_id, parameters, state, no, match_id, until)
                 is_anew, since = True, set()
             for entry in set(result.entries):
                 state.games[entry] -= 1
     overturned = any(act != "accept" for _, _, act in log)
     _write(conn, season_id, state, until, overturned=overturned)
+    if measures:
+        tally.write()
     return len(log)
 
 

@@ -9,6 +9,7 @@ it is relative, so that it does not matter under which name it is found.
 
     supervisor ──spawns──> zygote (profile's libraries imported, never runs agent code)
         │                     └─forks─> child (hardened, then harness, then main.py), one per match
+        │                                  └─forks─> the agent's program, where it is no main.py
         ├─forks─> unpacker (hardened, once per box)
         └─forks─> sweeper (after every match)
 """

@@ -1,4 +1,7 @@
-"""The callable contract: Kaggle's ``main.py``, executed and asked for moves inside the child.
+"""Asks the agent for its moves, inside the child, by the contract that its bundle names.
+
+What is here is the callable contract: Kaggle's ``main.py``, executed in the child itself. The
+others start a program and talk with it (``lines``, ``riddles``, ``served``).
 
 The agent is the last callable of ``main.py``'s namespace in order of first definition, called with
 observation and configuration cut to the arguments it takes. Source of the behaviour:
@@ -15,8 +18,15 @@ import random
 import socket
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
+
+from . import contract
+from .contract import Contract, Manifest
+from .lines import Lines
+from .program import Broken
+from .riddles import Riddles
+from .served import Served
 
 REPLY_CAP = 16 << 10
 ACT_CAP = 128 << 10
@@ -54,14 +64,17 @@ def serve(sock: socket.socket, agent_dir: str, mark: bytes) -> None:
     """
     out, err = _open_log(1), _open_log(2)
     sys.stdout, sys.stderr = out, err
-    agent = _Agent(agent_dir)
+    manifest = contract.read(agent_dir)
+    is_callable = manifest.contract is Contract.CALLABLE
+    agent = _Agent(agent_dir) if is_callable else _Kept(manifest, agent_dir)
+    decode = (_DECODER if is_callable else json.JSONDecoder()).raw_decode
     step = 0
     room = memoryview(bytearray(ACT_CAP + 1))
     while True:
         length = sock.recv_into(room)
         if not 0 < length <= ACT_CAP:
             return  # the referee has gone
-        message = _DECODER.raw_decode(str(room[:length], "utf-8"))[0]
+        message = decode(str(room[:length], "utf-8"))[0]
         kind = message["k"]
         if kind == "act":
             step += 1
@@ -69,11 +82,15 @@ def serve(sock: socket.socket, agent_dir: str, mark: bytes) -> None:
             answer = agent.act(message)
         elif kind == "start":
             answer = agent.start(message)
+        elif kind == "end":
+            answer = agent.end(message)
         else:
             return
         _flush(out)
         _flush(err)
         sock.send(encode_answer(answer))
+        if kind == "end" or answer.get("is_gone"):
+            return
 
 
 class _Agent:
@@ -111,10 +128,72 @@ class _Agent:
         except Exception:
             return {"k": "error", "n": number, "trace": last_lines()}
 
+    def end(self, message: dict[str, Any]) -> dict[str, Any]:
+        """The match is over; a callable is not told."""
+        return {"k": "ready"}
+
     def _load(self) -> None:
         with open(self._path, encoding="utf-8") as file:
             source = file.read()
         self._call = last_callable(source, self._path)
+
+
+_SPEAKERS: Mapping[Contract, Callable[[Manifest, str], Lines | Riddles | Served]] = {
+    Contract.LINES: Lines,
+    Contract.RIDDLES: Riddles,
+    Contract.HTTP: Served,
+}
+
+
+class _Kept:
+    """An agent that is a program of its own, started where a main.py would be executed."""
+
+    def __init__(self, manifest: Manifest, agent_dir: str) -> None:
+        self._contract = manifest.contract
+        self._speaker = _SPEAKERS[manifest.contract](manifest, agent_dir)
+        self._told: dict[str, Any] = {}
+        self._is_open = False
+
+    def start(self, message: dict[str, Any]) -> dict[str, Any]:
+        seed_generators(int(message["seed"], 16))
+        self._told = message
+        if message.get("load") == "own":
+            answer = self._asked(None, self._open)
+            if answer["k"] != "reply":
+                return answer
+        return {"k": "ready", "contract": self._contract}
+
+    def act(self, message: dict[str, Any]) -> dict[str, Any]:
+        def move() -> Any:
+            if not self._is_open:
+                self._open()
+            return self._speaker.move(message["observation"])
+
+        return self._asked(message["n"], move)
+
+    def end(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Tell it, if it can be told."""
+        self._asked(None, lambda: self._speaker.end(message["observation"]))
+        return {"k": "ready"}
+
+    def _open(self) -> None:
+        """Once: who does not come up is not started again."""
+        try:
+            self._speaker.open(self._told)
+        except Broken as broken:
+            raise Broken(broken.why, is_gone=True) from None
+        except OSError as error:
+            raise Broken(f"the program cannot be started: {error}", is_gone=True) from None
+        self._is_open = True
+
+    def _asked(self, number: int | None, act: Callable[[], Any]) -> dict[str, Any]:
+        try:
+            return {"k": "reply", "n": number, "action": act()}
+        except Broken as broken:
+            told = {"why": broken.why, "is_gone": broken.is_gone, "is_invalid": broken.is_invalid}
+            return {"k": "fault", "n": number, **told}
+        except Exception:
+            return {"k": "error", "n": number, "trace": last_lines()}
 
 
 def seed_generators(seed: int) -> None:

@@ -3,7 +3,8 @@
 Run in a hardened process of its own inside the box. Our own loop over the members instead of an
 extractor: only regular files and folders come out, every byte is counted as it comes (sizes an
 archive claims are checked and never believed), and every file is created new, never over another.
-``.tar.gz`` and ``.zip`` are told by their first bytes; anything else must be one ``main.py``.
+``.tar.gz`` and ``.zip`` are told by their first bytes; anything else must be one ``main.py``. What
+the bundle's ``peck.json`` says must hold together, and the program it names be there.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import zipfile
 import zlib
 from typing import IO, Any
 
-ENTRY = "main.py"
+from . import contract
+
 MOST_ENTRIES = 2_000
 MOST_DEPTH = 16
 MOST_NAME_BYTES = 200
@@ -59,7 +61,7 @@ def unpack(file: IO[bytes], folder: str, most_bytes: int) -> dict[str, int]:
     except Exception as error:
         # Whatever this trips over came out of the archive: a lying offset is an OSError of seek.
         raise Refused(f"the archive is not understood: {type(error).__name__}") from None
-    tree.require(ENTRY)
+    tree.settle()
     return {"files": tree.files, "bytes": tree.bytes}
 
 
@@ -113,7 +115,7 @@ def _unzip(file: IO[bytes], tree: _Tree) -> None:
 def _single(file: IO[bytes], tree: _Tree) -> None:
     source = file.read(MOST_SOURCE_BYTES + 1)
     if len(source) > MOST_SOURCE_BYTES:
-        raise Refused(f"is longer than {MOST_SOURCE_BYTES} bytes", ENTRY)
+        raise Refused(f"is longer than {MOST_SOURCE_BYTES} bytes", contract.MAIN)
     try:
         text = source.decode("utf-8")
     except UnicodeDecodeError:
@@ -121,7 +123,7 @@ def _single(file: IO[bytes], tree: _Tree) -> None:
     if "\0" in text:
         raise Refused("the upload is no .tar.gz, no .zip and no Python source in UTF-8")
     file.seek(0)
-    tree.add_file(ENTRY, file, len(source), False)
+    tree.add_file(contract.MAIN, file, len(source), False)
 
 
 class _Tree:
@@ -211,13 +213,26 @@ class _Tree:
             raise Refused("is shorter than the archive says", shown(path))
         self.bytes += written
 
-    def require(self, name: str) -> None:
-        """Refused when the file is not there; says where one of that name was seen instead."""
-        if self._seen.get(name) is False:
-            return
-        found = [path for path in self._seen if path.endswith(f"/{name}")]
-        hint = f"; there is {shown(found[0])!r}: pack the folder's content" if found else ""
-        raise Refused(f"there is no {name} at the root of the archive{hint}")
+    def settle(self) -> None:
+        """Refused when what the agent is started by is not there; says where it was seen instead. A
+        program that is to run can, whatever the archive says of its mode."""
+        try:
+            manifest = contract.read(self._folder)
+        except contract.ContractError as error:
+            raise Refused(str(error), contract.FILE) from None
+        name = manifest.program
+        if self._seen.get(name) is not False:
+            if manifest.contract is not contract.Contract.CALLABLE:
+                raise Refused(f"entry: {shown(name)!r} is no file of the archive", contract.FILE)
+            names = (f"/{contract.MAIN}", f"/{contract.FILE}")
+            found = [path for path in self._seen if path.endswith(names)]
+            hint = f"; there is {shown(found[0])!r}: pack the folder's content" if found else ""
+            raise Refused(
+                f"there is no {name} at the root of the archive, and no {contract.FILE} that names "
+                f"another program{hint}"
+            )
+        if manifest.entry and not manifest.is_python:
+            os.chmod(os.path.join(self._folder, name), 0o555)  # noqa: S103
 
 
 def shown(name: str) -> str:

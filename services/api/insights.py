@@ -15,7 +15,7 @@ from ladder.store import insights, leagues
 from services.api import sight
 from services.api.auth import Anyone
 from services.api.fields import EntryKey
-from services.api.leaderboard import PlaceOut
+from services.api.leaderboard import EstimateOut, PlaceOut
 from services.api.problems import of
 from services.api.state import Db
 
@@ -97,6 +97,10 @@ class InsightsOut(BaseModel):
     entry_id: str
     games: int = Field(description="newest rated games that this is read from")
     official: PlaceOut | None
+    estimates: list[EstimateOut] = Field(
+        description="where a match has one seat: what all its games say of each measure. Of "
+        "opponents there is nothing to tell then, nor of games left"
+    )
     opponents: list[MetOut] = Field(description="those met most often")
     opponents_met: int
     strengths: StrengthsOut
@@ -135,6 +139,7 @@ def read(conn: Db, who: Viewer, entry: Entry, season: Season, within: float) -> 
         entry_id=entry.id,
         games=found.games,
         official=None if found.official is None else PlaceOut.model_validate(found.official),
+        estimates=[EstimateOut.model_validate(each) for each in found.estimates],
         opponents=[MetOut(**named(row)) for row in found.opponents],
         opponents_met=found.opponents_met,
         strengths=StrengthsOut(

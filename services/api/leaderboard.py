@@ -9,6 +9,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from ladder.medals import Medal, Status
+from ladder.solo import Kind
 from ladder.store import leaderboard, sealing
 from ladder.store.db import Connection
 from services.api import etags, paging, sight
@@ -16,7 +17,7 @@ from services.api.auth import Anyone, Credentials, viewer
 from services.api.fields import SeasonKey
 from services.api.paging import Page
 from services.api.problems import ProblemError, of
-from services.api.seasons import Medals
+from services.api.seasons import MeasureOut, Medals
 from services.api.state import Db, House, read
 
 router = APIRouter(prefix="/v1", tags=["leaderboard"])
@@ -35,11 +36,25 @@ class PlaceOut(BaseModel):
     )
 
 
+class EstimateOut(BaseModel):
+    """What the games of an entry say of one measure."""
+
+    model_config = ConfigDict(from_attributes=True)
+    name: str = Field(examples=["won"])
+    title: str = Field(examples=["Games won"])
+    kind: Kind
+    games: int = Field(description="that count for it")
+    value: float | None = Field(description="null while no game counts", examples=[0.91])
+    low: float | None = Field(description="of the 95 % interval: Wilson's of a share, Student's")
+    high: float | None = Field(description="of a mean, which takes two games")
+
+
 class StandingOut(BaseModel):
     """One team's row; anchors stand in their place without a rank.
 
     ``score``, ``mu`` and ``sigma`` are live: they move with each match. Rank and medal go by the
-    official score; who has none yet stands by the live one.
+    official score; who has none yet stands by the live one. Where a match has one seat there are no
+    such numbers; rank and medal go by ``estimates``: the first decides, between equals the next.
     """
 
     model_config = ConfigDict(from_attributes=True)
@@ -53,9 +68,9 @@ class StandingOut(BaseModel):
     agent_id: str
     agent_name: str
     entry_id: str
-    score: float = Field(examples=[842.5])
-    mu: float
-    sigma: float
+    score: float | None = Field(description="null where a match has one seat", examples=[842.5])
+    mu: float | None
+    sigma: float | None
     games: int
     last_match_at: datetime | None
     medal: Medal | None = Field(examples=["gold"])
@@ -75,6 +90,9 @@ class StandingOut(BaseModel):
     )
     is_anchor: bool
     official: PlaceOut | None
+    estimates: list[EstimateOut] = Field(
+        description="in the order of the board's measures; empty where entries are rated"
+    )
 
 
 class FittedOut(BaseModel):
@@ -108,6 +126,9 @@ class BoardOut(BaseModel):
     revision: int
     accepted_no: int = Field(description="results in the season's log")
     fitted: FittedOut | None = Field(description="null before the first match was rated")
+    measures: list[MeasureOut] = Field(
+        description="what the season ranks by where a match has one seat; else empty"
+    )
     medals: Medals = Field(description="the season's rules, by which the medals below are given")
     medal_confidence: float = Field(
         description="once uploads are locked a medal is sealed from this probability on, when "
@@ -204,11 +225,20 @@ def serialise(board: leaderboard.Board, season_id: str, start: int, limit: int) 
             revision=board.revision,
             accepted_no=board.accepted_no,
             fitted=None if board.fitted is None else FittedOut.model_validate(board.fitted),
+            measures=[MeasureOut.model_validate(each) for each in board.measures],
             medals=RULES.validate_python(board.terms.rules.to_json()),
             medal_confidence=board.terms.confidence,
             is_final=board.terms.is_final,
             total=len(board.rows),
-            items=[StandingOut.model_validate(row) for row in rows],
+            items=[standing(row) for row in rows],
             next=following,
         )
     )
+
+
+def standing(row: leaderboard.Standing) -> StandingOut:
+    """A row; without the numbers that say nothing where nobody is met."""
+    out = StandingOut.model_validate(row)
+    if row.estimates:
+        out.score = out.mu = out.sigma = None
+    return out

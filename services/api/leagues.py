@@ -13,7 +13,7 @@ from games import GAMES
 from ladder.ids import LeagueId, SeasonId, UserId
 from ladder.model import League, LeagueRole, ReplayVisibility, Viewer, Visibility
 from ladder.store import daily, entries, invitations, leagues, users
-from services import anchors
+from services import anchors, bundles
 from services.api import sight
 from services.api.auth import Anyone, Host, Known
 from services.api.entries import EntryOut
@@ -160,7 +160,7 @@ def create_league(body: NewLeague, conn: Db, house: House, who: Host, once: Once
             "invalid", f"body.game: there is no game {body.game!r}; try GET /v1/games."
         )
 
-    known = anchors.names(body.game)
+    known = bundles.names(body.game)
     for name in body.anchors:
         if body.season is None:
             raise ProblemError("invalid", "body.anchors: they enter a season; give one too.")

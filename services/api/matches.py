@@ -38,6 +38,9 @@ class SeatOut(BaseModel):
     team_name: str
     placement: int | None = Field(description="1 is best, ties share a place")
     reward: float | None
+    statistics: dict[str, float] | None = Field(
+        description="what the game says besides, where a match has one seat"
+    )
     verdict: str | None = Field(examples=["DONE"])
     mu_before: float | None
     mu_after: float | None
@@ -187,6 +190,8 @@ def read_replay(
     one = next((one for one in found.episodes if one.position == episode), None)
     if one is None or not house.blobs.exists(one.replay_digest):
         raise ProblemError("not-found", f"There is no such replay; the match is {found.state}.")
+    if format == "kaggle" and found.game not in kaggle.KAGGLE_GAMES:
+        raise ProblemError("not-found", "Kaggle has no format for this game; take format=peck.")
     headers = {
         "ETag": f'W/"{one.id}.{format}"',
         "Cache-Control": "private, no-cache",

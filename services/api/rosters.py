@@ -22,6 +22,7 @@ from services.api import sight
 from services.api.auth import Anyone, Host, Known
 from services.api.fields import LeagueKey, SeasonKey
 from services.api.idempotency import Once
+from services.api.leaderboard import EstimateOut
 from services.api.paging import Page
 from services.api.problems import ProblemError, of
 from services.api.state import Db
@@ -77,13 +78,19 @@ class FinalOut(BaseModel):
     team_id: str
     agent: str
     agent_id: str
-    score: float = Field(description="official; live before the first fit")
-    sigma: float
+    score: float | None = Field(
+        description="official, live before the first fit; null where a match has one seat"
+    )
+    sigma: float | None
     rank_low: int | None
     rank_high: int | None
     medal: str | None
     games: int
     is_anchor: bool
+    estimates: list[EstimateOut] = Field(
+        description="what a season with one seat ranks by; in CSV each has three columns, its "
+        "value and the ends of its 95 % interval"
+    )
 
 
 class HostFinalOut(FinalOut):
@@ -187,13 +194,14 @@ def final(row: Standing, known: Mapping[TeamId, list[str]] | None) -> FinalOut:
         "team_id": row.team_id,
         "agent": row.agent_name,
         "agent_id": row.agent_id,
-        "score": round(score, 3),
-        "sigma": round(sigma, 3),
+        "score": None if row.estimates else round(score, 3),
+        "sigma": None if row.estimates else round(sigma, 3),
         "rank_low": row.official.rank_low if row.official and row.rank else None,
         "rank_high": row.official.rank_high if row.official and row.rank else None,
         "medal": row.medal,
         "games": row.games,
         "is_anchor": row.is_anchor,
+        "estimates": [EstimateOut.model_validate(each) for each in row.estimates],
     }
     if known is None:
         return FinalOut.model_validate(values)
@@ -203,11 +211,16 @@ def final(row: Standing, known: Mapping[TeamId, list[str]] | None) -> FinalOut:
 def as_csv(items: Iterable[FinalOut], is_host: bool) -> str:
     """A header and a line for each; what a spreadsheet would compute is written as text."""
     columns = list((HostFinalOut if is_host else FinalOut).model_fields)
+    columns.remove("estimates")
+    items = list(items)
+    measures = [each.name for each in items[0].estimates] if items else []
     written = io.StringIO(newline="")
     rows = csv.writer(written)
-    rows.writerow(columns)
+    told = [f"{name}{end}" for name in measures for end in ("", "_low", "_high")]
+    rows.writerow([*columns, *told])
     for item in items:
-        rows.writerow([cell(getattr(item, column)) for column in columns])
+        numbers = [number for one in item.estimates for number in (one.value, one.low, one.high)]
+        rows.writerow([*(cell(getattr(item, column)) for column in columns), *numbers])
     return written.getvalue()
 
 

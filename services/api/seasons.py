@@ -16,6 +16,7 @@ from games import GAMES
 from games.protocol import ConfigurationError
 from ladder.medals import FARTHEST, MOST_TEAMS, Rules
 from ladder.model import League
+from ladder.solo import Kind
 from ladder.store import daily, entries, leagues
 from services.api import sight
 from services.api.auth import Anyone, Host, Known
@@ -24,6 +25,7 @@ from services.api.idempotency import Once
 from services.api.paging import Page
 from services.api.problems import ProblemError, of
 from services.api.state import Db
+from services.rulebook import rating_of
 
 router = APIRouter(prefix="/v1", tags=["seasons"])
 LARGEST: Final = 10**9
@@ -106,6 +108,17 @@ def storable(configuration: dict[str, Any]) -> dict[str, Any]:
     return configuration
 
 
+class MeasureOut(BaseModel):
+    """One thing that a season ranks by whose matches have one seat."""
+
+    model_config = ConfigDict(from_attributes=True)
+    name: str = Field(examples=["won"])
+    title: str = Field(examples=["Games won"])
+    kind: Kind = Field(description="a share of the games, or a mean over them")
+    is_higher_better: bool
+    of: str | None = Field(description="the share that a game must count for to be counted here")
+
+
 class SeasonOut(BaseModel):
     model_config = ConfigDict(from_attributes=True)
     id: str = Field(examples=["sea_01j8x6m3c2k4v9q0w7r5t1y8z3"])
@@ -139,6 +152,9 @@ class SeasonOut(BaseModel):
     closes_at: datetime | None
     ends_at: datetime | None
     state: str = Field(examples=["open"])
+    measures: list[MeasureOut] = Field(
+        description="what it ranks by where a match has one seat; else empty"
+    )
     revision: int = Field(description="grows when something shown on the leaderboard changed")
 
 
@@ -189,11 +205,11 @@ class LimitsOut(BaseModel):
     )
 
 
-def longest_match_hours(steps: int, clock: Clock, seats: int) -> float:
+def longest_match_hours(steps: int, clock: Clock, seats: int, episodes: int = 1) -> float:
     """How long seats that use all their time, one after another, can hold a worker."""
     each = clock.act_seconds + clock.increment_seconds
     seconds = seats * (steps * each + clock.bank_seconds + clock.load_seconds)
-    return seconds / 3600
+    return episodes * seconds / 3600
 
 
 @router.get("/leagues/{league}/seasons", summary="List seasons", responses=of(404))
@@ -245,7 +261,8 @@ def season_maker(conn: Db, found: League, body: NewSeason) -> Callable[[], Seaso
         raise ProblemError("invalid", f"body.configuration.{error}") from None
     given = body.clock.model_dump(exclude_unset=True) if body.clock else {}
     clock = Clock.model_validate({**game.clock, **given})
-    hours = longest_match_hours(game.longest(configuration), clock, seats)
+    episodes = 2 if game.mirrored else 1
+    hours = longest_match_hours(game.longest(configuration), clock, seats, episodes)
     if hours > LONGEST_MATCH_HOURS:
         raise ProblemError(
             "invalid",
@@ -257,6 +274,17 @@ def season_maker(conn: Db, found: League, body: NewSeason) -> Callable[[], Seaso
         medals = Rules.of(body.medals.model_dump())
     except ValueError as error:
         raise ProblemError("invalid", f"body.medals.{error}.") from None
+    if seats == 1 and medals.lines is not None:
+        raise ProblemError(
+            "invalid",
+            "body.medals: lines are of a score, and matches with one seat give none; choose table, "
+            "counts or shares.",
+        )
+    if seats == 1 and body.stops_when_sealed:
+        raise ProblemError(
+            "invalid",
+            "body.stops_when_sealed: nothing is sealed where matches have one seat; give ends_at.",
+        )
 
     def create() -> SeasonOut:
         canonical = json.dumps(configuration, sort_keys=True, separators=(",", ":"))
@@ -276,6 +304,7 @@ def season_maker(conn: Db, found: League, body: NewSeason) -> Callable[[], Seaso
             closes_at=body.closes_at,
             ends_at=body.ends_at,
             opens_at=body.opens_at,
+            **rating_of(game, seats),
         )
         daily.seasons(conn, found.id)
         return SeasonOut.model_validate(season)

@@ -91,7 +91,7 @@ Planned = Annotated[Plan, Security(plan, scopes=["agents:write"])]
     openapi_extra={
         "requestBody": {
             "required": True,
-            "description": "main.py, or a .tar.gz or .zip with main.py at its root",
+            "description": "main.py, or a .tar.gz or .zip with main.py or peck.json at its root",
             "content": {"application/octet-stream": {"schema": {"type": "string"}}},
         }
     },

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final
 
 import typer
@@ -27,12 +27,16 @@ def leaderboard(
 
     Rank, score and medal are official: fitted to all results of the season. "live" moves with each
     match. Behind a medal stands whether it is likely, sealed or awarded at the end, and the
-    probability that it, or a better one, is deserved.
+    probability that it, or a better one, is deserved. Where matches have one seat, rank and medal
+    go by the game's own measures, each with its 95 % interval.
     """
     with connect(needs_token=False) as ladder:
         rows = list(ladder.leaderboard(season_key(ladder, league), most=show))
     if as_json:
         print_json(rows)
+        return
+    if rows and rows[0]["estimates"]:
+        _show_measures(rows)
         return
     table(
         ["rank", "95 %", "team", "agent", "score", "+-", "live", "games", "last match", "medal"],
@@ -45,6 +49,26 @@ def leaderboard(
                 (row["official"] or row)["score"],
                 (row["official"] or row)["sigma"],
                 row["score"],
+                row["games"],
+                moment(row["last_match_at"]),
+                _medal(row),
+            )
+            for row in rows
+        ],
+    )
+
+
+def _show_measures(rows: Sequence[Mapping[str, Any]]) -> None:
+    """The board of a season with one seat."""
+    titles = [one["title"].lower() for one in rows[0]["estimates"]]
+    table(
+        ["rank", "team", "agent", *titles, "games", "last match", "medal"],
+        [
+            (
+                row["rank"],
+                row["team_name"],
+                row["agent_name"],
+                *(estimate(one) for one in row["estimates"]),
                 row["games"],
                 moment(row["last_match_at"]),
                 _medal(row),
@@ -123,6 +147,17 @@ def _span(row: Mapping[str, Any]) -> str | None:
         return None
     low, high = row["official"]["rank_low"], row["official"]["rank_high"]
     return str(low) if low == high else f"{low}-{high}"
+
+
+def estimate(one: Mapping[str, Any]) -> str | None:
+    """A measure and its interval: ``87.5% (79.1-92.9)``."""
+    if one["value"] is None:
+        return None
+    by, unit = (100, "%") if one["kind"] == "share" else (1, "")
+    shown = f"{by * one['value']:.1f}{unit}"
+    if one["low"] is None:
+        return shown
+    return f"{shown} ({by * one['low']:.1f}-{by * one['high']:.1f})"
 
 
 def _medal(row: Mapping[str, Any]) -> str | None:

@@ -8,6 +8,7 @@ import tarfile
 from pathlib import Path
 from typing import Final
 
+from sandbox.bundle import ENTRIES
 from services.cli.places import Unset
 
 LEFT_OUT: Final = {"__pycache__", ".git", ".venv", ".mypy_cache", ".ipynb_checkpoints"}
@@ -17,12 +18,12 @@ def pack(path: Path) -> tuple[str, bytes]:
     """File name and bytes to upload: a file as it is, a folder as .tar.gz.
 
     Equal folders give equal bytes, so submitting one twice is one submission. Raises Unset for a
-    folder without main.py.
+    folder without main.py and peck.json.
     """
     if path.is_file():
         return path.name, path.read_bytes()
-    if not (path / "main.py").is_file():
-        raise Unset(f"{path}: there is no main.py at the top of this folder")
+    if not any((path / name).is_file() for name in ENTRIES):
+        raise Unset(f"{path}: there is no {' and no '.join(ENTRIES)} at the top of this folder")
     tarred = io.BytesIO()
     with tarfile.open(fileobj=tarred, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for file in sorted(path.rglob("*")):

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from services.cli.boards import estimate
 from services.cli.choosing import own_agent, own_agents, season_key
 from services.cli.display import AsJson, moment, out, print_json, seconds, table
 from services.cli.places import Unset, connect
@@ -62,8 +63,8 @@ def insights(
     out.print(f"{entry['agent_name']}, submission {entry['submission_number']}, {entry['state']}")
     for line in _prospects(found):
         out.print(line)
-    if not found["games"]:
-        return
+    if not found["games"] or found["estimates"]:
+        return  # alone there is nobody to tell of
     out.print()
     table(["against", "duels", "expected", "actual"], map(_share, found["strengths"].items()))
     out.print()
@@ -113,6 +114,17 @@ def _entry_key(ladder: Client, name: str | None) -> str:
     return str(min(rows, key=lambda row: order.index(row["state"]))["id"])
 
 
+def _games_left(found: Json) -> str:
+    """How far the score is from being known."""
+    left, within = found["games_left"], f"{found['within']:g}"
+    if left is None:
+        return f"games alone will not make the score known to +-{within}"
+    if not left:
+        return f"the score is known to +-{within}"
+    hours = "" if found["hours_left"] is None else f", about {found['hours_left']:.1f} h"
+    return f"{left} games until the score is known to +-{within}{hours}"
+
+
 def _prospects(found: Json) -> list[str]:
     """Standing, chances, games left, pace and times, a sentence each."""
     lines = []
@@ -126,14 +138,9 @@ def _prospects(found: Json) -> list[str]:
         )
     if found["first_match_seconds"] is not None:
         lines.append(f"first rated match over in about {seconds(found['first_match_seconds'])}")
-    left = found["games_left"]
-    if left is None:
-        lines.append(f"games alone will not make the score known to +-{found['within']:g}")
-    elif left:
-        hours = "" if found["hours_left"] is None else f", about {found['hours_left']:.1f} h"
-        lines.append(f"{left} games until the score is known to +-{found['within']:g}{hours}")
-    else:
-        lines.append(f"the score is known to +-{found['within']:g}")
+    lines += [f"{one['title'].lower()}: {estimate(one) or 'not yet'}" for one in found["estimates"]]
+    if not found["estimates"]:
+        lines.append(_games_left(found))
     pace = found["pace"]
     each = "" if pace["games_an_hour"] is None else f", {pace['games_an_hour']:.1f} an agent"
     lines.append(f"pace: {pace['matches_an_hour']:.0f} matches an hour{each}")
@@ -212,12 +219,16 @@ def _news(item: Json) -> str:
     if kind in ("sealed", "unsealed", "awarded"):
         told = {"sealed": "is sealed", "unsealed": "is no longer sealed", "awarded": "is awarded"}
         return f"{item['team_name']}: a {item['medal']} medal {told[kind]}"
-    change = f"{item['mu_after'] - item['mu_before']:+.0f}"
+    change = ""
+    if item["mu_after"] is not None:
+        change = f" {item['mu_after'] - item['mu_before']:+.0f}"
     if kind == "corrected":
-        return f"a result was taken back: {name} {change} ({item['match_id']})"
+        return f"a result was taken back: {name}{change} ({item['match_id']})"
     fault = "" if item["verdict"] == "DONE" else f", {item['verdict']}"
+    if item["seats"] == 1:
+        return f"{name} played{fault} ({item['match_id']})"
     place = f"placed {item['placement']} of {item['seats']}{fault}"
-    return f"{name} {place}, {change} ({item['match_id']})"
+    return f"{name} {place},{change} ({item['match_id']})"
 
 
 def register(app: typer.Typer) -> None:

@@ -282,7 +282,7 @@ def _table(result: local.Result, plan: local.Plan) -> str:
                 report.reason or "",
             )
         )
-    steps = len(result.played.episode.steps)
+    steps = " and ".join(str(len(one.steps)) for one in result.played.episodes)
     head = f"game {result.number} of {plan.games}: {steps} steps, seed {result.seed.hex()}"
     return f"{head}\n{_aligned(rows)}"
 

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from services.demo import LEAGUE
+from services.demo import LEAGUES
 from services.premises import UpError
 from services.up import House, Options
 
@@ -32,7 +32,7 @@ def up(
     install: Annotated[
         bool, typer.Option(help="Let it install bubblewrap when no sandbox is there.")
     ] = True,
-    demo: Annotated[bool, typer.Option(help="Seed the demo league.")] = True,
+    demo: Annotated[bool, typer.Option(help="Seed the demo leagues.")] = True,
     launcher: Annotated[LauncherName, typer.Option(help="What builds the boxes.")] = (
         LauncherName.AUTO
     ),
@@ -65,6 +65,7 @@ def up(
 
 def greet(house: House) -> None:
     """The address, the token, and what to try next."""
+    slug = LEAGUES[0].slug
     print(
         f"""
 Pecking Order is up: {house.address}
@@ -73,9 +74,9 @@ Pecking Order is up: {house.address}
   {house.token}
 
   Three things to try:
-  1. Watch the board fill:   {house.address}/leagues/{LEAGUE}
-  2. Send an agent:          ./peck submit agents/hungry_geese/greedy --wait
-  3. Play it in private:     ./peck scrim greedy searcher survivor random-legal --games 4
+  1. Watch the board fill:   {house.address}/leagues/{slug}
+  2. Send an agent:          ./peck submit agents/hungry_geese/greedy --league {slug} --wait
+  3. Play it in private:     ./peck scrim greedy searcher survivor random-legal --league {slug}
 
 Ctrl-C stops it.""",
         flush=True,

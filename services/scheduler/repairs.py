@@ -10,11 +10,12 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from random import Random, SystemRandom
 
-from ladder import pairing
+from ladder import pairing, profiles
 from ladder.ids import SeasonId
-from ladder.model import Conflict, MatchKind, Season
+from ladder.model import Conflict, LineupSeat, MatchKind, Season
 from ladder.store import (
     db,
     entries,
@@ -25,6 +26,7 @@ from ladder.store import (
     ratings,
     rejudging,
     serving,
+    solo,
     watch,
 )
 from ladder.telemetry import emit
@@ -89,39 +91,61 @@ def rejudge(conn: db.Connection) -> dict[str, int]:
         emit("rejudgement_ended", rejudgement=each.id, season=each.season_id, state=each.state)
     served = {profile for worker in matches.live_workers(conn) for profile in worker.profiles}
     made = 0
-    for turn, (act, match_id) in enumerate(rejudging.waiting(conn, served)):
+    front = matches.least_turn(conn, "play.cpu") or 0
+    for turn, (act, match_id) in enumerate(rejudging.waiting(conn, served), front):
         with conn.transaction():
             made += rejudging.queue(conn, act, match_id, turn) is not None
     return {"rejudges_queued": made}
 
 
 def pair(conn: db.Connection, rng: Random, fields: Fields | None = None) -> dict[str, int]:
-    """Keep enough rated matches under way for the live slots, over all seasons that play."""
+    """Keep enough rated matches under way for the live slots, over all seasons that play.
+
+    Those who made leagues get equal parts of the slots' time, and so do the seasons of each: of
+    long matches fewer are under way.
+    """
     seasons = leagues.playing_seasons(conn)
     workers = [w for w in matches.live_workers(conn) if {"play.cpu", "play.gpu"} & set(w.queues)]
     slots = sum(worker.slots for worker in workers)
     if not seasons or slots == 0:
         return {}
     fields = fields or Fields()
+    fields.turns.look(conn)
     makers = leagues.makers(conn, [season.id for season in seasons])
     under_way = {season.id: matches.in_flight(conn, season.id) for season in seasons}
     before = sum(under_way.values())
     load = Counter[str]()  # of those who made the leagues: nobody gets more by making more of them
     for season in seasons:
         load[makers[season.id]] += under_way[season.id]
+
+    def turn_of(maker: str, lineup: Sequence[LineupSeat]) -> int:
+        """Beside validations and scrims, on GPUs, by what the maker has under way."""
+        load[maker] += 1
+        if profiles.gpus_of(seat.profile for seat in lineup):
+            return load[maker] - 1
+        return fields.turns.take(maker)
+
     while seasons:
         # What a season cannot use of its share (it has no field, say) goes to the others: seasons
         # that only stand there never leave a slot idle.
         has = Counter(makers[season.id] for season in seasons)
+        parts = {
+            season.id: 1 / (has[makers[season.id]] * fields.seconds(conn, season.id))
+            for season in seasons
+        }
+        whole = sum(parts.values())
         full = []
         for season in seasons:
             maker = makers[season.id]
-            wanted = math.ceil(MATCHES_PER_SLOT * slots / (len(has) * has[maker]))
+            part = round(MATCHES_PER_SLOT * slots * parts[season.id] / whole, 6)
+            wanted = math.ceil(part)
             missing = min(wanted, season.max_in_flight) - under_way[season.id]
             made = 0
-            if missing > 0:
-                made = _pair(conn, season, missing, load[maker], workers, rng, fields)
-            load[maker] += made
+            if missing > 0 and season.measures:
+                made = _advance(conn, season, missing, partial(turn_of, maker), workers)
+            elif missing > 0:
+                turn = partial(turn_of, maker)
+                made = _pair(conn, season, missing, turn, workers, rng, fields)
             under_way[season.id] += made
             if under_way[season.id] >= wanted:
                 full.append(season)
@@ -135,12 +159,12 @@ def _pair(
     conn: db.Connection,
     season: Season,
     missing: int,
-    turn: int,
+    turn: Callable[[Sequence[LineupSeat]], int],
     workers: Sequence[matches.Worker],
     rng: Random,
     fields: Fields,
 ) -> int:
-    """Makes up to this many matches, the first at this turn of the queue; returns how many.
+    """Makes up to this many matches, each at its ``turn`` of the queue; returns how many.
 
     None that no live node could play: it would hold a place among those under way for nothing.
     """
@@ -163,11 +187,33 @@ def _pair(
         try:
             with conn.transaction():
                 matches.create(
-                    conn, season=season, kind=MatchKind.RATED, lineup=lineup, turn=turn + made
+                    conn, season=season, kind=MatchKind.RATED, lineup=lineup, turn=turn(lineup)
                 )
             made += 1
         except Conflict:
             continue  # an entry retired between the look and the making
+    return made
+
+
+def _advance(
+    conn: db.Connection,
+    season: Season,
+    missing: int,
+    turn: Callable[[Sequence[LineupSeat]], int],
+    workers: Sequence[matches.Worker],
+) -> int:
+    """The same for a season of one seat: the next rounds of those who lack one."""
+    served = {profile for worker in workers for profile in worker.profiles}
+    made = 0
+    for candidate, number in pairing.advance(*solo.runners(conn, season), missing, served):
+        if serving.missing_for(workers, [candidate.seat]) is not None:
+            continue
+        try:
+            with conn.transaction():
+                solo.queue(conn, season, candidate, number, turn([candidate.seat]))
+            made += 1
+        except Conflict:
+            continue  # it retired between the look and the making
     return made
 
 

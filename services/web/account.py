@@ -28,7 +28,8 @@ class AgentRow:
 
     agent: Agent
     entry: Entry | None
-    score: float
+    score: float | None
+    """None without an entry, and where a match has one seat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +104,11 @@ def agent_rows(conn: Connection, who: Viewer, team: Team) -> list[AgentRow]:
     for agent in agents.list_agents(conn, viewer=who, team_id=team.id, limit=100):
         newest = entries.list_entries(conn, agent_id=agent.id, limit=1)
         entry = newest[0] if newest else None
-        offset = leagues.get_season(conn, entry.season_id).score_offset if entry else 0.0
-        rows.append(AgentRow(agent, entry, entry.mu + offset if entry else 0.0))
+        season = leagues.get_season(conn, entry.season_id) if entry else None
+        score = None
+        if entry is not None and season is not None and not season.measures:
+            score = entry.mu + season.score_offset
+        rows.append(AgentRow(agent, entry, score))
     return rows
 
 

@@ -46,7 +46,8 @@ class SubmissionRow:
     """A submission in a season and its state."""
 
     entry: Entry
-    score: float
+    score: float | None
+    """None where a match has one seat."""
     message: str
     place: entries.QueuePlace | None
     first_match_seconds: float | None
@@ -193,7 +194,7 @@ def standing_of(
     values["standing"] = next((row for row in board.rows if row.entry_id == entry.id), None)
     values["ranked"] = sum(1 for row in board.rows if row.rank is not None)
     values["shown_score"] = entry.mu + season.score_offset
-    values["curve"] = draw_curve(conn, entry, season)
+    values["curve"] = None if season.measures else draw_curve(conn, entry, season)
     return values
 
 
@@ -241,7 +242,7 @@ def submissions_of(
         rows.append(
             SubmissionRow(
                 entry=entry,
-                score=entry.mu + season.score_offset,
+                score=None if season.measures else entry.mu + season.score_offset,
                 message=message,
                 place=entries.place_in_queue(conn, entry.id) if waits else None,
                 first_match_seconds=first_match_seconds(conn, entry, season) if waits else None,

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from games import GAMES
 from games.protocol import Game
 from ladder.model import LadderError, ReplayVisibility, Viewer, Visibility
-from services import anchors
+from services import bundles
 from services.api import auth, leagues
 from services.api.leagues import NewLeague
 from services.api.problems import ProblemError
@@ -78,7 +78,7 @@ def show(request: Request, who: Viewer, game: Game[Any], form: Form, status: int
         games=GAMES.values(),
         zones=dates.zones(),
         configuration=[name for name in form.values if name.startswith(CONFIGURATION)],
-        anchors=anchors.names(game.name),
+        anchors=bundles.names(game.name),
         may="leagues:write" in who.scopes or who.is_admin,
     )
 

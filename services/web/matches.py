@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
+from games import GAMES, kaggle
 from games import episode as episodes
-from games import kaggle
 from ladder.model import Episode, Match, MatchState, NotFound, Seat, Viewer
 from ladder.store import leagues
 from ladder.store.db import Connection
@@ -61,6 +61,8 @@ def show_match(
         is_open=is_open,
         void_reason=sight.void_reason(who, found),
         position=position,
+        is_mirrored=found.game in GAMES and GAMES[found.game].mirrored,
+        has_kaggle=found.game in kaggle.KAGGLE_GAMES,
     )
 
 
@@ -86,6 +88,8 @@ def send_episode(
 ) -> Response:
     """The episode as Kaggle writes it, for the player and to keep."""
     found, one = replay_of(house, conn, who, match, position)
+    if found.game not in kaggle.KAGGLE_GAMES:
+        raise NotFound("Kaggle has no format for this game")
     tag = f'W/"{one.id}.kaggle"'
     if etags.matches(if_none_match, tag):
         return unchanged(tag)

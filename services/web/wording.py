@@ -12,6 +12,8 @@ from markupsafe import Markup, escape
 from games import GAMES
 from ladder.medals import Kind, Rules, Status
 from ladder.official.standing import Place
+from ladder.solo import Estimate
+from ladder.solo import Kind as Measured
 from ladder.standings import Standing
 
 FIELDS: Final = {
@@ -141,6 +143,23 @@ def ranks(place: Place) -> str:
     return f"{place.rank_low}\N{EN DASH}{place.rank_high}"
 
 
+def estimate(one: Estimate) -> str:
+    """The value of a measure: a share in percent, a mean with one digit."""
+    return "–" if one.value is None else _number(one, one.value)
+
+
+def within(one: Estimate) -> str:
+    """Its 95 % interval: ``96.1–99.2``; nothing where there is none."""
+    if one.low is None or one.high is None:
+        return ""
+    return f"{_number(one, one.low)}\N{EN DASH}{_number(one, one.high)}"
+
+
+def _number(one: Estimate, value: float) -> str:
+    shown = f"{100 * value:.1f}%" if one.kind is Measured.SHARE else f"{value:,.1f}"
+    return shown.replace("-", "\N{MINUS SIGN}")
+
+
 def percent(chance: float) -> str:
     """A probability; never one that nobody can know."""
     if chance > 0.99:
@@ -169,6 +188,8 @@ def _places(rules: Rules) -> str:
 
 def medal_odds(row: Standing) -> str:
     """What stands behind a medal, in one sentence."""
+    if row.estimates:
+        return "Awarded by the final ranks" if row.status is Status.AWARDED else "As it stands now"
     if row.chance is None:
         return "Likely: no fit has seen the team yet"
     odds = f"the team deserves {row.medal} or better with a probability of {percent(row.chance)}"
@@ -245,6 +266,8 @@ FILTERS: Final = {
     "plural": plural,
     "ranks": ranks,
     "percent": percent,
+    "estimate": estimate,
+    "within": within,
     "seat_mark": seat_mark,
     "address": address,
     "prose": prose,

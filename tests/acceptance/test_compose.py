@@ -84,8 +84,7 @@ def games(deployment: Deployment) -> list[int]:
     """Games of each agent on the demo league's board, over the published port."""
     try:
         with httpx.Client(base_url=deployment.address, timeout=5) as http:
-            (league,) = http.get("/v1/leagues").raise_for_status().json()["items"]
-            board = http.get(f"/v1/seasons/{league['current_season']}/leaderboard")
+            board = http.get("/v1/seasons/hungry-geese/leaderboard")
             return [row["games"] for row in board.raise_for_status().json()["items"]]
     except httpx.HTTPError:
         return []

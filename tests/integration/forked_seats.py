@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 
 import pytest
 
+from games.protocol import Verdict
 from sandbox.box import harness
 from sandbox.channel import ask
 from sandbox.clock import Clock
@@ -79,9 +80,8 @@ class Table:
         seat = self.seats[index]
         before = self.meters[index].losses()
         question = seat.asking(self.step, observation)
-        if question is None:
-            assert seat.fault is not None
-            return seat.fault.verdict
+        if isinstance(question, Verdict):
+            return question
         ask([question], self.own, time.monotonic() + 60)
         answer = seat.moved(self.step, question, lambda raw: raw)
         self.lost_seconds = most_lost(before, self.meters[index].losses())

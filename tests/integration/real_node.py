@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from games import GAMES
+from games.protocol import Game
 from sandbox import referee
 from sandbox.clock import Clock
 from sandbox.errors import HostFault
@@ -69,13 +70,14 @@ class RealNode:
         stop_after_seconds: float = 120.0,
         on_step: Callable[[int], None] | None = None,
         memory_mb: int = 256,
+        game: Game[Any] = GEESE,
     ) -> Played:
         """A match between bundles."""
         requests = [SeatRequest("python", path, memory_mb) for path in paths]
         with borrowed(self.socket, requests, 60.0) as loans:
             return referee.play(
-                GEESE,
-                GEESE.configure(configuration or {}),
+                game,
+                game.configure(configuration or {}),
                 clock or Clock(),
                 seed,
                 loans,

@@ -14,7 +14,7 @@ import pytest
 
 from games.protocol import Verdict
 from sandbox.canary import Canary
-from sandbox.channel import ask
+from sandbox.channel import Question, ask
 from sandbox.clock import Clock
 from sandbox.errors import HostFault
 from sandbox.meter import Meter, OwnQueue
@@ -213,7 +213,7 @@ def test_where_nobody_can_tell_who_waited_a_late_node_voids_the_match(
         own = OwnQueue()
         seat = Seat(0, blind, Timing(clock, own, 1e9, canary))
         question = seat.asking(1, {})
-        assert question is not None
+        assert isinstance(question, Question)
         ask([question], own, time.monotonic() + 60)
         if late_node:
             with pytest.raises(HostFault, match="the node itself was late"):

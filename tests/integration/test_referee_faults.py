@@ -216,7 +216,7 @@ def test_bytes_sent_between_two_questions_are_never_taken_for_an_answer(
     ("source", "verdict", "words"),
     [
         ("import time\ntime.sleep(60)", Verdict.TIMEOUT, ["still loading after 1.5 s"]),
-        ("raise RuntimeError('boom')", Verdict.ERROR, ["while main.py was loading", "boom"]),
+        ("raise RuntimeError('boom')", Verdict.ERROR, ["while the agent was loading", "boom"]),
         ("import os\nos._exit(4)", Verdict.ERROR, ["code 4", "loading"]),
     ],
 )

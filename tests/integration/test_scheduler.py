@@ -19,6 +19,7 @@ from ladder.store import db, idempotency, leagues, matches, rejudging, suspects,
 from ladder.store.db import Connection
 from services import embedded
 from services.scheduler import leader, repairs
+from services.scheduler.fields import Fields
 from services.scheduler.leader import Repair
 from tests.chaos.fleet import wait_until
 from tests.integration.store.contest import Contest, hello, raise_contest
@@ -69,6 +70,18 @@ def test_matches_are_made_for_the_live_slots_and_no_more(contest: Contest) -> No
     matches.register_worker(conn, hello("w1", slots=2))
     assert repairs.pair(conn, Random(1)) == {"paired": 2 * repairs.MATCHES_PER_SLOT}
     assert repairs.pair(conn, Random(1)) == {"paired": 0}
+
+
+def test_seasons_of_one_seat_advance_round_by_round_beside_the_others(contest: Contest) -> None:
+    conn = contest.conn
+    alone = raise_contest(conn, seats=1)
+    alone.active(), alone.active()
+    silence_workers(conn)
+    matches.register_worker(conn, hello("w1", slots=2))
+    assert repairs.pair(conn, Random(1)) == {"paired": 2 * repairs.MATCHES_PER_SLOT}
+    assert matches.in_flight(conn, alone.season.id) == repairs.MATCHES_PER_SLOT
+    rounds = "select array_agg(round order by round) from entries where season_id = '{}'"
+    assert one(conn, rounds.format(alone.season.id)) == [1, 2]
 
 
 def test_what_is_judged_again_is_queued_where_a_node_can_play_it(contest: Contest) -> None:
@@ -159,6 +172,49 @@ def test_nobody_gets_more_by_making_more_seasons(contest: Contest) -> None:
     rung = [match_id for _, match_id in matches.ring_due(conn, {"play.cpu": 6})]
     ours = [matches.get_match(conn, each).season_id == contest.season.id for each in rung]
     assert sum(ours) == 3
+
+
+def test_of_long_matches_fewer_are_under_way_so_that_seasons_share_the_time(
+    contest: Contest,
+) -> None:
+    conn = contest.conn
+    quick = raise_contest(conn)
+    for _ in range(4):
+        quick.active()
+    for made, seconds in ((contest, 9000), (quick, 1000)):
+        match_id = made.rated(*made.entries[:4])
+        order = made.claim(match_id)
+        conn.execute(
+            "update matches set claimed_at = now() - make_interval(secs => %s) where id = %s",
+            (seconds, match_id),
+        )
+        made.finish(match_id, order.attempt, [1, 2, 3, 4])
+    silence_workers(conn)
+    matches.register_worker(conn, hello("w1", slots=10))
+    repairs.pair(conn, Random(1))
+    assert matches.in_flight(conn, contest.season.id) in (3, 4)
+    assert matches.in_flight(conn, quick.season.id) in (26, 27)
+
+
+def test_what_waits_is_not_passed_for_ever_by_what_is_made_later(contest: Contest) -> None:
+    conn, fields, rng = contest.conn, Fields(), Random(1)
+    other = raise_contest(conn)
+    for _ in range(4):
+        other.active()
+    silence_workers(conn)
+    matches.register_worker(conn, hello("w1", slots=2))
+    repairs.pair(conn, rng, fields)
+    last = one(conn, "select id from matches where state = 'queued' order by turn desc limit 1")
+    passed: list[MatchId] = []
+    while len(passed) < 20:
+        ((_, first),) = matches.ring_due(conn, {"play.cpu": 1}, bell_seconds=0.0)
+        passed.append(first)
+        if first == last:
+            break
+        contest.play(first, [1, 2, 3, 4])
+        matches.register_worker(conn, hello("w1", slots=2))
+        repairs.pair(conn, rng, fields)
+    assert len(passed) <= 2 * repairs.MATCHES_PER_SLOT
 
 
 def test_a_paused_league_gets_no_matches(contest: Contest) -> None:

@@ -43,4 +43,5 @@ def test_machines_that_are_set_up_at_once_make_one_demo_league(
             "select (select count(*) from leagues), (select count(*) from entries),"
             " (select count(*) from matches where kind = 'validation')"
         ).fetchone()
-    assert made == (1, len(demo.FIELD), len(demo.FIELD))
+    field = sum(len(league.entrants) for league in demo.LEAGUES)
+    assert made == (len(demo.LEAGUES), field, field)

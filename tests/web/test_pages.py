@@ -53,6 +53,8 @@ def test_a_log_is_for_its_owner_and_does_not_exist_for_others(site: Site) -> Non
     mine = site.get(path, contest.owner_token)
     assert mine.status_code == 200
     assert "&lt;script&gt;alert(&#39;log&#39;)&lt;/script&gt;" in mine.text
+    assert "3 times" in mine.text
+    assert "Step 2 took 0.7 s &amp; more" in mine.text
     assert "<script>alert" not in mine.text
     assert "Traceback" in mine.text
     for column in ("Charged", "Wall", "CPU", "Waited", "Bank"):

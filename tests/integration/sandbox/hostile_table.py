@@ -31,7 +31,7 @@ LATE = (
     r"Step \d (took|had no answer after) \d\.\d+ s \(\d\.\d+ s of wall time.*\); "
     r"(allowed were [\d.]+ s and the 0\.\d+ s left|no answer is waited for longer)"
 )
-BROKEN = r"Broken protocol (in step \d|while main\.py was loading): .+must not touch"
+BROKEN = r"Broken protocol (in step \d|while the agent was loading): .+must not touch"
 EXIT = r"exited with code {} in step 1; an agent must return its move"
 NO_MOVE = r"The answer in step 1 is no move: "
 
@@ -147,11 +147,11 @@ HOSTILE = (
     Hostile("overflows_stack", "crashes", EITHER, rf"SIGSEGV|Raised|of memory|{LATE}"),
     Hostile("hangs_in_str", "crashes", TIMEOUT, LATE),
     Hostile("raises_strangely", "crashes", ERROR, "exited with code 1|Raised"),
-    Hostile("import_hangs", "loading", TIMEOUT, "^main.py was still loading after 4 s",
+    Hostile("import_hangs", "loading", TIMEOUT, "^The agent was still loading after 4 s",
             clock=LOADS),
-    Hostile("import_crashes", "loading", ERROR, "^Raised while main.py was loading.+no weights",
+    Hostile("import_crashes", "loading", ERROR, "^Raised while the agent was loading.+no weights",
             unseen=("\x1b",)),
-    Hostile("import_exits", "loading", ERROR, "exited with code 7 while main.py was loading"),
+    Hostile("import_exits", "loading", ERROR, "exited with code 7 while the agent was loading"),
     Hostile("import_kills", "loading", EITHER, rf"SIGKILL .*in step 1|{LATE}", clock=FIRST_MOVE),
     Hostile("no_callable", "loading", ERROR, "defines no function", clock=FIRST_MOVE),
     Hostile("network", "network", reaches=True),

@@ -59,10 +59,16 @@ def _pair() -> Pair:
     return ours, theirs
 
 
-def _question(ours: socket.socket, own: OwnQueue, body: bytes, limit: float) -> Question:
+def _question(
+    ours: socket.socket,
+    own: OwnQueue,
+    body: bytes,
+    limit: float,
+    owed: Callable[[bytes], bool] | None = None,
+) -> Question:
     tally = Tally(Meter({}, 1.0, False), (), own, 0.0)
     tally.open(monotonic())
-    return Question(ours, body, limit, tally)
+    return Question(ours, body, limit, tally, owed)
 
 
 def _silent(theirs: socket.socket) -> None:
@@ -181,3 +187,36 @@ def test_a_late_child_does_not_hold_up_or_harm_the_others(own: OwnQueue) -> None
 def test_the_end_of_the_match_ends_the_asking(pair: Pair, own: OwnQueue) -> None:
     with pytest.raises(StopReached):
         ask([_question(pair[0], own, b"{}", LONG)], own, monotonic() + 0.05)
+
+
+def test_the_one_answer_that_is_owed_is_dropped_and_the_question_is_put_after_it(
+    pair: Pair, own: OwnQueue
+) -> None:
+    def child(theirs: socket.socket) -> None:
+        theirs.send(b"old")
+        theirs.send(theirs.recv(ROOM)[::-1])
+
+    question = _question(pair[0], own, b"new", LONG, lambda packet: packet == b"old")
+    thread = threading.Thread(target=child, args=(pair[1],))
+    thread.start()
+    ask([question], own, monotonic() + LONG)
+    thread.join()
+    assert (question.answer, question.is_put) == (b"wen", True)
+
+
+def test_a_second_packet_that_was_owed_once_is_the_answer(pair: Pair, own: OwnQueue) -> None:
+    for packet in (b"old", b"old", b"old"):
+        pair[1].send(packet)
+    question = _question(pair[0], own, b"new", LONG, lambda packet: packet == b"old")
+    ask([question], own, monotonic() + LONG)
+    assert question.answer == b"old"
+
+
+def test_a_question_behind_an_answer_that_never_comes_is_late_and_was_not_put(
+    pair: Pair, own: OwnQueue
+) -> None:
+    question = _question(pair[0], own, b"new", 0.05, lambda packet: packet == b"old")
+    ask([question], own, monotonic() + LONG)
+    assert (question.trouble, question.is_put) == (Trouble.LATE, False)
+    with pytest.raises(BlockingIOError):
+        pair[1].recv(ROOM, socket.MSG_DONTWAIT)

@@ -142,3 +142,13 @@ def test_loading_one_after_another_is_within_the_longest() -> None:
 def test_a_seat_that_was_quick_so_far_has_a_group_of_its_own() -> None:
     clock = Clock(act_seconds=1.0, bank_seconds=0.0)
     assert clock.longest_seconds(100, 2, 2) > 100 * 2 * clock.act_seconds
+
+
+def test_a_forgiven_time_out_leaves_an_empty_bank_and_not_a_debt() -> None:
+    bank = Bank(Clock(act_seconds=0.5, bank_seconds=0.0))
+    for _ in range(3):
+        assert bank.charge(0.75).timed_out
+        assert bank.left_seconds == -0.25
+        bank.forgive()
+        assert (bank.left_seconds, bank.deadline(0.0)) == (0.0, 0.5)
+    assert not bank.charge(0.5).timed_out

@@ -60,6 +60,7 @@ def test_a_log_has_the_shape_its_readers_expect() -> None:
         "reason": fault.reason,
         "failed_step": 2,
         "traceback": None,
+        "pardoned": {},
     }
 
 

@@ -499,3 +499,40 @@ def test_a_group_that_is_gone_says_so_and_its_totals_stand_still(files: Files) -
     meter.freeze()
     meter.kill()
     assert not meter.is_frozen
+
+
+def test_all_doubts_of_a_match_together_are_bounded(files: Files, own: OwnQueue) -> None:
+    tally = _tally(files, own, patience=0.0)
+    now = doubted = 0.0
+    for _ in range(40):
+        tally.open(now)
+        began = now
+        now += 100.5
+        while tally.more_seconds(began, now, 100.0) > 0:
+            now += DOUBT_STEP_SECONDS
+            files.at(now, pressure=now - 100.0)
+        doubted += now - began - 100.5
+        tally.close(began, now)
+    assert doubted < 6.0 + DOUBT_STEP_SECONDS
+
+
+def test_who_owes_an_answer_computes_nothing_off_turn(files: Files, own: OwnQueue) -> None:
+    tally = _tally(files, own)
+    for owes, charged in ((True, 0.0), (False, 1.0 - OFF_TURN_SECONDS)):
+        tally.open(0.0)
+        files.at(1.0)
+        tally.close(0.0, 1.0)
+        files.at(2.0)
+        assert tally.open(2.0, owes=owes) == pytest.approx(charged)
+        files.at(0.0)
+
+
+def test_what_was_charged_off_turn_is_not_charged_again_where_no_question_came_of_it(
+    files: Files, own: OwnQueue
+) -> None:
+    tally = _tally(files, own)
+    tally.open(0.0)
+    tally.close(0.0, 0.1)
+    files.at(1.0)
+    assert tally.open(2.0) == pytest.approx(1.0 - OFF_TURN_SECONDS - TICK_SECONDS)
+    assert tally.open(3.0) == 0.0

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from games.protocol import Verdict
 from sandbox import verdict
+from sandbox.box.contract import Contract
 from sandbox.clock import Charge, Clock
 from sandbox.tally import Cost
 from sandbox.verdict import LONGEST_REASON, Fault
@@ -34,7 +35,7 @@ def test_an_exception_is_told_with_its_last_line_its_place_and_its_step() -> Non
 
 def test_an_exception_while_loading_is_told_apart() -> None:
     fault = verdict.raised(0, "ImportError: no module named torch")
-    assert "while main.py was loading" in fault.reason
+    assert "while the agent was loading" in fault.reason
     assert fault.step == 0
 
 
@@ -70,7 +71,9 @@ def test_a_reason_names_what_a_person_needs(fault: Fault, kind: Verdict, words: 
 def test_a_timeout_tells_used_allowed_and_bank(answered: bool) -> None:
     charge = Charge(3.5, bank_before_seconds=2.0, bank_seconds=-0.5, timed_out=True)
     cost = Cost(4.5, 0.25, 1.0, 3.5)
-    reason = verdict.late(9, charge, cost, Clock(act_seconds=1.0), answered=answered).reason
+    reason = verdict.late(
+        9, charge, cost, Clock(act_seconds=1.0), Contract.CALLABLE, answered=answered
+    ).reason
     assert reason.startswith("Step 9 took" if answered else "Step 9 had no answer after")
     for number in (
         "3.500 s",
@@ -86,7 +89,9 @@ def test_a_timeout_tells_used_allowed_and_bank(answered: bool) -> None:
 def test_an_answer_nobody_waits_for_any_longer_is_told_apart() -> None:
     charge = Charge(0.5, bank_before_seconds=2.0, bank_seconds=2.0, timed_out=False)
     cost = Cost(10.0, 0.5, 9.5, 0.5)
-    reason = verdict.late(9, charge, cost, Clock(act_seconds=1.0), answered=False).reason
+    reason = verdict.late(
+        9, charge, cost, Clock(act_seconds=1.0), Contract.CALLABLE, answered=False
+    ).reason
     assert "longer than 10.000 s" in reason
 
 

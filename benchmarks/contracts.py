@@ -1,0 +1,186 @@
+"""What a move and a match cost by the contract that the agent is asked through.
+
+    python -m benchmarks.contracts [--launcher NAME ...] [--moves 2000] [--matches 100]
+
+One table for each launcher that this machine has. Every agent answers at once, so what is measured
+is the way there and back: question, contract, program, answer, judgement. A move of contract lines
+shows the same observation as a callable's, riddles a position of GOLAD, http one of Battlesnake. A
+match is from the loan's request to the proof that nothing is left, with one move, on a warm box
+of the same bundle; its start is until the agent is loaded, its end from the last answer on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.boxes import (
+    BORROW_SECONDS,
+    LAUNCHERS,
+    SEED,
+    STATE,
+    TRIVIAL,
+    Node,
+    Table,
+    observation,
+    running,
+    seated,
+)
+from benchmarks.tables import HEAD, Target, aligned, machine
+from games import GAMES
+from sandbox import bundle, referee
+from sandbox.clock import Clock
+from sandbox.lineup import borrowed
+from sandbox.loans import Loan
+
+WARM_UP = 200
+CLOCK = Clock(load="own")
+_LINES = """
+import sys
+for line in sys.stdin:
+    if '"type":"move"' in line:
+        print('"EAST"')
+"""
+_RIDDLES = """
+import sys
+for line in sys.stdin:
+    if line.startswith("action"):
+        print("pass")
+"""
+_KEPT = """
+import asyncio
+ANSWER = b'HTTP/1.1 200 OK\\r\\nContent-Length: 14\\r\\n\\r\\n{"move": "up"}'
+async def snake(reader, writer):
+    try:
+        while True:
+            head = (await reader.readuntil(b"\\r\\n\\r\\n")).lower()
+            if b"content-length: " in head:
+                rest = head.split(b"content-length: ")[1]
+                await reader.readexactly(int(rest.split(b"\\r")[0]))
+            writer.write(ANSWER)
+    except asyncio.IncompleteReadError:
+        writer.close()
+async def main():
+    async with await asyncio.start_server(snake, port=8000) as server:
+        await server.serve_forever()
+asyncio.run(main())
+"""
+_USUAL = """
+from http.server import BaseHTTPRequestHandler, HTTPServer
+class Snake(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b'{"move": "up"}')
+    do_POST = do_GET
+    def log_message(self, *words):
+        pass
+HTTPServer(("0.0.0.0", 8000), Snake).serve_forever()
+"""
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """A trivial agent of one contract, and what it is shown."""
+
+    what: str
+    contract: str
+    source: str
+    seen: Mapping[str, Any]
+
+    def pack(self, folder: Path) -> Path:
+        """Its bundle."""
+        home = folder / self.what.replace(" ", "-")
+        home.mkdir()
+        name = "main.py" if self.contract == "callable" else "bot.py"
+        (home / name).write_text(self.source)
+        if self.contract != "callable":
+            manifest = {"contract": self.contract, "entry": ["python", name]}
+            (home / "peck.json").write_text(json.dumps(manifest))
+        return bundle.prepare(home, folder)
+
+
+def main() -> None:
+    """Measure what this machine has and print the tables."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.contracts", description=__doc__)
+    parser.add_argument("--moves", type=int, default=2000, help="moves of each contract")
+    parser.add_argument("--matches", type=int, default=100, help="matches of each contract")
+    parser.add_argument("--launcher", action="append", choices=LAUNCHERS)
+    parser.add_argument("--profile", default="python", help="libraries of the boxes")
+    parser.add_argument("--state-dir", type=Path, default=STATE, help="libraries of profiles")
+    options = parser.parse_args()
+    for launcher in options.launcher or LAUNCHERS:
+        print(f"\n{launcher}: {machine()}", flush=True)
+        with (
+            tempfile.TemporaryDirectory(prefix="peck-bench-") as made,
+            running(launcher, options.profile, "--warm", "1", state=options.state_dir) as node,
+        ):
+            if isinstance(node, str):
+                print(node)
+                continue
+            lines: list[tuple[str, ...]] = [HEAD]
+            for spoken in _spoken():
+                path = spoken.pack(Path(made))
+                for target in _rows(node, spoken, path, options.moves, options.matches):
+                    lines.append(target.cells())
+            print(aligned(lines))
+            print(f"medians / 99th percentiles; at the end: {machine()}", flush=True)
+
+
+def _spoken() -> tuple[Spoken, ...]:
+    geese, cells, snakes = observation(), _seen("golad", 2), _seen("battlesnake", 4)
+    return (
+        Spoken("callable", "callable", TRIVIAL, geese),
+        Spoken("lines", "lines", _LINES, geese),
+        Spoken("riddles", "riddles", _RIDDLES, cells),
+        Spoken("http, a connection kept", "http", _KEPT, snakes),
+        Spoken("http, http.server as it is", "http", _USUAL, snakes),
+    )
+
+
+def _seen(game: str, seats: int) -> Mapping[str, Any]:
+    rules = GAMES[game]
+    state, _ = rules.reset(rules.configure({}), seats, referee.game_random(SEED))
+    return rules.observe(state, 0)
+
+
+def _rows(node: Node, spoken: Spoken, path: Path, moves: int, matches: int) -> Iterator[Target]:
+    with seated(node, [path], CLOCK) as table:
+        for _ in range(WARM_UP):
+            table.step(dict(spoken.seen), _as_it_is)
+        times = [1e6 * sum(table.step(dict(spoken.seen), _as_it_is)) for _ in range(moves)]
+    yield Target(f"{spoken.what}: one move", times, "us")
+    spans = [_match(node, path, spoken.seen) for _ in range(matches)]
+    for name, column in zip(
+        ("start", "end", "match of one move"), zip(*spans, strict=True), strict=True
+    ):
+        yield Target(f"{spoken.what}: {name}", [1e3 * one for one in column], "ms")
+
+
+def _match(node: Node, path: Path, seen: Mapping[str, Any]) -> tuple[float, float, float]:
+    """Seconds of its start, of its end, and of all of it."""
+    began = time.perf_counter()
+    with borrowed(node.socket, [node.request(path)], BORROW_SECONDS) as lent:
+        table = Table([loan for loan in lent if isinstance(loan, Loan)], CLOCK)
+        table.start()
+        started = time.perf_counter()
+        table.step(dict(seen), _as_it_is)
+        played = time.perf_counter()
+    ended = time.perf_counter()
+    table.close()
+    return started - began, ended - played, ended - began
+
+
+def _as_it_is(raw: object) -> object:
+    return raw
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,210 @@
+"""A caller of HTTP over a unix socket, as small as the answers it takes are bounded.
+
+It speaks HTTP/1.1, keeps a connection that the server keeps, and reads answers with a length, in
+chunks, or to the end of the connection. Whatever else comes is Broken.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+
+from .program import Broken
+
+MOST_HEAD_BYTES = 16 << 10
+MOST_BODY_BYTES = 12 << 10
+_REMEDY = "answer each request once, with a status, a Content-Length and a JSON text"
+
+
+class Caller:
+    """Calls one server, which listens at one of the addresses."""
+
+    def __init__(self, addresses: tuple[str, ...]) -> None:
+        self._addresses = addresses
+        self._kept: socket.socket | None = None
+
+    def listens(self) -> bool:
+        """Whether somebody takes a connection now; it is kept for the first call."""
+        for address in self._addresses:
+            line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                line.connect(address)
+            except OSError:
+                line.close()
+                continue
+            self._addresses = (address,)
+            self._kept = line
+            return True
+        return False
+
+    def close(self) -> None:
+        """Give up the connection that was kept."""
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
+
+    def call(self, method: str, path: str, body: str, seconds: float | None) -> tuple[int, bytes]:
+        """Status and body of the answer; within ``seconds``, where given.
+
+        Broken for an answer that breaks the framing, and for none; ConnectionError where nobody
+        listens or the connection ends before the answer does.
+        """
+        until = None if seconds is None else time.monotonic() + seconds
+        data = body.encode("utf-8", "replace")
+        length = (
+            f"Content-Length: {len(data)}\r\nContent-Type: application/json\r\n" if data else ""
+        )
+        head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\n{length}\r\n"
+        line = self._line()
+        try:
+            with _Reading(line, until) as reading:
+                line.sendall(head.encode() + data)
+                status, answer, stays = reading.answer()
+        except BaseException as error:
+            line.close()
+            if isinstance(error, TimeoutError):
+                raise Broken(
+                    f"{method} {path} had no answer within {seconds:g} s; answer sooner, or answer "
+                    "other requests meanwhile"
+                ) from None
+            raise
+        if stays:
+            self._kept = line
+        else:
+            line.close()
+        return status, answer
+
+    def _line(self) -> socket.socket:
+        line, self._kept = self._kept, None
+        if line is not None:
+            line.settimeout(None)
+            try:
+                said = line.recv(64, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return line
+            except OSError:
+                said = b""
+            line.close()
+            if said:
+                raise Broken(f"the server wrote {said[:40]!r} before it was asked; {_REMEDY}")
+        line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            line.connect(self._addresses[0])
+        except BlockingIOError:
+            line.close()
+            raise Broken("the server takes no more connections; accept each one") from None
+        except OSError:
+            line.close()
+            raise
+        return line
+
+
+class _Reading:
+    """Reads one answer off a connection before a deadline."""
+
+    def __init__(self, line: socket.socket, until: float | None) -> None:
+        self._line, self._until = line, until
+        self._data = b""
+
+    def __enter__(self) -> _Reading:
+        self._wait()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._line.settimeout(None)
+
+    def answer(self) -> tuple[int, bytes, bool]:
+        """Status, body, and whether the connection may be used again."""
+        for _ in range(4):
+            version, status, fields = self._head()
+            if status >= 200:
+                break
+        else:
+            raise Broken(f"the server answers {status} again and again; {_REMEDY}")
+        stays = version == b"HTTP/1.1" and fields.get(b"connection", b"").lower() != b"close"
+        if fields.get(b"transfer-encoding", b"").lower() == b"chunked":
+            body = self._chunks()
+        elif b"content-length" in fields:
+            text = fields[b"content-length"]
+            if not text.isdigit() or len(text) > 9 or int(text) > MOST_BODY_BYTES:
+                raise _broken(f"its Content-Length is {text[:40]!r}, at most {MOST_BODY_BYTES}")
+            body = self._bytes(int(text))
+        elif status in (204, 304):
+            body = b""
+        else:
+            body, stays = self._rest(), False
+        if self._data:
+            raise _broken(f"it wrote {self._data[:40]!r} after its answer")
+        return status, body, stays
+
+    def _head(self) -> tuple[bytes, int, dict[bytes, bytes]]:
+        while (end := self._data.find(b"\r\n\r\n")) < 0:
+            if len(self._data) > MOST_HEAD_BYTES:
+                raise _broken(f"its headers are longer than {MOST_HEAD_BYTES} bytes")
+            if self._data and not b"HTTP/1.".startswith(self._data[:7]):
+                break
+            self._more()
+        first, *rest = self._data[: max(0, end)].split(b"\r\n")
+        self._data, said = self._data[end + 4 :], self._data
+        words = first.split(b" ", 2)
+        if (
+            len(words) < 2
+            or words[0] not in (b"HTTP/1.0", b"HTTP/1.1")
+            or not words[1].isdigit()
+            or len(words[1]) != 3
+        ):
+            raise _broken(f"{said[:40]!r} is no answer of HTTP/1.1")
+        fields = (line.partition(b":") for line in rest)
+        return words[0], int(words[1]), {k.strip().lower(): v.strip() for k, _, v in fields}
+
+    def _chunks(self) -> bytes:
+        body = b""
+        while True:
+            while (end := self._data.find(b"\r\n")) < 0 and len(self._data) < 100:
+                self._more()
+            try:
+                size = int(self._data[: max(0, end)].partition(b";")[0], 16)
+            except ValueError:
+                size = -1
+            if not 0 <= size <= MOST_BODY_BYTES - len(body):
+                raise _broken("its chunks are broken, or too long together")
+            self._data = self._data[end + 2 :]
+            body += self._bytes(size)
+            if self._bytes(2) != b"\r\n":
+                raise _broken("its chunks are broken")
+            if size == 0:
+                return body
+
+    def _bytes(self, count: int) -> bytes:
+        while len(self._data) < count:
+            self._more()
+        taken, self._data = self._data[:count], self._data[count:]
+        return taken
+
+    def _rest(self) -> bytes:
+        try:
+            while len(self._data) <= MOST_BODY_BYTES:
+                self._more()
+        except ConnectionError:
+            body, self._data = self._data, b""
+            return body
+        raise _broken(f"it is longer than {MOST_BODY_BYTES} bytes")
+
+    def _more(self) -> None:
+        self._wait()
+        data = self._line.recv(1 << 16)
+        if not data:
+            raise ConnectionResetError("the connection ended inside an answer")
+        self._data += data
+
+    def _wait(self) -> None:
+        if self._until is None:
+            return
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self._line.settimeout(left)
+
+
+def _broken(what: str) -> Broken:
+    return Broken(f"the server's answer is not understood: {what}; {_REMEDY}")

@@ -1,0 +1,145 @@
+"""What a bundle's ``peck.json`` says: by which contract its agent is asked, and what is started.
+
+Read inside boxes only, and first by the process that unpacks the bundle, so that a mistake is told
+at the upload. Without the file the contract is ``callable``: Kaggle's ``main.py``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+FILE = "peck.json"
+MAIN = "main.py"
+PYTHON = ("python", "python3")
+APIS = ("1", "2017")
+MOST_BYTES = 16 << 10
+MOST_WORDS = 32
+MOST_WORD_BYTES = 400
+_EXAMPLE = '["python", "bot.py"]'
+
+
+class Contract(StrEnum):
+    """How an agent is asked for its moves."""
+
+    CALLABLE = "callable"
+    """The last callable of main.py is called."""
+    LINES = "lines"
+    """A program reads and writes a JSON text a line; for every game."""
+    RIDDLES = "riddles"
+    """A program speaks the text protocol of Riddles; for GOLAD."""
+    HTTP = "http"
+    """A program serves the HTTP API of Battlesnake."""
+
+
+class ContractError(ValueError):
+    """A field of peck.json is unknown, missing or wrong; the message names it and the remedy."""
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """A ``peck.json`` that holds together."""
+
+    contract: Contract
+    entry: tuple[str, ...] = ()
+    """The command of the agent's program; none for a callable."""
+    api: str = "1"
+    """Of contract http: the version spoken."""
+
+    @property
+    def program(self) -> str:
+        """The file of the bundle that is started or executed."""
+        if self.contract is Contract.CALLABLE:
+            return MAIN
+        return os.path.normpath(self.entry[1] if self.is_python else self.entry[0])
+
+    @property
+    def is_python(self) -> bool:
+        """Whether the box's own interpreter runs the program."""
+        return bool(self.entry) and self.entry[0] in PYTHON
+
+
+def read(folder: str) -> Manifest:
+    """What the bundle in this folder says. ContractError where it is wrong."""
+    try:
+        with open(os.path.join(folder, FILE), "rb") as file:
+            text = file.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        return Manifest(Contract.CALLABLE)
+    except OSError as error:
+        raise ContractError(f"cannot be read: {error.strerror}") from None
+    if len(text) > MOST_BYTES:
+        raise ContractError(f"is longer than {MOST_BYTES} bytes")
+    return parse(text)
+
+
+def parse(text: bytes) -> Manifest:
+    """The manifest in this JSON text. ContractError names the field that is wrong."""
+    try:
+        told = json.loads(text.decode("utf-8"))
+    except (ValueError, RecursionError):
+        raise ContractError("is no JSON text in UTF-8") from None
+    if not isinstance(told, dict):
+        raise ContractError('must be an object, for example {"contract": "callable"}')
+    for name in told:
+        if name not in ("contract", "entry", "api"):
+            raise ContractError(f"{name!r:.60}: is unknown; known are contract, entry, api")
+    contract = _contract(told.get("contract", "callable"))
+    if contract is Contract.CALLABLE and "entry" in told:
+        raise ContractError(f"entry: contract callable executes {MAIN} and starts no program")
+    if contract is not Contract.HTTP and "api" in told:
+        raise ContractError("api: is for contract http alone")
+    api = told.get("api", "1")
+    if api not in APIS:
+        raise ContractError('api: must be "1" or "2017"')
+    if contract is Contract.CALLABLE:
+        return Manifest(contract)
+    return Manifest(contract, _entry(told.get("entry"), contract), api)
+
+
+def _contract(value: Any) -> Contract:
+    try:
+        return Contract(value)
+    except ValueError:
+        known = ", ".join(f'"{one}"' for one in Contract)
+        raise ContractError(f"contract: must be one of {known}") from None
+
+
+def _entry(value: Any, contract: Contract) -> tuple[str, ...]:
+    if value is None:
+        raise ContractError(
+            f"entry: contract {contract} starts a program; name it, for example {_EXAMPLE}"
+        )
+    if not isinstance(value, list) or not 1 <= len(value) <= MOST_WORDS:
+        raise ContractError(f"entry: must be a list of 1 to {MOST_WORDS} words, such as {_EXAMPLE}")
+    for word in value:
+        if not isinstance(word, str) or "\0" in word or not _encodable(word):
+            raise ContractError(
+                f"entry: each word must be a text of at most {MOST_WORD_BYTES} bytes"
+            )
+    words = [value[0], *value[1:]]
+    if words[0] in PYTHON:
+        while words[1:2] == ["-u"]:  # what a program prints is never held back here
+            del words[1]
+        if len(words) < 2 or words[1].startswith("-"):
+            raise ContractError(
+                f"entry: after {words[0]!r} comes a file of the bundle, without options: {_EXAMPLE}"
+            )
+    program = words[1] if words[0] in PYTHON else words[0]
+    parts = program.split("/")
+    if program.startswith("/") or ".." in parts or parts[-1] in ("", "."):
+        raise ContractError(
+            f"entry: {program!r:.80} must be a file of the bundle, by its path from the root; "
+            f'only "python" is had from the box'
+        )
+    return tuple(words)
+
+
+def _encodable(word: str) -> bool:
+    try:
+        return len(word.encode("utf-8")) <= MOST_WORD_BYTES
+    except UnicodeEncodeError:
+        return False

@@ -1,0 +1,40 @@
+"""Reference agents as they lie in ``agents/``, each folder as the file that would be uploaded."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+from typing import Final
+
+AGENTS: Final = Path(__file__).resolve().parent.parent / "agents"
+ENTRANCES: Final = ("main.py", "peck.json")
+EPOCH: Final = (1980, 1, 1, 0, 0, 0)
+
+
+def names(game: str) -> list[str]:
+    """The reference agents that this game has, in order of their names."""
+    found = {file.parent.name for name in ENTRANCES for file in (AGENTS / game).glob(f"*/{name}")}
+    return sorted(found)
+
+
+def read(game: str, name: str) -> tuple[str, bytes]:
+    """File name and bytes of one of ``names``: its only file as it is, else a zip of all.
+
+    Equal folders give equal bytes, so an agent is one submission in all leagues.
+    """
+    folder = AGENTS / game / name
+    files = [
+        file
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and "__pycache__" not in file.parts
+    ]
+    if [file.name for file in files] == ["main.py"]:
+        return "main.py", files[0].read_bytes()
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for file in files:
+            member = zipfile.ZipInfo(file.relative_to(folder).as_posix(), EPOCH)
+            member.external_attr = (0o755 if file.stat().st_mode & 0o100 else 0o644) << 16
+            archive.writestr(member, file.read_bytes())
+    return f"{name}.zip", packed.getvalue()

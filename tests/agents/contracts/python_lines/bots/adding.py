@@ -1,0 +1,2 @@
+def add(one: int, other: int) -> int:
+    return one + other

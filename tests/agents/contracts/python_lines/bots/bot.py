@@ -1,0 +1,14 @@
+"""Contract lines in Python: a program with words behind it, a module beside it, and a seed."""
+
+import json
+import sys
+
+import adding  # type: ignore[import-not-found]
+
+for line in sys.stdin:
+    told = json.loads(line)
+    if told["type"] == "start":
+        assert len(bytes.fromhex(told["seed"])) == 16
+        assert told["configuration"]["steps"]
+    else:
+        print(json.dumps(adding.add(told["observation"]["step"], int(sys.argv[2]))))

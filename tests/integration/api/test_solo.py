@@ -1,0 +1,88 @@
+"""A season with one seat through every door: its board, its export, its pages, its verb."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+from ladder.ids import EntryId, SeasonId
+from ladder.store import entries, leagues, ratings, solo
+from services.client import ApiError
+from tests.integration.api.test_cli import Peck
+from tests.integration.api.test_cli import peck as peck
+from tests.integration.api.world import GOOD, World, finish
+
+
+@pytest.fixture
+def alone(world: World) -> str:
+    """The entry of the member in the league ``alone``, with three games."""
+    host = world.client("host")
+    host.create_league("alone", "Alone", "hungry_geese")
+    season_id = SeasonId(host.create_season("alone", seats=1)["id"])
+    member = world.client("member")
+    agent = member.create_agent("Hermit")
+    made = member.upload(agent["id"], GOOD + b"# alone", season=season_id)
+    entry_id = EntryId(made["entry"]["id"])
+    with world.connect() as conn:
+        validation = entries.get_entry(conn, entry_id).validation_match_id
+        assert validation is not None
+        finish(conn, world.blobs, validation)
+        season = leagues.get_season(conn, season_id)
+        for number in (1, 2, 3):
+            [runner] = solo.runners(conn, season)[0]
+            match_id = solo.queue(conn, season, runner.candidate, number, 0)
+            conn.commit()
+            finish(conn, world.blobs, match_id)
+        ratings.apply(conn, season_id)
+    return entry_id
+
+
+def test_a_league_of_one_seat_tells_measures_with_intervals_and_no_scores(
+    world: World, alone: str, peck: Peck
+) -> None:
+    board = world.http.get("/v1/seasons/alone/leaderboard").json()
+    assert [each["name"] for each in board["measures"]] == ["reward"]
+    [row] = board["items"]
+    assert (row["rank"], row["games"], row["score"], row["sigma"]) == (1, 3, None, None)
+    [one] = row["estimates"]
+    assert one["games"] == 3
+    assert one["low"] <= one["value"] <= one["high"]
+    member = world.client("member")
+    assert member.get(f"/v1/entries/{alone}/insights")["estimates"] == [one]
+    match = world.http.get("/v1/matches", params={"entry": alone}).json()["items"][0]
+    assert match["seats"][0]["mu_after"] is None
+
+    document = json.loads(world.client("host").standings("alone"))
+    assert document["items"][0]["estimates"] == [one]
+    [line] = csv.DictReader(io.StringIO(world.client("host").standings("alone", form="csv")))
+    assert float(line["reward"]) == one["value"]
+    assert float(line["reward_low"]) == one["low"]
+
+    for address in ("/leagues/alone", f"/agents/{row['agent_id']}", f"/matches/{match['id']}"):
+        page = world.http.get(address)
+        assert page.status_code == 200
+        assert "Live score" not in page.text
+    assert "95&nbsp;% interval" in world.http.get("/leagues/alone").text
+    as_member = {"PECK_TOKEN": world.tokens["member"]}
+    assert "reward" in peck("leaderboard", "alone").stdout
+    assert "reward: " in peck("insights", alone, **as_member).stdout
+    assert "Hermit played" in peck("feed", **as_member).stdout
+    form = world.http.get("/sign-in").text
+    proof = form.split('name="form_token" value="', 1)[1].split('"', 1)[0]
+    signed = {"token": world.tokens["member"], "form_token": proof, "next": "/me"}
+    assert world.http.post("/sign-in", data=signed).status_code == 303
+    mine = world.http.get("/me")
+    assert mine.status_code == 200
+    assert "Hermit" in mine.text
+
+
+def test_what_takes_a_score_is_refused_to_a_season_of_one_seat(world: World) -> None:
+    host = world.client("host")
+    host.create_league("alone", "Alone", "hungry_geese")
+    lines = {"kind": "lines", "gold": 3, "silver": 2, "bronze": 1}
+    for terms, told in (({"medals": lines}, "lines"), ({"stops_when_sealed": True}, "ends_at")):
+        with pytest.raises(ApiError, match=told):
+            host.create_season("alone", seats=1, **terms)

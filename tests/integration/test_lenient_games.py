@@ -1,0 +1,168 @@
+"""Where a game forgives an answer, the seat plays on, and nobody pays for more than that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from games.protocol import Verdict
+from sandbox.clock import Clock
+from sandbox.record import Played, read_log
+from tests.integration import real_node
+from tests.integration.counting import Counting
+from tests.integration.real_node import RealNode
+
+pytestmark = pytest.mark.bubblewrap
+
+LENIENT = Counting(Verdict.TIMEOUT, Verdict.INVALID, Verdict.ERROR)
+CLOCK = Clock(act_seconds=0.4, bank_seconds=0.0, load="own", load_seconds=10.0)
+FEW: dict[str, Any] = {"configuration": {"steps": 3}}
+HONEST = "def agent(o): return o.step\n"
+LATE, INVALID, ERROR = ({"fault": str(one)} for one in ("TIMEOUT", "INVALID", "ERROR"))
+
+
+@pytest.fixture(scope="module")
+def node() -> Iterator[RealNode]:
+    real_node.require("bubblewrap")
+    with real_node.running("bubblewrap") as running:
+        yield running
+
+
+def _play(node: RealNode, folder: Path, source: str, **more: Any) -> Played:
+    options = {"game": LENIENT, "clock": CLOCK, "configuration": {"steps": 6}, **more}
+    return node.play(folder, [source, HONEST], **options)
+
+
+def _all_right(played: Played, seat: int) -> None:
+    assert _moves(played, seat) == list(range(6))
+
+
+def _moves(played: Played, seat: int = 0) -> list[Any]:
+    return [step.moves[seat] for step in played.episode.steps]
+
+
+def test_wrong_and_failing_answers_cost_only_themselves_and_are_counted(
+    node: RealNode, tmp_path: Path
+) -> None:
+    source = """
+    def agent(o):
+        if o.step == 1:
+            return "one"
+        if o.step in (2, 3):
+            raise ValueError("no idea")
+        return object() if o.step == 4 else o.step
+    """
+    played = _play(node, tmp_path, source)
+    assert _moves(played) == [0, INVALID, ERROR, ERROR, INVALID, 5]
+    assert _moves(played, 1) == [0, 1, 2, 3, 4, 5]
+    report = played.seats[0]
+    assert (report.verdict, report.reason) == (Verdict.DONE, None)
+    assert report.pardoned == {Verdict.INVALID: 2, Verdict.ERROR: 2}
+    told = read_log(report.log)["pardoned"]
+    assert (told["ERROR"]["times"], told["ERROR"]["step"]) == (2, 3)
+    assert "no idea" in told["ERROR"]["reason"]
+    assert played.seats[1].pardoned == {}
+
+
+def test_a_late_answer_is_dropped_when_it_comes_and_time_outs_leave_no_debt(
+    node: RealNode, tmp_path: Path
+) -> None:
+    source = """
+    import time
+    def agent(o):
+        if o.step == 0:
+            time.sleep(1.3)
+        return o.step
+    """
+    played = _play(node, tmp_path, source)
+    moves = _moves(played)
+    assert moves[:2] == [LATE, LATE]
+    # It stands still between its turns: what is left of the sleep passes in the next questions.
+    assert moves[4:] == [4, 5], moves
+    assert played.seats[0].pardoned == {Verdict.TIMEOUT: moves.count(LATE)}
+    assert {step.bank_seconds[0] for step in played.episode.steps[4:]} == {0.0}
+    assert played.seats[0].verdict is Verdict.DONE
+    assert _moves(played, 1) == list(range(6))
+    assert played.seats[1].max_move_seconds < 0.4
+
+
+def test_a_seat_that_never_answers_is_asked_to_the_end_and_costs_its_own_time_alone(
+    node: RealNode, tmp_path: Path
+) -> None:
+    played = _play(node, tmp_path, "import time\ndef agent(o): time.sleep(60)\n", **FEW)
+    assert _moves(played) == [LATE] * 3
+    report = played.seats[0]
+    assert report.verdict is Verdict.TIMEOUT
+    assert report.reason is not None
+    assert "had no answer after" in report.reason
+    assert report.failed_step == 1
+    assert _moves(played, 1) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("body", "word"),
+    [
+        ("os._exit(3)", "exited with code 3"),
+        ("sock.send(b'?')\n            time.sleep(60)", "protocol"),
+        ("threading.Thread(target=flood).start()\n            time.sleep(0.6)", "protocol"),
+    ],
+)
+def test_a_seat_whose_process_is_gone_or_that_breaks_the_protocol_is_out(
+    node: RealNode, tmp_path: Path, body: str, word: str
+) -> None:
+    source = f"""
+    import os, socket, stat, threading, time
+    def connection():
+        for fd in range(3, 64):
+            try:
+                if stat.S_ISSOCK(os.fstat(fd).st_mode):
+                    return socket.socket(fileno=os.dup(fd))
+            except OSError:
+                pass
+    sock = connection()
+    def flood():
+        time.sleep(0.45)
+        while True:
+            sock.send(b'{{"k":"reply","n":1,"action":0}}')
+    def agent(o):
+        if o.step == 1:
+            {body}
+        return o.step
+    """
+    played = _play(node, tmp_path, source)
+    report = played.seats[0]
+    assert report.reason is not None
+    assert word in report.reason, report.reason
+    assert _moves(played)[3:] == [ERROR] * 3, "its verdict is told at every step"
+    assert [step.charged_seconds[0] for step in played.episode.steps][3:] == [None] * 3
+    assert _moves(played, 1) == [0, 1, 2, 3, 4, 5]
+
+
+def test_what_is_computed_off_turn_is_taken_from_the_next_answers_time(
+    node: RealNode, tmp_path: Path
+) -> None:
+    ponders = """
+    import threading
+    def spin():
+        while True:
+            pass
+    def agent(o):
+        if o.step == 0:
+            threading.Thread(target=spin, daemon=True).start()
+        return o.step
+    """
+    slow = "import time\ndef agent(o):\n    time.sleep(0.05)\n    return o.step\n"
+    played = node.play(tmp_path, [ponders, slow], game=LENIENT, clock=CLOCK, lanes=1)
+    _all_right(played, 0)
+    _all_right(played, 1)
+
+
+def test_a_game_that_forgives_one_kind_forgives_no_other(node: RealNode, tmp_path: Path) -> None:
+    source = "def agent(o): return 'x' if o.step == 1 else o.step if o.step < 3 else 1 / 0\n"
+    played = _play(node, tmp_path, source, game=Counting(Verdict.INVALID))
+    assert _moves(played) == [0, INVALID, 2, ERROR, ERROR, ERROR]
+    assert played.seats[0].pardoned == {Verdict.INVALID: 1}
+    assert played.seats[0].failed_step == 4

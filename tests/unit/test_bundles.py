@@ -1,0 +1,53 @@
+"""Reference agents as they are uploaded."""
+
+from __future__ import annotations
+
+import ast
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from games import GAMES
+from services import bundles, demo
+
+
+def test_a_folder_of_one_file_is_that_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(bundles, "AGENTS", tmp_path)
+    (tmp_path / "snake" / "cycle" / "__pycache__").mkdir(parents=True)
+    (tmp_path / "snake" / "cycle" / "main.py").write_bytes(b"agent")
+    (tmp_path / "snake" / "cycle" / "__pycache__" / "main.pyc").write_bytes(b"compiled")
+    assert bundles.read("snake", "cycle") == ("main.py", b"agent")
+
+
+def test_a_folder_of_several_is_a_zip_and_the_same_one_each_time(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(bundles, "AGENTS", tmp_path)
+    packed: list[bytes] = []
+    for order in (("bot.py", "peck.json"), ("peck.json", "bot.py")):
+        folder = tmp_path / "golad" / f"kill{len(packed)}"
+        folder.mkdir(parents=True)
+        for name in order:
+            (folder / name).write_text(name)
+        packed.append(bundles.read("golad", folder.name)[1])
+    assert packed[0] == packed[1]
+    with zipfile.ZipFile(io.BytesIO(packed[0])) as archive:
+        assert archive.namelist() == ["bot.py", "peck.json"]
+    assert bundles.names("golad") == ["kill0", "kill1"]
+
+
+def test_the_last_callable_of_each_main_py_is_its_agent() -> None:
+    for file in bundles.AGENTS.glob("*/*/main.py"):
+        body = ast.parse(file.read_text()).body
+        made = [each.name for each in body if isinstance(each, ast.FunctionDef | ast.ClassDef)]
+        assert made[-1] == "agent", file
+
+
+def test_every_agent_of_a_demo_league_is_there_and_fits_its_game() -> None:
+    for league in demo.LEAGUES:
+        assert league.seats in GAMES[league.game].seats
+        GAMES[league.game].configure(league.configuration)
+        there = bundles.names(league.game)
+        assert {each.folder for each in league.entrants} <= set(there), league.title
