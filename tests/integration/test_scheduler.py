@@ -15,6 +15,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from ladder.ids import MatchId
 from ladder.store import db, idempotency, leagues, matches, rejudging, suspects, users, watch
 from ladder.store.db import Connection
 from services import embedded
