@@ -55,13 +55,15 @@ export function read(episode, names) {
     }),
   }));
   const ends = episode.frames[last].snakes.map((snake) => snake.eliminated_on);
-  return { seats: episode.seats, frames, ends };
+  const open = episode.configuration.ruleset.startsWith("wrapped");
+  return { seats: episode.seats, frames, ends, open };
 }
 
 export class Board {
   constructor(root, replay) {
     const { width, height } = replay.frames[0];
     this.grid = new Grid(root, width, height, { up: true });
+    root.classList.toggle("open", replay.open);
   }
 
   draw(frame) {
