@@ -204,7 +204,7 @@ def test_what_waits_is_not_passed_for_ever_by_what_is_made_later(contest: Contes
     matches.register_worker(conn, hello("w1", slots=2))
     repairs.pair(conn, rng, fields)
     last = one(conn, "select id from matches where state = 'queued' order by turn desc limit 1")
-    passed = []
+    passed: list[str] = []
     while len(passed) < 20:
         ((_, first),) = matches.ring_due(conn, {"play.cpu": 1}, bell_seconds=0.0)
         passed.append(first)
