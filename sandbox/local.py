@@ -18,7 +18,7 @@ from time import monotonic
 from typing import Any, Final
 
 from games.episode import to_bytes
-from games.kaggle import KAGGLE_GAMES, episode_json, log_json
+from games.kaggle import GAME_NAMES, episode_json, log_json
 from games.protocol import Game, Json
 from sandbox import pairs, referee
 from sandbox.bundle import prepare
@@ -160,20 +160,20 @@ def longest_seconds(plan: Plan) -> float:
 
 
 def save(result: Result, plan: Plan, folder: Path) -> dict[str, Any]:
-    """Write replays and logs, ours and, as far as it has them, in Kaggle's formats; gives the paths
-    by what they are."""
+    """Write replay and logs, ours and as Kaggle has them; gives the paths by what they are."""
     folder.mkdir(parents=True, exist_ok=True)
     stem = f"episode-{result.number:04d}"
-    replay, kaggle = folder / f"{stem}.peck-replay.gz", folder / f"{stem}-replay.json"
+    replay = folder / f"{stem}.peck-replay.gz"
     replay.write_bytes(to_bytes(result.played.episode))
-    files = {"replay": str(replay)}
+    files: dict[str, Any] = {"replay": str(replay)}
     if result.played.mirror is not None:
         mirror = folder / f"{stem}-mirrored.peck-replay.gz"
         mirror.write_bytes(to_bytes(result.played.mirror))
         files["mirrored_replay"] = str(mirror)
-    if plan.game.name in KAGGLE_GAMES:
+    if plan.game.name in GAME_NAMES:
         names = [plan.names[agent] for agent in result.lineup]
         document = episode_json(result.played.episode, episode_id=result.number, team_names=names)
+        kaggle = folder / f"{stem}-replay.json"
         kaggle.write_text(json.dumps(document))
         files["kaggle_replay"] = str(kaggle)
     logs, kaggle_logs = [], []

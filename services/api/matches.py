@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Header, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from games import GAMES, kaggle
 from games import episode as episodes
-from games import kaggle
 from ladder.ids import MatchId
 from ladder.model import Match, MatchKind, MatchState, NotFound, Viewer
 from ladder.store import history, matches
@@ -187,11 +187,12 @@ def read_replay(
         raise ProblemError("not-found", f"There is no replay; the match is {found.state}.")
     if not sight.replay_filter(conn, who)(found):
         raise ProblemError("forbidden", "This league does not show you this replay (yet).")
+    if format == "kaggle" and found.game not in kaggle.GAME_NAMES:
+        title = GAMES[found.game].title if found.game in GAMES else found.game
+        raise ProblemError("invalid", f"format: Kaggle has no format for {title}; ask for peck.")
     one = next((one for one in found.episodes if one.position == episode), None)
     if one is None or not house.blobs.exists(one.replay_digest):
         raise ProblemError("not-found", f"There is no such replay; the match is {found.state}.")
-    if format == "kaggle" and found.game not in kaggle.KAGGLE_GAMES:
-        raise ProblemError("not-found", "Kaggle has no format for this game; take format=peck.")
     headers = {
         "ETag": f'W/"{one.id}.{format}"',
         "Cache-Control": "private, no-cache",

@@ -7,13 +7,14 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import pairwise
+from random import Random
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from games import GAMES
-from games.protocol import ConfigurationError
+from games.protocol import ConfigurationError, GameError
 from ladder.medals import FARTHEST, MOST_TEAMS, Rules
 from ladder.model import League
 from ladder.solo import Kind
@@ -259,6 +260,10 @@ def season_maker(conn: Db, found: League, body: NewSeason) -> Callable[[], Seaso
         configuration = game.configure(body.configuration)
     except ConfigurationError as error:
         raise ProblemError("invalid", f"body.configuration.{error}") from None
+    try:
+        game.reset(configuration, seats, Random(0))  # noqa: S311 (a start that nobody plays)
+    except GameError as error:
+        raise ProblemError("invalid", f"body.{error}.") from None
     given = body.clock.model_dump(exclude_unset=True) if body.clock else {}
     clock = Clock.model_validate({**game.clock, **given})
     episodes = 2 if game.mirrored else 1
