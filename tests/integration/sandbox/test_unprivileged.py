@@ -17,8 +17,10 @@ from pathlib import Path
 import pytest
 
 from sandbox import loans, witness
+from sandbox.bundle import prepare
 from sandbox.doctor import degraded
 from sandbox.errors import HostFault
+from tests.integration.counting import Snakes, State
 from tests.integration.sandbox import ordinary
 from tests.integration.sandbox.conftest import require
 from tests.integration.sandbox.nodes import (
@@ -367,3 +369,14 @@ def agent(obs):
         return int(open("/proc/self/oom_score_adj").read())
 """
     assert lent.findings(source, step=0) == 1000
+
+
+def test_a_server_is_started_and_asked_like_any_agent(lent: Bench) -> None:
+    source = ROOT / "tests" / "agents" / "contracts" / "simple_server"
+    with lent.seat(prepare(source, lent.folder)) as player:
+        assert player.start() == {"k": "ready", "contract": "http"}
+        seen = Snakes().observe(State(2, 0, (0,), ()), 0)
+        for _ in range(3):
+            assert player.move(**seen, remainingOverageTime=0)["move"] == "up"
+        assert player.loan.end().signal is None
+    still_works(lent)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.bundle import BundleError, prepare
+from services.cli.bundling import pack
 
 
 @pytest.fixture
@@ -71,6 +72,16 @@ def test_a_file_that_is_no_agent_is_named_with_what_to_give_instead(
 def test_a_folder_without_main_is_refused(tmp_path: Path, scratch: Path) -> None:
     with pytest.raises(BundleError, match=r"has no main\.py"):
         prepare(tmp_path, scratch)
+
+
+def test_a_folder_that_names_its_program_needs_no_main(tmp_path: Path, scratch: Path) -> None:
+    folder = tmp_path / "server"
+    folder.mkdir()
+    (folder / "peck.json").write_text("{}")
+    (folder / "server.py").write_text("pass\n")
+    with tarfile.open(prepare(folder, scratch)) as archive:
+        assert archive.getnames() == ["peck.json", "server.py"]
+    assert pack(folder)[0] == "server.tar.gz"
 
 
 def test_a_link_in_a_folder_is_refused_by_name(tmp_path: Path, scratch: Path) -> None:
