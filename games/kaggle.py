@@ -21,6 +21,11 @@ SHARED = ("geese", "food", "step")
 """What Kaggle writes into the first seat alone."""
 
 
+def has_format(game: str) -> bool:
+    """Whether Kaggle has a format for episodes of this game."""
+    return game == "hungry_geese"
+
+
 def episode_json(
     episode: Episode,
     *,
@@ -34,7 +39,7 @@ def episode_json(
     banks by step and seat, in seconds, null for a seat that was not asked. Raises GameError.
     """
     game: Game[State] | None = GAMES.get(episode.game)
-    if game is None or episode.game != "hungry_geese":
+    if game is None or not has_format(episode.game):
         raise GameError(f"game: there is no Kaggle format for {episode.game!r:.100}")
     if len(team_names) != episode.seats:
         raise GameError(f"team_names: expected {episode.seats}, got {len(team_names)}")

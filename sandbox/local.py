@@ -18,7 +18,7 @@ from time import monotonic
 from typing import Any, Final
 
 from games.episode import to_bytes
-from games.kaggle import episode_json, log_json
+from games.kaggle import episode_json, has_format, log_json
 from games.protocol import Game, Json
 from sandbox import referee
 from sandbox.bundle import prepare
@@ -143,14 +143,20 @@ def longest_seconds(plan: Plan) -> float:
 
 
 def save(result: Result, plan: Plan, folder: Path) -> dict[str, Any]:
-    """Write replay and logs, ours and in Kaggle's formats; gives the paths by what they are."""
+    """Write replay and logs, ours and in Kaggle's formats; gives the paths by what they are.
+
+    ``kaggle_replay`` is None for a game that Kaggle has no format for.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     stem = f"episode-{result.number:04d}"
-    replay, kaggle = folder / f"{stem}.peck-replay.gz", folder / f"{stem}-replay.json"
+    replay = folder / f"{stem}.peck-replay.gz"
     replay.write_bytes(to_bytes(result.played.episode))
     names = [plan.names[agent] for agent in result.lineup]
-    document = episode_json(result.played.episode, episode_id=result.number, team_names=names)
-    kaggle.write_text(json.dumps(document))
+    kaggle = None
+    if has_format(plan.game.name):
+        kaggle = folder / f"{stem}-replay.json"
+        document = episode_json(result.played.episode, episode_id=result.number, team_names=names)
+        kaggle.write_text(json.dumps(document))
     logs, kaggle_logs = [], []
     for seat, report in enumerate(result.played.seats):
         log = folder / f"{stem}-agent-{seat}.peck-log.gz"
@@ -161,7 +167,7 @@ def save(result: Result, plan: Plan, folder: Path) -> dict[str, Any]:
         kaggle_logs.append(str(kaggle_log))
     return {
         "replay": str(replay),
-        "kaggle_replay": str(kaggle),
+        "kaggle_replay": kaggle and str(kaggle),
         "logs": logs,
         "kaggle_logs": kaggle_logs,
     }

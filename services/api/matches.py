@@ -196,8 +196,13 @@ def read_replay(
         return Response(status_code=304, headers=headers)
     content = b"".join(house.blobs.open(one.replay_digest))
     if format == "kaggle":
+        played = episodes.from_bytes(content)
+        if not kaggle.has_format(played.game):
+            raise ProblemError(
+                "invalid", f"query.format: Kaggle has none for {played.game}; leave it out."
+            )
         exported = kaggle.episode_json(
-            episodes.from_bytes(content),
+            played,
             episode_id=one.number,
             team_names=[seat.team_name for seat in found.seats],
         )

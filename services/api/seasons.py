@@ -216,7 +216,11 @@ def season_maker(conn: Db, found: League, body: NewSeason) -> Callable[[], Seaso
         raise ProblemError(
             "invalid", "body.opens_at, closes_at, ends_at: each must be later than the one before."
         )
-    game = GAMES[found.game]
+    game = GAMES.get(found.game)
+    if game is None:
+        raise ProblemError(
+            "invalid", f"body: this site has no game {found.game!r} any more; set PECK_GAMES."
+        )
     seats = body.seats or min(4, game.seats.stop - 1)
     if seats not in game.seats:
         raise ProblemError(

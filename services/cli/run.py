@@ -20,7 +20,7 @@ from typing import Annotated, Any
 
 import typer
 
-from games import GAMES
+from games import GAMES, outside
 from games.protocol import ConfigurationError
 from sandbox import local
 from sandbox.clock import Clock, ClockError
@@ -111,6 +111,10 @@ def _plan(
     bank_seconds: float | None,
     profile: str,
 ) -> local.Plan:
+    try:
+        outside.register(os.environ.get(outside.VARIABLE, ""))
+    except outside.OutsideError as error:
+        raise RunError(f"{outside.VARIABLE}: {error}") from None
     rules = GAMES.get(game)
     if rules is None:
         raise RunError(f"there is no game {game!r}; type one of {', '.join(sorted(GAMES))}")
@@ -119,7 +123,7 @@ def _plan(
             f"{rules.title} is for {rules.seats.start} to {rules.seats.stop - 1} players, "
             f"not {len(agents)}"
         )
-    overrides = dict(_override(text) for text in config)
+    overrides = dict(override(text) for text in config)
     try:
         if act_seconds is not None and "actTimeout" in rules.configure({}):
             overrides["actTimeout"] = act_seconds
@@ -143,7 +147,8 @@ def _plan(
     )
 
 
-def _override(text: str) -> tuple[str, Any]:
+def override(text: str) -> tuple[str, Any]:
+    """A NAME=VALUE of the command line; what is no JSON is a text. Raises RunError."""
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise RunError(f"--config {text!r}: type NAME=VALUE, for example --config rows=7")
