@@ -12,25 +12,13 @@ import pytest
 from gymnasium.spaces import Box, Discrete, MultiDiscrete
 
 from games.conformance import check
-from games.fields import Field
 from games.pettingzoo import Adapted
 from games.protocol import GameError, InvalidMove, Verdict
+from tests.unit.games import worked_example
 
-TICTACTOE = Adapted(
-    partial(pettingzoo.make, "aec", "classic/tictactoe-v3"),
-    name="tictactoe",
-    title="Tic-tac-toe",
-    version="3",
-    longest=lambda configuration: 9,
-)
-ROCK_PAPER_SCISSORS = Adapted(
-    partial(pettingzoo.make, "parallel", "classic/rps-v2"),
-    name="rps",
-    title="Rock paper scissors",
-    version="2",
-    longest=lambda configuration: int(configuration["max_cycles"]),
-    configuration=[Field("max_cycles", int, 15, 1)],
-)
+DOCUMENTED = worked_example.adapters()
+TICTACTOE: Adapted = DOCUMENTED["TICTACTOE"]
+ROCK_PAPER_SCISSORS: Adapted = DOCUMENTED["RPS"]
 CONNECT_FOUR = Adapted(
     partial(pettingzoo.make, "aec", "classic/connect_four-v3"),
     name="connect_four",

@@ -1,17 +1,17 @@
-"""The game that docs/games.md brings, as its reader would copy it."""
+"""What docs/games.md brings, as its reader would copy it."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "games.md"
 
 
 def source() -> str:
-    """The text of the page's Python block."""
-    (block,) = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-    return str(block)
+    """The text of the whole game."""
+    return _block("python")
 
 
 def write(folder: Path) -> Path:
@@ -19,3 +19,16 @@ def write(folder: Path) -> Path:
     file = folder / "goofspiel.py"
     file.write_text(source())
     return file
+
+
+def adapters() -> dict[str, Any]:
+    """What the file that adapts PettingZoo's environments defines."""
+    defined: dict[str, Any] = {}
+    exec(compile(_block("py"), PAGE, "exec"), defined)
+    return defined
+
+
+def _block(language: str) -> str:
+    fenced = rf"^```{language}\n(.*?)^```$"
+    (block,) = re.findall(fenced, PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    return str(block)
