@@ -7,6 +7,7 @@ import sys
 
 NAMES = (
     "engine",
+    "battlesnake",
     "sandbox",
     "fairness",
     "api",

@@ -6,7 +6,8 @@ Two things are timed, in processor time, in alternating rounds; the table has me
 plays recorded moves and food again, with our ``step`` and with the peer's ``Environment.step``.
 *Whole games* are played by the same four random legal players, called in process, with our engine
 and with the peer's ``Environment.run``; the games are compared, so both did the same work. The peer
-is used as it comes, with nothing cached or switched off.
+is used as it comes, with nothing cached or switched off. The other games follow, without a peer
+(``benchmarks.steps``).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import Any
 
+from benchmarks import steps as other_games
 from games.hungry_geese import GAME, MOVES, State
 
 OFFSETS = {"NORTH": (-1, 0), "EAST": (0, 1), "SOUTH": (1, 0), "WEST": (0, -1)}
@@ -157,6 +159,7 @@ def main() -> None:
         ours, theirs = (statistics.median(column) for column in zip(*rows[key], strict=True))
         ratio = statistics.median(slow / quick for quick, slow in rows[key])
         print(f"{label:14}{work / theirs:18,.1f}{work / ours:14,.0f}{ratio:7.0f}x")
+    print(f"\n{other_games.report(3 * options.games)}")
 
 
 if __name__ == "__main__":

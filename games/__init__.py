@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from games.battlesnake import GAME as BATTLESNAKE
+from games.golad import GAME as GOLAD
 from games.hungry_geese import GAME as HUNGRY_GEESE
 from games.protocol import Game
+from games.snake import GAME as SNAKE
 
-GAMES: dict[str, Game[Any]] = {game.name: game for game in (HUNGRY_GEESE,)}
+GAMES: dict[str, Game[Any]] = {
+    game.name: game for game in (BATTLESNAKE, GOLAD, HUNGRY_GEESE, SNAKE)
+}

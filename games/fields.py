@@ -11,12 +11,12 @@ from games.protocol import ConfigurationError, Json
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One number of a configuration: its name, type, default and smallest value."""
+    """One number or switch of a configuration: its name, type, default and smallest value."""
 
     name: str
-    type: type[int] | type[float]
+    type: type[int] | type[float] | type[bool]
     default: float
-    minimum: float
+    minimum: float = 0
 
 
 def configure(fields: Iterable[Field], overrides: Mapping[str, Json]) -> dict[str, Json]:
@@ -37,6 +37,10 @@ def configure(fields: Iterable[Field], overrides: Mapping[str, Json]) -> dict[st
 
 
 def _check(field: Field, value: Json) -> float:
+    if field.type is bool:
+        if not isinstance(value, bool):
+            raise ConfigurationError(field.name, f"must be true or false, got {value!r:.100}")
+        return value
     # JSON Schema: true is no number, and 11.0 is an integer.
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not math.isfinite(value):

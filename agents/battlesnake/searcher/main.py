@@ -1,0 +1,245 @@
+"""Searches: Monte Carlo tree search with simultaneous moves over a small copy of the rules.
+
+Every snake picks its move in a node by its own UCB (decoupled UCT); leaves are judged by who
+reaches which cell first, by length and by hunger. A move takes SIMULATIONS walks down the tree, or
+what fits in BUDGET_SECONDS. No dependency.
+"""
+
+import math
+import random
+import time
+
+SIMULATIONS = 150
+BUDGET_SECONDS = 0.15
+EXPLORATION = 0.5
+DEPTH = 14
+NEAR = 7
+NAMES = ("up", "down", "left", "right")
+STEPS = ((0, 1), (0, -1), (-1, 0), (1, 0))
+
+
+class Board:
+    """What stays the same in a turn: where moves go, hazards, who is worth a thought."""
+
+    def __init__(self, observation):
+        board, game = observation["board"], observation["game"]
+        self.width, self.height = board["width"], board["height"]
+        ruleset = game["ruleset"]["name"]
+        self.wraps = ruleset.startswith("wrapped")
+        self.constrictor = ruleset.endswith("constrictor")
+        self.alone = len(board["snakes"]) == 1
+        self.damage = game["ruleset"]["settings"]["hazardDamagePerTurn"]
+        self.hazards = {self.cell(point) for point in board["hazards"]}
+        self.next = [
+            [self.neighbour(cell, *step) for step in STEPS]
+            for cell in range(self.width * self.height)
+        ]
+        self.near = [[one for one in cells if one is not None] for cells in self.next]
+
+    def cell(self, point):
+        return point["y"] * self.width + point["x"]
+
+    def neighbour(self, cell, right, up):
+        x, y = cell % self.width + right, cell // self.width + up
+        if self.wraps:
+            x, y = x % self.width, y % self.height
+        return y * self.width + x if 0 <= x < self.width and 0 <= y < self.height else None
+
+    def distance(self, one, other):
+        width, height = self.width, self.height
+        right, up = abs(one % width - other % width), abs(one // width - other // width)
+        if self.wraps:
+            right, up = min(right, width - right), min(up, height - up)
+        return right + up
+
+    def options(self, bodies, seat):
+        """Moves that hit neither wall nor a body that stays; any move if there is none."""
+        walls = set()
+        for body in bodies:
+            walls.update(body[:-1])
+        ways = self.next[bodies[seat][0]]
+        good = [move for move, cell in enumerate(ways) if cell is not None and cell not in walls]
+        return good or [0]
+
+    def advance(self, bodies, health, food, moves):
+        """The board after a turn (no new food), by the game's rules; the dead are ()."""
+        bodies, health = list(bodies), list(health)
+        eaten = set()
+        for seat, move in moves.items():
+            body = bodies[seat]
+            head = self.next[body[0]][move]
+            if head is None:
+                bodies[seat] = ()
+                continue
+            body, left = (head, *body[:-1]), health[seat] - 1
+            if head in food:
+                eaten.add(head)
+                body, left = (*body, body[-1]), 100
+            elif head in self.hazards:
+                left = min(100, left - self.damage)
+            if self.constrictor:
+                left = 100
+                if len(body) > 1 and body[-1] != body[-2]:
+                    body = (*body, body[-1])
+            bodies[seat], health[seat] = body if left > 0 else (), left
+        tails = [set(body[1:]) for body in bodies]
+        lost = []
+        for seat in moves:
+            body = bodies[seat]
+            if not body:
+                continue
+            head = body[0]
+            for other, tail in enumerate(tails):
+                if head in tail:
+                    lost.append(seat)
+                    break
+                rival = bodies[other]
+                if other != seat and rival and rival[0] == head and len(rival) >= len(body):
+                    lost.append(seat)
+                    break
+        for seat in lost:
+            bodies[seat] = ()
+        return bodies, health, food - eaten if eaten else food
+
+    def judge(self, bodies, health, food, died, now):
+        """For each snake how well it stands, 0 to 1; dead ones by how long they lived."""
+        alive = [seat for seat, body in enumerate(bodies) if body]
+        values = [0.0] * len(bodies)
+        for seat, when in died.items():
+            values[seat] = 0.12 * (when - now) / DEPTH
+        if not alive:
+            return values
+        if len(alive) == 1 and not self.alone:
+            values[alive[0]] = 1.0
+            return values
+        free_from = {}
+        for body in bodies:
+            for left, cell in enumerate(reversed(body), 1):
+                free_from[cell] = left
+        owner, reach, bite = {}, [0] * len(bodies), [None] * len(bodies)
+        # Longer snakes first, so that they hold the cells two reach at once.
+        heads = sorted(alive, key=lambda seat: -len(bodies[seat]))
+        frontier = [(bodies[seat][0], seat) for seat in heads]
+        for cell, seat in frontier:
+            owner[cell] = seat
+        turns, near_of = 0, self.near
+        while frontier:
+            turns += 1
+            following = []
+            for cell, seat in frontier:
+                for near in near_of[cell]:
+                    if near not in owner and free_from.get(near, 0) <= turns:
+                        owner[near] = seat
+                        reach[seat] += 1
+                        if near in food and bite[seat] is None:
+                            bite[seat] = turns
+                        following.append((near, seat))
+            frontier = following
+        total = sum(reach) or 1
+        lengths = [len(body) for body in bodies]
+        for seat in alive:
+            longest = max((lengths[other] for other in alive if other != seat), default=0)
+            ahead = max(-3, min(3, lengths[seat] - longest - 1)) / 3
+            fed = min(1.0, health[seat] / 40)
+            if bite[seat] is not None:
+                fed = max(fed, 0.9) if bite[seat] < health[seat] else 0.2
+            near_food = 0.0 if bite[seat] is None else 0.9 ** bite[seat]
+            values[seat] = (
+                0.2
+                + 0.16 * min(1.0, reach[seat] / lengths[seat])
+                + 0.22 * reach[seat] / total
+                + 0.12 * (ahead + 1) / 2
+                + 0.08 * fed
+                + 0.05 * near_food
+                + 0.10 / len(alive)
+            )
+        return values
+
+
+class Node:
+    """Statistics of one position: for each snake its moves, visits and sums of values.
+
+    Snakes far from ours get one random move, so that the tree grows deep where it matters.
+    """
+
+    __slots__ = ("children", "choices", "sums", "total", "visits")
+
+    def __init__(self, board, bodies, focus):
+        self.choices = {}
+        for seat, body in enumerate(bodies):
+            if body:
+                moves = board.options(bodies, seat)
+                self.choices[seat] = moves if seat in focus else [random.choice(moves)]
+        self.visits = {seat: [0] * len(moves) for seat, moves in self.choices.items()}
+        self.sums = {seat: [0.0] * len(moves) for seat, moves in self.choices.items()}
+        self.total = 0
+        self.children = {}
+
+    def pick(self):
+        """For each snake the index of the move its UCB prefers."""
+        picked = {}
+        log = math.log(self.total + 1)
+        for seat, visits in self.visits.items():
+            sums = self.sums[seat]
+            best, best_value = 0, -1.0
+            for index, count in enumerate(visits):
+                if not count:
+                    best = index
+                    break
+                value = sums[index] / count + EXPLORATION * math.sqrt(log / count)
+                if value > best_value:
+                    best, best_value = index, value
+            picked[seat] = best
+        return picked
+
+
+def simulate(board, root, bodies, health, food, focus):
+    """One walk down the tree to a new node, its judgement carried back up."""
+    node, path, died, depth = root, [], {}, 0
+    enough = 0 if board.alone else 1
+    while True:
+        picked = node.pick()
+        path.append((node, picked))
+        moves = {seat: node.choices[seat][index] for seat, index in picked.items()}
+        depth += 1
+        before = bodies
+        bodies, health, food = board.advance(bodies, health, food, moves)
+        for seat, body in enumerate(before):
+            if body and not bodies[seat]:
+                died[seat] = depth
+        alive = sum(1 for body in bodies if body)
+        key = tuple(moves.values())
+        child = node.children.get(key)
+        if child is None or alive <= enough or depth >= DEPTH:
+            if child is None and alive > enough:
+                node.children[key] = Node(board, bodies, focus)
+            break
+        node = child
+    values = board.judge(bodies, health, food, died, 0)
+    for node, picked in path:
+        node.total += 1
+        for seat, index in picked.items():
+            node.visits[seat][index] += 1
+            node.sums[seat][index] += values[seat]
+
+
+def agent(observation, configuration):
+    """The move visited most when the simulations are through."""
+    until = time.perf_counter() + BUDGET_SECONDS
+    board = Board(observation)
+    snakes = observation["board"]["snakes"]
+    bodies = [tuple(board.cell(part) for part in snake["body"]) for snake in snakes]
+    health = [snake["health"] for snake in snakes]
+    food = frozenset(board.cell(point) for point in observation["board"]["food"])
+    mine = [snake["id"] for snake in snakes].index(observation["you"]["id"])
+    focus = {
+        seat for seat, body in enumerate(bodies) if board.distance(body[0], bodies[mine][0]) <= NEAR
+    }
+    root = Node(board, bodies, focus)
+    if len(root.choices[mine]) > 1:
+        for _ in range(SIMULATIONS):
+            simulate(board, root, bodies, health, food, focus)
+            if time.perf_counter() > until:
+                break
+    visits = root.visits[mine]
+    return NAMES[root.choices[mine][visits.index(max(visits))]]

@@ -1,0 +1,173 @@
+"""Battlesnake, turn by turn as the official rules play it, with the maps that start most games.
+
+``board`` is the configuration, ``placing`` where things are put down, ``turns`` the turn,
+``requests`` what a snake is told. Source of the rules: BattlesnakeOfficial/rules 87e094e.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from random import Random
+from types import MappingProxyType
+from uuid import UUID
+
+from games.battlesnake import placing, requests, turns
+from games.battlesnake.board import MAX_HEALTH, MOVES, START_LENGTH, configured, rules_of
+from games.battlesnake.positions import Names, State
+from games.protocol import GameError, InvalidMove, Json, Outcome, Verdict, placements_from
+
+FIRST_MOVE = "up"
+"""What a snake plays that never gave a good answer."""
+
+
+class Battlesnake:
+    """The rules as a value of ``games.protocol.Game``."""
+
+    name = "battlesnake"
+    title = "Battlesnake"
+    version = "1.0.0"
+    seats = range(1, 17)
+    lenient = frozenset({Verdict.ERROR, Verdict.INVALID, Verdict.TIMEOUT})
+    mirrored = False
+    clock: Mapping[str, Json] = MappingProxyType(
+        {"act_seconds": 0.5, "bank_seconds": 0.0, "load": "own", "load_seconds": 10.0}
+    )
+
+    def configure(self, overrides: Mapping[str, Json]) -> dict[str, Json]:
+        """The full configuration; ``maxTurns`` is our own, ``timeout`` what snakes are told, in ms.
+
+        Raises ConfigurationError naming the field.
+        """
+        return configured(overrides)
+
+    def longest(self, configuration: Mapping[str, Json]) -> int:
+        """``maxTurns``: who lives then is tied."""
+        return int(configuration["maxTurns"])
+
+    def reset(
+        self, configuration: Mapping[str, Json], seats: int, chance: Random | Json
+    ) -> tuple[State, Json]:
+        """The first position, and its chance: ids of game and snakes, heads and food as [x, y].
+
+        Raises GameError where the board has no room, and for chance that does not fit.
+        """
+        if seats not in self.seats:
+            raise GameError(f"seats: {self.title} is for 1 to 16 snakes, not {seats}")
+        rules = rules_of(configuration)
+        if isinstance(chance, Random):
+            game, *snakes = (_drawn_id(chance) for _ in range(seats + 1))
+            heads = placing.start(rules, seats, chance)
+            has_food = rules.spawns and not rules.constrictor
+            food = placing.first_food(rules, heads, chance) if has_food else []
+        else:
+            game, snakes = str(chance["game"]), [str(name) for name in chance["snakes"]]
+            heads = [placing.known(rules, point) for point in chance["heads"]]
+            food = [placing.known(rules, point) for point in chance["food"]]
+            for given in (snakes, heads):
+                if len(given) != seats or len(set(given)) != seats:
+                    raise GameError(f"start: needs {seats} different, given {given!r:.100}")
+        state = State(
+            rules=rules,
+            names=Names(game, tuple(snakes)),
+            turn=0,
+            bodies=tuple((head,) * START_LENGTH for head in heads),
+            health=(MAX_HEALTH,) * seats,
+            alive=tuple(range(seats)),
+            causes=(None,) * seats,
+            eliminated_on=(None,) * seats,
+            food=tuple(food),
+            hazards=(),
+            calm=(0, rules.width - 1, 0, rules.height - 1),
+            last_moves=(FIRST_MOVE,) * seats,
+            faults=(None,) * seats,
+            answered=(False,) * seats,
+        )
+        return state, {
+            "game": game,
+            "snakes": list(snakes),
+            "heads": [list(rules.xy[cell]) for cell in heads],
+            "food": [list(rules.xy[cell]) for cell in food],
+        }
+
+    def to_move(self, state: State) -> tuple[int, ...]:
+        """All snakes alive; they move at once."""
+        return () if state.over else state.alive
+
+    def observe(self, state: State, seat: int) -> dict[str, Json]:
+        """The body of the official API's requests."""
+        return requests.body(state, seat)
+
+    def parse(self, state: State, seat: int, raw: Json) -> Json:
+        """A direction, alone or under ``move`` as a server answers. Raises InvalidMove."""
+        move = raw.get("move") if isinstance(raw, Mapping) else raw
+        if isinstance(move, str) and move in MOVES:
+            return move
+        raise InvalidMove(f"expected one of {', '.join(MOVES)}, got {raw!r:.100}")
+
+    def step(
+        self, state: State, moves: Mapping[int, Json | Verdict], chance: Random | Json
+    ) -> tuple[State, Json]:
+        """The next position; a seat at fault goes where it went before, up at first."""
+        return turns.play(state, moves, chance)
+
+    def outcome(self, state: State) -> Outcome | None:
+        """Placed by the turn of elimination; who goes in the same turn, or lives, is tied.
+
+        A reward is the share of the others that a snake outlived, a tie counted half: 1 for a sole
+        winner, 0 for a sole last one; alone it is the turns lived. A snake that never gave a good
+        answer is paid nothing.
+        """
+        if not state.over:
+            return None
+        lived = [math.inf if turn is None else turn for turn in state.eliminated_on]
+        verdicts = tuple(fault or Verdict.DONE for fault in state.faults)
+        turns_lived = [state.turn if turn is None else turn for turn in state.eliminated_on]
+        statistics: tuple[Mapping[str, float], ...] = ()
+        if len(lived) == 1:
+            shares = [float(turns_lived[0])]
+            statistics = ({"turns": turns_lived[0], "length": len(state.bodies[0])},)
+        else:
+            shares = [_outlived(one, lived) for one in lived]
+        return Outcome(
+            placements=placements_from(lived),
+            rewards=tuple(
+                None if verdict.is_fault else share
+                for share, verdict in zip(shares, verdicts, strict=True)
+            ),
+            verdicts=verdicts,
+            statistics=statistics,
+        )
+
+    def frame(self, state: State) -> dict[str, Json]:
+        """The position, y upwards, with the cause and turn of each elimination."""
+        xy = state.rules.xy
+        return {
+            "turn": state.turn,
+            "width": state.rules.width,
+            "height": state.rules.height,
+            "snakes": [
+                {
+                    "body": [list(xy[cell]) for cell in body],
+                    "health": state.health[seat],
+                    "cause": (cause := state.causes[seat]) and str(cause),
+                    "eliminated_on": state.eliminated_on[seat],
+                }
+                for seat, body in enumerate(state.bodies)
+            ],
+            "food": [list(xy[cell]) for cell in state.food],
+            "hazards": [list(xy[cell]) for cell in state.hazards],
+        }
+
+
+def _drawn_id(chance: Random) -> str:
+    return str(UUID(int=chance.getrandbits(128), version=4))
+
+
+def _outlived(own: float, lived: list[float]) -> float:
+    beaten = sum(one < own for one in lived)
+    tied = sum(one == own for one in lived) - 1
+    return (beaten + tied / 2) / (len(lived) - 1)
+
+
+GAME = Battlesnake()

@@ -1,0 +1,73 @@
+"""What a snake is told: the body of the official API's requests (version 1), with neutral names.
+
+Looks, latencies and shouts are the same for all, as they would tell who plays.
+"""
+
+from __future__ import annotations
+
+from games.battlesnake.positions import State
+from games.protocol import Json
+
+ROYALE = "shrinkEveryNTurns"
+SETTINGS = ("foodSpawnChance", "minimumFood", "hazardDamagePerTurn")
+SQUAD = ("allowBodyCollisions", "sharedElimination", "sharedHealth", "sharedLength")
+
+
+def body(state: State, seat: int) -> dict[str, Json]:
+    """The request of a seat; its own snake stands in ``you`` even when it is out."""
+    rules = state.rules
+    return {
+        "game": _game(state),
+        "turn": state.turn,
+        "board": {
+            "height": rules.height,
+            "width": rules.width,
+            "snakes": [_snake(state, one) for one in state.alive],
+            "food": _points(state, state.food),
+            "hazards": _points(state, state.hazards),
+        },
+        "you": _snake(state, seat),
+    }
+
+
+def _game(state: State) -> dict[str, Json]:
+    given = state.rules.configuration
+    return {
+        "id": state.names.game,
+        "ruleset": {
+            "name": given["ruleset"],
+            "version": "v1",
+            "settings": {
+                **{name: given[name] for name in SETTINGS},
+                "hazardMap": "",
+                "hazardMapAuthor": "",
+                "royale": {ROYALE: given[ROYALE]},
+                "squad": dict.fromkeys(SQUAD, False),
+            },
+        },
+        "map": given["map"],
+        "timeout": given["timeout"],
+        "source": "custom",
+    }
+
+
+def _snake(state: State, seat: int) -> dict[str, Json]:
+    name = state.names.snakes[seat]
+    cells = _points(state, state.bodies[seat])
+    return {
+        "id": name,
+        "name": name[:8],
+        "latency": "0",
+        "health": state.health[seat],
+        "body": cells,
+        "head": dict(cells[0]),
+        "length": len(cells),
+        "shout": "",
+        "squad": "",
+        "customizations": {"color": "#888888", "head": "default", "tail": "default"},
+    }
+
+
+def _points(state: State, cells: tuple[int, ...]) -> list[dict[str, int]]:
+    xy = state.rules.xy
+    return [{"x": xy[cell][0], "y": xy[cell][1]} for cell in cells]

@@ -1,0 +1,377 @@
+"""Game of Life and Death, as the Riddles.io engine 1.1.1 plays it.
+
+Two players share a board of Conway's Game of Life that does not wrap; x grows to the right, y
+downwards. A round is two halves: player 0 moves and one generation passes, then the same for player
+1. A move passes, kills a cell of anybody's, or gives up two cells for the birth of one. Who is
+alone on the board when the game ends has won; how many cells somebody has decides nothing.
+
+A side's cells are the bits of one number, row after row with an empty column behind each row, so
+that a shifted number is the board as its neighbours see it.
+
+Source of the rules: riddlesio/golad-engine.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from random import Random
+from types import MappingProxyType
+from typing import NamedTuple
+
+from games.fields import Field, configure
+from games.protocol import (
+    ConfigurationError,
+    GameError,
+    InvalidMove,
+    Json,
+    Outcome,
+    Verdict,
+    placements_from,
+)
+
+MAX_CELLS = 250_000
+"""Our own limit, far above any board played, so that a typing error cannot fill the memory."""
+
+FIELDS = (
+    Field("width", int, 18, 1),
+    Field("height", int, 16, 2),
+    Field("maxRounds", int, 100, 1),
+    Field("startingCells", int, 40, 1),
+    Field("separateStartingCells", bool, True),
+)
+
+NO_MOVE = "null"
+"""What the opponent is told in place of a move: before the first one, and for one that failed."""
+PASSES = ("pass", "no_moves")
+LETTERS = {("0", "0"): ".", ("1", "0"): "0", ("0", "1"): "1"}
+# The engine reads two numbers as Java does and looks at nothing behind a second comma.
+COORDINATE = re.compile(r"([+-]?[0-9]{1,20}),([+-]?[0-9]{1,20})(?:,.*)?", re.ASCII)
+SYNTAX = 'expected "pass", "kill x,y" or "birth x,y a,b c,d"'
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a configuration means, worked out once."""
+
+    width: int
+    height: int
+    max_rounds: int
+    stride: int
+    """Bits from one row to the next."""
+    board: int
+    """The bits that are cells."""
+
+
+class State(NamedTuple):
+    """A position before a half round, or the last one. Tuples are indexed by seat."""
+
+    rules: Rules
+    round: int
+    """From 1; in the last position the rounds that were played."""
+    seat: int | None
+    """Who moves; None when the game is over."""
+    cells: tuple[int, int]
+    told: tuple[str, str]
+    """The last move of each as the other is told it."""
+    standing: tuple[Verdict, Verdict]
+    """ACTIVE before the first answer, INVALID while none was a move, DONE after one that was;
+    TIMEOUT and ERROR stay, and their seat is inert."""
+
+
+class Change(NamedTuple):
+    """A legal move: its canonical text, the cells that go, the cell that comes."""
+
+    text: str
+    gone: int
+    born: int
+
+
+@lru_cache(maxsize=16)
+def rules_for(width: int, height: int, max_rounds: int) -> Rules:
+    stride = width + 1
+    row = (1 << width) - 1
+    board = sum(row << (y * stride) for y in range(height))
+    return Rules(width, height, max_rounds, stride, board)
+
+
+def most_starting_cells(width: int, height: int) -> int:
+    """Both players' cells together fill at most 60 % of the board."""
+    return 3 * width * height // 10
+
+
+class Golad:
+    """The rules as a value of ``games.protocol.Game``."""
+
+    name = "golad"
+    title = "Game of Life and Death"
+    version = "1.0.0"
+    seats = range(2, 3)
+    lenient = frozenset({Verdict.INVALID})
+    mirrored = True
+    clock: Mapping[str, Json] = MappingProxyType(
+        {
+            "act_seconds": 0.0,
+            "bank_seconds": 10.0,
+            "increment_seconds": 0.1,
+            "load": "own",
+            "load_seconds": 10.0,
+        }
+    )
+
+    def configure(self, overrides: Mapping[str, Json]) -> dict[str, Json]:
+        """The site's configuration; a field left out or null has the site's default.
+
+        Raises ConfigurationError naming the field.
+        """
+        configuration = configure(FIELDS, overrides)
+        width, height = configuration["width"], configuration["height"]
+        if height % 2:
+            raise ConfigurationError(
+                "height", f"must be even, since one half is the other turned, got {height}"
+            )
+        if width * height > MAX_CELLS:
+            raise ConfigurationError("height", f"width times height may be at most {MAX_CELLS}")
+        most = most_starting_cells(width, height)
+        if configuration["startingCells"] > most:
+            raise ConfigurationError(
+                "startingCells",
+                f"must be at most {most} on a board of {width}x{height},"
+                f" got {configuration['startingCells']}",
+            )
+        return configuration
+
+    def longest(self, configuration: Mapping[str, Json]) -> int:
+        """Two half rounds a round."""
+        return 2 * int(configuration["maxRounds"])
+
+    def reset(
+        self, configuration: Mapping[str, Json], seats: int, chance: Random | Json
+    ) -> tuple[State, Json]:
+        """The start: cells drawn in the top half, the bottom half is it turned by 180 degrees with
+        the owners swapped. Chance is ``{"cells": [y * width + x, ...], "owners": [seat, ...]}``."""
+        if seats not in self.seats:
+            raise GameError(f"seats: {self.title} is for 2 players, not {seats}")
+        width, height = configuration["width"], configuration["height"]
+        rules = rules_for(width, height, configuration["maxRounds"])
+        count, top = configuration["startingCells"], range(width * height // 2)
+        separate = configuration["separateStartingCells"]
+        if isinstance(chance, Random):
+            cells = chance.sample(top, count)
+            owners = [0 if separate else chance.randrange(2) for _ in cells]
+        else:
+            cells, owners = list(chance["cells"]), list(chance["owners"])
+            if len(cells) != count or len(set(cells)) != count or not set(top).issuperset(cells):
+                raise GameError(f"cells: needs {count} different ones of the top half")
+            if len(owners) != count or not set(owners) <= ({0} if separate else {0, 1}):
+                raise GameError("owners: needs 0 for each cell, or 0 or 1 if they are not separate")
+        sides = [0, 0]
+        for cell, owner in zip(cells, owners, strict=True):
+            y, x = divmod(cell, width)
+            sides[owner] |= _bit(rules, x, y)
+            sides[1 - owner] |= _bit(rules, width - 1 - x, height - 1 - y)
+        state = State(
+            rules=rules,
+            round=1,
+            seat=0,
+            cells=(sides[0], sides[1]),
+            told=(NO_MOVE, NO_MOVE),
+            standing=(Verdict.ACTIVE, Verdict.ACTIVE),
+        )
+        return state, {"cells": cells, "owners": owners}
+
+    def to_move(self, state: State) -> tuple[int, ...]:
+        """One player a half round."""
+        return () if state.seat is None else (state.seat,)
+
+    def observe(self, state: State, seat: int) -> dict[str, Json]:
+        """What the site's protocol tells before a move; ``field`` and moves in its own words."""
+        rules = state.rules
+        return {
+            "round": state.round,
+            "width": rules.width,
+            "height": rules.height,
+            "max_rounds": rules.max_rounds,
+            "you": seat,
+            "field": ",".join(_letters(state)),
+            "living": [side.bit_count() for side in state.cells],
+            "opponent_move": state.told[1 - seat],
+        }
+
+    def parse(self, state: State, seat: int, raw: Json) -> Json:
+        """The move's words with single spaces, in lower case. Raises InvalidMove naming the first
+        thing that is wrong with it, in the engine's order."""
+        return _read(state, seat, raw).text
+
+    def step(
+        self, state: State, moves: Mapping[int, Json | Verdict], chance: Random | Json
+    ) -> tuple[State, Json]:
+        """The position after a half round; no chance is in it, so that event is ``{}``.
+
+        A fault changes nothing on the board, and after TIMEOUT or ERROR no later answer does;
+        the generation passes all the same. Raises GameError for a seat without a move or fault.
+        """
+        rules, number, seat, cells, told, standing = state
+        if not isinstance(chance, Random) and chance:
+            raise GameError(f"chance: a half round has none, got {chance!r:.100}")
+        if seat is None:
+            raise GameError("the game is over")
+        move, stands, text = moves.get(seat), standing[seat], NO_MOVE
+        is_inert = stands in (Verdict.TIMEOUT, Verdict.ERROR)
+        zero, one = cells
+        if isinstance(move, Verdict):
+            if not move.is_fault:
+                raise GameError(f"seat {seat}: needs a move or a fault, got {move!r:.100}")
+            if not is_inert and not (move is Verdict.INVALID and stands is Verdict.DONE):
+                stands = move
+        elif not is_inert:
+            text, gone, born = _read(state, seat, move)
+            text, stands = text.replace(" ", "_"), Verdict.DONE
+            zero, one = zero & ~gone, one & ~gone
+            if seat == 0:
+                zero |= born
+            else:
+                one |= born
+        zero, one = _generation(zero, one, rules)
+        following: int | None = 1 - seat
+        if not (zero and one) or (seat == 1 and number >= rules.max_rounds):
+            following = None
+        elif seat == 1:
+            number += 1
+        return (
+            State(
+                rules,
+                number,
+                following,
+                (zero, one),
+                (text, told[1]) if seat == 0 else (told[0], text),
+                (stands, standing[1]) if seat == 0 else (standing[0], stands),
+            ),
+            {},
+        )
+
+    def outcome(self, state: State) -> Outcome | None:
+        """1 for who is alone on the board, else half a point each; a fault forfeits nothing.
+
+        A seat's verdict is TIMEOUT or ERROR if it went inert, INVALID if no answer was a move.
+        """
+        if state.seat is not None:
+            return None
+        zero, one = (bool(side) for side in state.cells)
+        rewards = (0.5, 0.5) if zero == one else (float(zero), float(one))
+        zero_stands, one_stands = (
+            verdict if verdict.is_fault else Verdict.DONE for verdict in state.standing
+        )
+        return Outcome(
+            placements=placements_from(rewards),
+            rewards=rewards,
+            verdicts=(zero_stands, one_stands),
+        )
+
+    def frame(self, state: State) -> dict[str, Json]:
+        """The board in rows from the top; ``to_move`` is null when the game is over."""
+        width, letters = state.rules.width, _letters(state)
+        return {
+            "round": state.round,
+            "width": width,
+            "height": state.rules.height,
+            "field": [letters[start : start + width] for start in range(0, len(letters), width)],
+            "to_move": state.seat,
+        }
+
+
+def _bit(rules: Rules, x: int, y: int) -> int:
+    return 1 << (y * rules.stride + x)
+
+
+def _letters(state: State) -> list[str]:
+    """``.``, ``0`` or ``1`` for each cell, row after row."""
+    rules = state.rules
+    bits = rules.stride * rules.height
+    zero, one = (format(side, f"0{bits}b")[::-1] for side in state.cells)
+    letters = [LETTERS[pair] for pair in zip(zero, one, strict=True)]
+    del letters[rules.width :: rules.stride]
+    return letters
+
+
+def _read(state: State, seat: int, raw: Json) -> Change:
+    """The move that this text is here. Raises InvalidMove."""
+    if not isinstance(raw, str):
+        raise InvalidMove(f"{SYNTAX}, got {raw!r:.100}")
+    # Only spaces part the words, each of them: a doubled one makes an empty word.
+    word, *places = raw.rstrip().split(" ")
+    word = word.lower()
+    if word in PASSES:
+        return Change("pass", 0, 0)
+    points = [_point(raw, place) for place in places]
+    rules, cells = state.rules, state.cells
+    if word == "kill" and len(points) == 1:
+        target = points[0]
+        bit = _on_board(rules, target)
+        if not (cells[0] | cells[1]) & bit:
+            raise InvalidMove(f"kill: {_written(target)} is dead already")
+        return Change(f"kill {_written(target)}", bit, 0)
+    if word == "birth" and len(points) == 3:
+        target, *given_up = points
+        born = _on_board(rules, target)
+        if (cells[0] | cells[1]) & born:
+            raise InvalidMove(f"birth: {_written(target)} is alive already")
+        gone = []
+        for point in given_up:
+            gone.append(_on_board(rules, point))
+            if not cells[seat] & gone[-1]:
+                raise InvalidMove(f"birth: {_written(point)} is no living cell of your own")
+        if gone[0] == gone[1]:
+            raise InvalidMove(f"birth: {_written(given_up[0])} cannot be given up twice")
+        return Change(f"birth {' '.join(map(_written, points))}", gone[0] | gone[1], born)
+    raise InvalidMove(f"{SYNTAX}, got {raw!r:.100}")
+
+
+def _point(raw: str, place: str) -> tuple[int, int]:
+    found = COORDINATE.fullmatch(place)
+    if found is None:
+        raise InvalidMove(f"{SYNTAX}, got {raw!r:.100}")
+    return int(found[1]), int(found[2])
+
+
+def _on_board(rules: Rules, point: tuple[int, int]) -> int:
+    x, y = point
+    if not (0 <= x < rules.width and 0 <= y < rules.height):
+        raise InvalidMove(f"{_written(point)} is off the board of {rules.width}x{rules.height}")
+    return _bit(rules, x, y)
+
+
+def _written(point: tuple[int, int]) -> str:
+    return f"{point[0]},{point[1]}"
+
+
+def _generation(zero: int, one: int, rules: Rules) -> tuple[int, int]:
+    """Both sides one generation on; of three parents at least two are of one side."""
+    living = zero | one
+    odd, few = _neighbours(living, rules.stride)
+    births = odd & few & ~living & rules.board
+    # Where three cells are near, two or three of player 0's are a majority.
+    _, majority = _neighbours(zero, rules.stride)
+    return zero & few | births & majority, one & few | births & ~majority
+
+
+def _neighbours(cells: int, stride: int) -> tuple[int, int]:
+    """Of every cell, whether an odd number of ``cells`` is near it, and whether two or three are.
+
+    The eight boards around are added bit by bit, all cells at once.
+    """
+    left, right = cells << 1, cells >> 1
+    beside, pair = left ^ right, left & right
+    row, row_pair = beside ^ cells, pair | beside & cells
+    above, below = row << stride, row >> stride
+    above_pair, below_pair = row_pair << stride, row_pair >> stride
+    vertical = above ^ below
+    carried = above & below | vertical & beside
+    pairs, more_pairs = above_pair ^ below_pair, pair ^ carried
+    many = above_pair & below_pair | pair & carried | pairs & more_pairs
+    return vertical ^ beside, (pairs ^ more_pairs) & ~many
+
+
+GAME = Golad()
