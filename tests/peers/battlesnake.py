@@ -234,7 +234,10 @@ def first_food_fits(frame: Frame, rules: Rules) -> str | None:
     if len(set(food)) != len(food) or set(food) & set(heads):
         return f"first food lies on free cells of their own: {food}"
     if width != height or width < 7:
-        return None if len(food) == len(heads) else f"one food for each snake: {food}"
+        free = _roomy({**frame, "food": []})
+        wanted = min(len(heads), len(free))
+        fits = len(food) == wanted and set(food) <= free
+        return None if fits else f"{wanted} foods away from heads are due: {food}"
     if centre not in food:
         return f"the centre has food: {food}"
     near = [cell for cell in food if cell != centre]
@@ -268,13 +271,7 @@ def _is_near(head: Cell, cell: Cell, frame: Frame) -> bool:
 
 def food_fits(ruled_frame: Frame, added: list[list[int]], rules: Rules) -> str | None:
     """Whether the standard map can add this food to what the rules left."""
-    taken = {_cell(cell) for cell in ruled_frame["food"]}
-    for seat in living(ruled_frame):
-        body = [_cell(cell) for cell in ruled_frame["snakes"][seat]["body"]]
-        taken.update(body)
-        taken.update((body[0][0] + right, body[0][1] + up) for right, up in MOVES.values())
-    board = itertools.product(range(ruled_frame["width"]), range(ruled_frame["height"]))
-    free = set(board) - taken
+    free = _roomy(ruled_frame)
     cells = [_cell(cell) for cell in added]
     if len(set(cells)) != len(cells) or not set(cells) <= free:
         return f"new food lies on free cells, away from heads: {cells}"
@@ -285,6 +282,16 @@ def food_fits(ruled_frame: Frame, added: list[list[int]], rules: Rules) -> str |
     # A chance of 1 in 100 comes to nothing: 100 less 0..99 is below 1 never.
     most = 1 if rules.food_chance > 1 else 0
     return None if len(cells) <= most else f"at most {most} food comes by chance, not {cells}"
+
+
+def _roomy(frame: Frame) -> set[Cell]:
+    """Cells without food or a live body, and not next to a live head."""
+    taken = {_cell(cell) for cell in frame["food"]}
+    for seat in living(frame):
+        body = [_cell(cell) for cell in frame["snakes"][seat]["body"]]
+        taken.update(body)
+        taken.update((body[0][0] + right, body[0][1] + up) for right, up in MOVES.values())
+    return set(itertools.product(range(frame["width"]), range(frame["height"]))) - taken
 
 
 def royale_fits(frame: Frame, rules: Rules) -> str | None:

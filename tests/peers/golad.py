@@ -27,7 +27,7 @@ def moved(field: Field, player: str, line: str) -> Field:
     after = deepcopy(field)
     words = line.split(" ")
     kind = words[0].lower()
-    if kind == "pass":
+    if kind in ("pass", "no_moves"):
         return after
     if kind == "kill" and len(words) == 2:
         x, y = _place(words[1])
