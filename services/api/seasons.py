@@ -6,13 +6,14 @@ import hashlib
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
+from random import Random
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from games import GAMES
-from games.protocol import ConfigurationError
+from games.protocol import ConfigurationError, GameError
 from ladder.medals import FARTHEST, MOST_TEAMS, Rules
 from ladder.model import League
 from ladder.store import daily, entries, leagues
@@ -229,8 +230,11 @@ def season_maker(conn: Db, found: League, body: NewSeason) -> Callable[[], Seaso
         )
     try:
         configuration = game.configure(body.configuration)
+        game.reset(configuration, seats, Random(0))  # noqa: S311 (is there room for all?)
     except ConfigurationError as error:
         raise ProblemError("invalid", f"body.configuration.{error}") from None
+    except GameError as error:
+        raise ProblemError("invalid", f"body.{error}") from None
     given = body.clock.model_dump(exclude_unset=True) if body.clock else {}
     clock = Clock.model_validate({**game.clock, **given})
     hours = longest_match_hours(game.longest(configuration), clock, seats)

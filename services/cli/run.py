@@ -16,12 +16,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
+from random import Random
 from typing import Annotated, Any
 
 import typer
 
 from games import GAMES, outside
-from games.protocol import ConfigurationError
+from games.protocol import GameError
 from sandbox import local
 from sandbox.clock import Clock, ClockError
 from sandbox.errors import HostFault, SandboxError
@@ -128,11 +129,12 @@ def _plan(
         if act_seconds is not None and "actTimeout" in rules.configure({}):
             overrides["actTimeout"] = act_seconds
         configuration = rules.configure(overrides)
+        rules.reset(configuration, len(agents), Random(0))  # noqa: S311 (is there room for all?)
         told = {"act_seconds": configuration.get("actTimeout", act_seconds)}
         told["bank_seconds"] = bank_seconds
         given = {name: value for name, value in told.items() if value is not None}
         clock = Clock.from_json({**rules.clock, **given})
-    except (ConfigurationError, ClockError) as error:
+    except (GameError, ClockError) as error:
         raise RunError(str(error)) from None
     if profile not in PROFILES:
         raise RunError(f"there is no profile {profile!r}; type one of {', '.join(PROFILES)}")

@@ -23,12 +23,7 @@ def goofspiel(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 SHORT: Mapping[str, Mapping[str, Json]] = {
-    "battlesnake": {
-        "maxTurns": 40,
-        "hazardDamagePerTurn": 40,
-        "shrinkEveryNTurns": 3,
-        "map": "royale",
-    },
+    "battlesnake": {"width": 7, "height": 7, "maxTurns": 15, "map": "royale"},
     "golad": {"width": 8, "height": 8, "startingCells": 15, "maxRounds": 8},
     "snake": {"width": 5, "height": 5, "maxSteps": 60},
 }
