@@ -22,18 +22,20 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from benchmarks.tables import aligned, machine, quantile
+from benchmarks.tables import machine, quantile
 from games.battlesnake import GAME
 from ladder.intervals import wilson
 
 AGENTS = Path(__file__).parents[1] / "agents" / "battlesnake"
 ROWS = (
     ("painter", ("safe_step",)),
+    ("painter", ("safe_step",) * 3),
     ("searcher", ("safe_step",)),
     ("searcher", ("painter",)),
-    ("painter", ("safe_step",) * 3),
     ("searcher", ("painter",) * 3),
 )
+HEAD = ("who", "games", "won-tied-lost", "rate, 95 %", "if equal", "turns", "ms a move / 99th")
+WIDTHS = (23, 5, 13, 24, 8, 5, 16)
 Played = tuple[float, int, list[float]]
 
 
@@ -104,14 +106,17 @@ def main() -> None:
     parser.add_argument("--games", type=int, default=200, help="games of a row")
     parser.add_argument("--workers", type=int, default=2, help="processes that play")
     options = parser.parse_args()
-    head = ("who", "games", "won-tied-lost", "rate", "if equal", "turns", "ms a move, 99th")
-    lines: list[tuple[str, ...]] = [head]
+    print(f"Battlesnake, standard, 11x11; {machine()}\n")
+    show(HEAD)
     with ProcessPoolExecutor(options.workers) as pool:
         for row in range(len(ROWS)):
             numbers = range(options.games)
-            lines.append(cells(row, list(pool.map(play, [row] * len(numbers), numbers))))
-    print(f"Battlesnake, standard, 11x11; {machine()}\n")
-    print(aligned(lines))
+            show(cells(row, list(pool.map(play, [row] * len(numbers), numbers))))
+
+
+def show(line: Sequence[str]) -> None:
+    """A row as soon as it is played, as the last ones take minutes."""
+    print("  ".join(map(str.ljust, line, WIDTHS)).rstrip(), flush=True)
 
 
 if __name__ == "__main__":

@@ -14,16 +14,13 @@ from games.episode import Episode, states
 from games.hungry_geese import DEFAULT_MOVE, FIELDS, MOVES, State
 from games.protocol import Game, GameError, Json
 
+GAME_NAMES = frozenset({"hungry_geese"})
+"""The games that Kaggle has a format for."""
 DESCRIPTION = "Geese eat, grow and avoid each other on a torus; who lives longest wins"
 INTEGER = {"type": "integer", "minimum": 0}
 CELLS = {"type": "array", "items": INTEGER}
 SHARED = ("geese", "food", "step")
 """What Kaggle writes into the first seat alone."""
-
-
-def has_format(game: str) -> bool:
-    """Whether Kaggle has a format for episodes of this game."""
-    return game == "hungry_geese"
 
 
 def episode_json(
@@ -39,7 +36,7 @@ def episode_json(
     banks by step and seat, in seconds, null for a seat that was not asked. Raises GameError.
     """
     game: Game[State] | None = GAMES.get(episode.game)
-    if game is None or not has_format(episode.game):
+    if game is None or episode.game not in GAME_NAMES:
         raise GameError(f"game: there is no Kaggle format for {episode.game!r:.100}")
     if len(team_names) != episode.seats:
         raise GameError(f"team_names: expected {episode.seats}, got {len(team_names)}")

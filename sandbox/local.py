@@ -18,7 +18,7 @@ from time import monotonic
 from typing import Any, Final
 
 from games.episode import to_bytes
-from games.kaggle import episode_json, has_format, log_json
+from games.kaggle import GAME_NAMES, episode_json, log_json
 from games.protocol import Game, Json
 from sandbox import referee
 from sandbox.bundle import prepare
@@ -143,20 +143,18 @@ def longest_seconds(plan: Plan) -> float:
 
 
 def save(result: Result, plan: Plan, folder: Path) -> dict[str, Any]:
-    """Write replay and logs, ours and in Kaggle's formats; gives the paths by what they are.
-
-    ``kaggle_replay`` is None for a game that Kaggle has no format for.
-    """
+    """Write replay and logs, ours and as Kaggle has them; gives the paths by what they are."""
     folder.mkdir(parents=True, exist_ok=True)
     stem = f"episode-{result.number:04d}"
     replay = folder / f"{stem}.peck-replay.gz"
     replay.write_bytes(to_bytes(result.played.episode))
-    names = [plan.names[agent] for agent in result.lineup]
-    kaggle = None
-    if has_format(plan.game.name):
-        kaggle = folder / f"{stem}-replay.json"
+    files: dict[str, Any] = {"replay": str(replay)}
+    if plan.game.name in GAME_NAMES:
+        names = [plan.names[agent] for agent in result.lineup]
         document = episode_json(result.played.episode, episode_id=result.number, team_names=names)
+        kaggle = folder / f"{stem}-replay.json"
         kaggle.write_text(json.dumps(document))
+        files["kaggle_replay"] = str(kaggle)
     logs, kaggle_logs = [], []
     for seat, report in enumerate(result.played.seats):
         log = folder / f"{stem}-agent-{seat}.peck-log.gz"
@@ -165,12 +163,7 @@ def save(result: Result, plan: Plan, folder: Path) -> dict[str, Any]:
         kaggle_log.write_text(json.dumps(log_json(read_log(report.log)["moves"])))
         logs.append(str(log))
         kaggle_logs.append(str(kaggle_log))
-    return {
-        "replay": str(replay),
-        "kaggle_replay": kaggle and str(kaggle),
-        "logs": logs,
-        "kaggle_logs": kaggle_logs,
-    }
+    return {**files, "logs": logs, "kaggle_logs": kaggle_logs}
 
 
 def as_json(result: Result, plan: Plan, files: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Header, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from games import GAMES, kaggle
 from games import episode as episodes
-from games import kaggle
 from ladder.ids import MatchId
 from ladder.model import Match, MatchKind, MatchState, NotFound, Viewer
 from ladder.store import history, matches
@@ -184,6 +184,9 @@ def read_replay(
         raise ProblemError("not-found", f"There is no replay; the match is {found.state}.")
     if not sight.replay_filter(conn, who)(found):
         raise ProblemError("forbidden", "This league does not show you this replay (yet).")
+    if format == "kaggle" and found.game not in kaggle.GAME_NAMES:
+        title = GAMES[found.game].title if found.game in GAMES else found.game
+        raise ProblemError("invalid", f"format: Kaggle has no format for {title}; ask for peck.")
     one = next((one for one in found.episodes if one.position == episode), None)
     if one is None or not house.blobs.exists(one.replay_digest):
         raise ProblemError("not-found", f"There is no such replay; the match is {found.state}.")
@@ -196,13 +199,8 @@ def read_replay(
         return Response(status_code=304, headers=headers)
     content = b"".join(house.blobs.open(one.replay_digest))
     if format == "kaggle":
-        played = episodes.from_bytes(content)
-        if not kaggle.has_format(played.game):
-            raise ProblemError(
-                "invalid", f"query.format: Kaggle has none for {played.game}; leave it out."
-            )
         exported = kaggle.episode_json(
-            played,
+            episodes.from_bytes(content),
             episode_id=one.number,
             team_names=[seat.team_name for seat in found.seats],
         )

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from games import kaggle
 from services.cli.display import AsJson, moment, out, print_json, table
 from services.cli.places import Unset, connect
 from services.client import Client
@@ -80,13 +81,19 @@ def replay(
     match: Annotated[str, typer.Argument(help="Match id or episode number.")],
     path: Where = None,
     form: Annotated[
-        str, typer.Option("--format", help="kaggle: loads in kaggle_environments; or peck.")
-    ] = "kaggle",
+        str | None,
+        typer.Option(
+            "--format",
+            help="kaggle: loads in kaggle_environments; or peck. Kaggle's where the game has one.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Download a replay as episode-NUMBER-replay.json."""
     with connect(needs_token=False) as ladder:
         match_id, position, number = match_of(ladder, match)
+        if form is None:
+            form = "kaggle" if ladder.match(match_id)["game"] in kaggle.GAME_NAMES else "peck"
         content = ladder.replay(match_id, form=form, episode=position)
     write(content, Path("-") if as_json else path, f"episode-{number}-replay.json")
 

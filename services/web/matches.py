@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from games import episode as episodes
-from games import kaggle
+from games import frames, kaggle
 from ladder.model import Episode, Match, MatchState, NotFound, Seat, Viewer
 from ladder.store import leagues
 from ladder.store.db import Connection
@@ -58,6 +58,7 @@ def show_match(
         league=leagues.get_league(conn, found.league_id),
         seats=rows,
         replay=is_open and is_kept,
+        form="Kaggle JSON" if found.game in kaggle.GAME_NAMES else "frames JSON",
         is_open=is_open,
         void_reason=sight.void_reason(who, found),
         position=position,
@@ -84,19 +85,23 @@ def send_episode(
     download: bool = False,
     if_none_match: etags.IfNoneMatch = None,
 ) -> Response:
-    """The episode as Kaggle writes it, for the player and to keep."""
+    """The episode for the player and to keep: as Kaggle writes it, or as frames of its game."""
     found, one = replay_of(house, conn, who, match, position)
-    tag = f'W/"{one.id}.kaggle"'
+    is_kaggle = found.game in kaggle.GAME_NAMES
+    form = "kaggle" if is_kaggle else "frames"
+    tag = f'W/"{one.id}.{form}"'
     if etags.matches(if_none_match, tag):
         return unchanged(tag)
-    content = kaggle.episode_json(
-        episodes.from_bytes(b"".join(house.blobs.open(one.replay_digest))),
-        episode_id=one.number,
-        team_names=[seat.team_name for seat in found.seats],
-    )
+    record = episodes.from_bytes(b"".join(house.blobs.open(one.replay_digest)))
+    if is_kaggle:
+        names = [seat.team_name for seat in found.seats]
+        content = kaggle.episode_json(record, episode_id=one.number, team_names=names)
+    else:
+        content = frames.frames_json(record)
     headers = {**HEADERS, "ETag": tag}
     if download:
-        headers["Content-Disposition"] = f'attachment; filename="episode-{one.number}-replay.json"'
+        end = "replay" if is_kaggle else form
+        headers["Content-Disposition"] = f'attachment; filename="episode-{one.number}-{end}.json"'
     return Response(json.dumps(content), headers=headers, media_type="application/json")
 
 

@@ -171,7 +171,7 @@ def seat_mark(seat: int) -> Markup:
     return Markup(
         '<svg class="seat-mark seat-{}" viewBox="0 0 32 16" aria-hidden="true">'
         '<rect width="32" height="16" rx="8"/><path d="M7 8H25"/></svg>'
-    ).format(seat % 8)
+    ).format(seat % 16)
 
 
 def game(name: str) -> str:

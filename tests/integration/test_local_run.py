@@ -118,7 +118,7 @@ def test_a_game_from_outside_the_tree_is_played_and_has_no_kaggle_replay(
     assert done.returncode == 0, done.stderr
     game = json.loads(done.stdout)
     assert [seat["agent"] for seat in game["seats"] if seat["placement"] == 1] == ["high"]
-    assert game["files"]["kaggle_replay"] is None
+    assert "kaggle_replay" not in game["files"]
     episode = from_bytes((tmp_path / game["files"]["replay"]).read_bytes())
     assert (episode.game, len(episode.steps)) == ("goofspiel", 5)
 

@@ -14,6 +14,7 @@ from ladder.model import Entry, League, LineupSeat, MatchKind, Season, Team, Use
 from ladder.store import agents, entries, leagues, matches, ratings, scrims, users
 from ladder.store.blobs import Blobs
 from ladder.store.db import Connection
+from tests.web import other_games
 from tests.web.games_played import Agent, crashing, play_queued, reference
 
 CLOCK = {"act_seconds": 1.0, "bank_seconds": 60.0, "load": "first_move", "load_seconds": 30.0}
@@ -53,6 +54,8 @@ class Contest:
     failed_match: MatchId | None = None
     private_match: MatchId | None = None
     scrim: ScrimId | None = None
+    other_games: dict[str, MatchId] = field(default_factory=dict)
+    """A match of each game beside Hungry Geese."""
 
 
 def seed(conn: Connection, blobs: Blobs, *, rated: int, scrim_games: int = 6) -> Contest:
@@ -97,6 +100,7 @@ def seed(conn: Connection, blobs: Blobs, *, rated: int, scrim_games: int = 6) ->
     contest.failed_match = play_rated(conn, blobs, contest, [crasher, *contest.active[:3]])
     play_many(conn, blobs, contest, rated)
     play_scrim(conn, blobs, contest, mine, scrim_games)
+    contest.other_games = other_games.play_all(conn, blobs, host)
     contest.pending = enter(conn, contest, first.agent_id, b"waits", "tries a longer look-ahead")
     conn.commit()
     return contest

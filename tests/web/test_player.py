@@ -43,7 +43,7 @@ def holds(page: Page, episode: dict[str, Any], step: int) -> None:
     geese = episode["steps"][step][0]["observation"]["geese"]
     for seat, body in enumerate(geese):
         card = page.locator(f"[data-seat='{seat}']")
-        expect(card.locator(".length")).to_have_text(str(len(body)))
+        expect(card.locator(".value")).to_have_text(str(len(body)))
         end = "out" if episode["steps"][-1][seat]["status"] == "DONE" else "failed"
         alive = page.locator(f".goose.seat-{seat}:not(.ghost)")
         expect(alive).to_have_count(1 if body else 0)

@@ -1,4 +1,4 @@
-// The lengths of all geese over the episode, as a chart one can click to go to a step.
+// What each seat has (length, cells) over the episode, as a chart one can click to go to a step.
 
 import { svg } from "./dom.js";
 
@@ -11,7 +11,7 @@ export class Lengths {
     this.last = Math.max(1, replay.frames.length - 1);
     const longest = Math.max(
       2,
-      ...replay.frames.flatMap((frame) => frame.seats.map((seat) => seat.length)),
+      ...replay.frames.flatMap((frame) => frame.seats.map((seat) => seat.value)),
     );
     const x = (step) => (step / this.last) * WIDTH;
     const y = (length) => HEIGHT - 4 - (length / longest) * (HEIGHT - 10);
@@ -19,11 +19,11 @@ export class Lengths {
     root.setAttribute("preserveAspectRatio", "none");
     const lines = [];
     for (let seat = 0; seat < replay.seats; seat += 1) {
-      const end = replay.ends[seat]?.step ?? this.last;
+      const end = replay.ends[seat] ?? this.last;
       const points = [];
       for (let step = 0; step <= Math.min(end, this.last); step += 1) {
-        const length = replay.frames[step].seats[seat].length;
-        if (step > 0) points.push(`${x(step)},${y(replay.frames[step - 1].seats[seat].length)}`);
+        const length = replay.frames[step].seats[seat].value;
+        if (step > 0) points.push(`${x(step)},${y(replay.frames[step - 1].seats[seat].value)}`);
         points.push(`${x(step)},${y(length)}`);
       }
       lines.push(svg("polyline", { class: `seat-${seat}`, points: points.join(" ") }));

@@ -1,22 +1,22 @@
-// The replay player of Hungry Geese. Its frame is in players/hungry_geese.html; this wires it.
+// The replay player. Its frame is in parts/player.html; this wires it to the module of the game,
+// which has `read` (the episode as frames, pure) and `Board` (draws a frame):
+// replay = { seats, frames: [{ seats: [seat], ... }], ends: [step or null] }
+// seat = { value, out, status, how, told, charged, gauge: { text, value, max } or null }
 
 import { find } from "./dom.js";
-import { readEpisode } from "./episode.js";
 import { Lengths } from "./lengths.js";
-import { Pond } from "./pond.js";
 
 const STEPS_PER_SECOND = 5;
-const WORDS = { ERROR: "failed", INVALID: "invalid move", TIMEOUT: "timed out" };
 
 class Player {
-  constructor(root, replay, names) {
+  constructor(root, replay, board, names) {
     this.root = root;
     this.replay = replay;
     this.names = names;
     this.last = replay.frames.length - 1;
     this.step = -1;
     this.timer = 0;
-    this.pond = new Pond(find(root, ".pond"), replay.rows, replay.columns);
+    this.board = board;
     this.lengths = new Lengths(find(root, ".lengths"), replay, (step) => this.visit(step));
     this.scrub = find(root, "input[type=range]");
     this.scrub.max = String(this.last);
@@ -138,7 +138,7 @@ class Player {
     if (wanted === this.step) return;
     this.step = wanted;
     const frame = this.replay.frames[wanted];
-    this.pond.draw(frame, this.replay.frames[wanted - 1]);
+    this.board.draw(frame, this.replay.frames[wanted - 1]);
     this.lengths.mark(wanted);
     this.root.dataset.step = String(wanted);
     this.scrub.value = String(wanted);
@@ -148,30 +148,23 @@ class Player {
     for (const row of this.rows) {
       const seat = Number(row.dataset.seat);
       const now = frame.seats[seat];
-      told.push(`${this.names[seat]} ${now.out ? "out" : `length ${now.length}`}`);
-      this.fill(row, now, seat);
+      told.push(`${this.names[seat]} ${now.told}`);
+      this.fill(row, now);
     }
-    find(this.root, ".pond").setAttribute("aria-label", `Step ${wanted}. ${told.join(", ")}.`);
+    find(this.root, ".arena").setAttribute("aria-label", `Step ${wanted}. ${told.join(", ")}.`);
   }
 
-  fill(row, now, seat) {
-    row.classList.toggle("out", Boolean(now.out));
-    const ended = this.step === this.last && !now.out;
-    const status = find(row, ".status");
-    status.textContent = now.out
-      ? `${WORDS[now.status] ?? "out"} at step ${now.out.step}`
-      : ended ? "survived" : "alive";
-    const heading = now.action ? `heading ${now.action.toLowerCase()}` : "";
-    find(row, ".how").textContent = now.out ? now.out.how : heading;
-    find(row, ".length").textContent = String(now.length);
+  fill(row, now) {
+    row.classList.toggle("out", now.out);
+    find(row, ".status").textContent = now.status;
+    find(row, ".how").textContent = now.how;
+    find(row, ".value").textContent = String(now.value);
     find(row, ".charged").textContent = now.charged === null ? "–" : seconds(now.charged);
-    const bank = find(row, ".bank");
+    find(row, ".gauge").textContent = now.gauge?.text ?? "–";
     const meter = find(row, "meter");
-    bank.textContent = now.bank === null ? "–" : `${now.bank.toFixed(1)} s`;
-    meter.value = Math.max(0, now.bank ?? 0);
-    const first = this.replay.frames[0].seats[seat].bank;
-    meter.max = first && first > 0 ? first : 60;
+    meter.max = now.gauge?.max ?? 1;
     meter.low = meter.max / 4;
+    meter.value = Math.max(0, now.gauge?.value ?? 0);
   }
 }
 
@@ -184,11 +177,13 @@ async function start(root) {
   const state = find(root, ".loading");
   try {
     const answer = await fetch(root.dataset.episode);
+    const game = await import(`./${root.dataset.game}.js`);
     if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
     const episode = await answer.json();
     const rows = [...root.querySelectorAll("[data-seat]")];
     const names = rows.map((row) => row.dataset.name);
-    root.player = new Player(root, readEpisode(episode, names), names);
+    const replay = game.read(episode, names);
+    root.player = new Player(root, replay, new game.Board(find(root, ".arena"), replay), names);
     state.hidden = true;
     root.dataset.ready = "true";
   } catch (error) {

@@ -1,16 +1,13 @@
 // A Kaggle episode of Hungry Geese as frames that can be drawn. Pure: no document here.
 //
-// frame = { step, geese, food, seats: [{ length, status, action, charged, bank, reward, out }] }
-// `out` is null while the goose lives, else { step, how }.
+// frame = { step, geese, food, seats: [{ value, out, status, how, told, action, charged, gauge }] }
+
+import { FAULTS, WORDS, bankGauge } from "./frames.js";
+
+export { Board } from "./pond.js";
 
 const MOVES = { NORTH: [-1, 0], EAST: [0, 1], SOUTH: [1, 0], WEST: [0, -1] };
 const OPPOSITE = { NORTH: "SOUTH", SOUTH: "NORTH", EAST: "WEST", WEST: "EAST" };
-const FAULTS = {
-  ERROR: "its program failed",
-  INVALID: "its answer was no move",
-  TIMEOUT: "it ran out of time",
-};
-
 function neighbour(cell, action, rows, columns) {
   const [down, right] = MOVES[action] ?? [0, 0];
   const row = (Math.floor(cell / columns) + down + rows) % rows;
@@ -49,12 +46,23 @@ function timing(table, step, seat, steps) {
   return row?.[seat] ?? null;
 }
 
-export function readEpisode(episode, names) {
+// What a goose's card says in words; `out` is null while it lives, else { step, how }.
+function words(record, action, length, out, isLast) {
+  if (out) {
+    const status = `${WORDS[record.status] ?? "out"} at step ${out.step}`;
+    return { status, how: out.how, told: "out" };
+  }
+  const how = action ? `heading ${action.toLowerCase()}` : "";
+  return { status: isLast ? "survived" : "alive", how, told: `length ${length}` };
+}
+
+export function read(episode, names) {
   const steps = episode.steps.length;
   const seats = episode.steps[0].length;
   const peck = episode.info?.Peck ?? {};
   const frames = [];
   const outs = Array(seats).fill(null);
+  const banks = Array(seats).fill(null);
   for (let step = 0; step < steps; step += 1) {
     const records = episode.steps[step];
     const shared = records[0].observation;
@@ -62,22 +70,25 @@ export function readEpisode(episode, names) {
     const before = frames[step - 1];
     for (let seat = 0; seat < seats; seat += 1) {
       const record = records[seat];
-      if (before && !outs[seat] && frame.geese[seat].length === 0) {
+      const length = frame.geese[seat].length;
+      if (before && !outs[seat] && length === 0) {
         outs[seat] = { step, how: cause(episode, step, seat, before, frame, names) };
       }
+      const action = step > 0 && before.geese[seat].length > 0 ? record.action : null;
       const overage = record.observation.remainingOverageTime;
+      const bank = timing(peck.bank_seconds, step, seat, steps) ?? overage ?? null;
+      if (step === 0) banks[seat] = bank;
       frame.seats.push({
-        length: frame.geese[seat].length,
-        status: record.status,
-        action: step > 0 && before.geese[seat].length > 0 ? record.action : null,
-        reward: record.reward,
+        value: length,
+        out: Boolean(outs[seat]),
+        ...words(record, action, length, outs[seat], step === steps - 1),
+        action,
         charged: timing(peck.charged_seconds, step, seat, steps),
-        bank: timing(peck.bank_seconds, step, seat, steps) ?? overage ?? null,
-        out: outs[seat],
+        gauge: bankGauge(bank, banks[seat]),
       });
     }
     frames.push(frame);
   }
   const { rows, columns } = episode.configuration;
-  return { rows, columns, seats, frames, ends: outs };
+  return { rows, columns, seats, frames, ends: outs.map((out) => out && out.step) };
 }

@@ -1,0 +1,50 @@
+"""An episode as frames to look at, for the players of games without a format of their own.
+
+``frames[0]`` is the start, ``frames[n]`` the position after ``steps[n - 1]``; what a frame holds is
+the game's (``Game.frame``), what a step holds is the same for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from games import GAMES
+from games.episode import Episode, Step, states
+from games.protocol import Game, GameError, Json
+
+FORMAT = "peck-frames/1"
+
+
+def frames_json(episode: Episode) -> dict[str, Json]:
+    """The document of an episode. Raises GameError for a game that is not known here."""
+    game: Game[Any] | None = GAMES.get(episode.game)
+    if game is None:
+        raise GameError(f"game: there are no rules of {episode.game!r:.100} here")
+    return {
+        "format": FORMAT,
+        "game": episode.game,
+        "version": episode.version,
+        "configuration": dict(episode.configuration),
+        "clock": dict(episode.clock),
+        "seats": episode.seats,
+        "frames": [game.frame(state) for state in states(game, episode)],
+        "steps": [_told(step) for step in episode.steps],
+        "placements": list(episode.placements),
+        "rewards": list(episode.rewards),
+        "verdicts": list(episode.verdicts),
+    }
+
+
+def _told(step: Step) -> dict[str, Json]:
+    """Moves and faults apart, each null where there is none, by seat."""
+    faults = [
+        move["fault"] if isinstance(move, Mapping) and "fault" in move else None
+        for move in step.moves
+    ]
+    return {
+        "moves": [None if fault else move for move, fault in zip(step.moves, faults, strict=True)],
+        "faults": faults,
+        "charged_seconds": list(step.charged_seconds),
+        "bank_seconds": list(step.bank_seconds),
+    }
