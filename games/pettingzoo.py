@@ -63,6 +63,7 @@ class Adapted:
 
     lenient: frozenset[Verdict] = frozenset()
     mirrored = False
+    measures: tuple[Any, ...] = ()
 
     def __init__(
         self,

@@ -291,6 +291,11 @@ class Player:
                     f"seat {seat}: after {fault} its verdict is {verdict!r:.100}",
                 )
         statistics = outcome.statistics
+        measured = {measure.name for measure in getattr(game, "measures", ()) if seats == 1}
+        missing = measured.difference(*statistics)
+        found.expect(
+            not missing, "outcome", f"statistics lack {', '.join(sorted(missing))} of measures"
+        )
         found.expect(
             len(statistics) in (0, seats)
             and all(isinstance(one, Mapping) and flaw_of(dict(one)) is None for one in statistics),
