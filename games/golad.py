@@ -207,6 +207,19 @@ class Golad:
         thing that is wrong with it, in the engine's order."""
         return _read(state, seat, raw).text
 
+    def sample(self, state: State, seat: int, random: Random) -> Json:
+        """A pass, the death of any cell, or a birth where two cells can be given up."""
+        letters, width = _letters(state), state.rules.width
+        places = [f"{cell % width},{cell // width}" for cell in range(len(letters))]
+        dead, living, own = (
+            [place for place, letter in zip(places, letters, strict=True) if letter in wanted]
+            for wanted in (".", "01", str(seat))
+        )
+        kind = random.choice(("pass", "kill", "birth", "birth"))
+        if kind == "birth" and dead and len(own) > 1:
+            return f"birth {random.choice(dead)} {' '.join(random.sample(own, 2))}"
+        return "pass" if kind == "pass" else f"kill {random.choice(living)}"
+
     def step(
         self, state: State, moves: Mapping[int, Json | Verdict], chance: Random | Json
     ) -> tuple[State, Json]:

@@ -210,6 +210,11 @@ class HungryGeese:
             return raw
         raise InvalidMove(f"expected one of {', '.join(MOVES)}, got {raw!r:.100}")
 
+    def sample(self, state: State, seat: int, random: Random) -> Json:
+        """A direction that does not turn back, which would kill at once."""
+        last = state.last_moves[seat]
+        return random.choice([move for move in MOVES if OPPOSITE[move] != last])
+
     def step(
         self, state: State, moves: Mapping[int, Json | Verdict], chance: Random | Json
     ) -> tuple[State, Json]:

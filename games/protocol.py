@@ -140,6 +140,13 @@ class Game(Protocol[S]):
         """The move in its canonical JSON form. Raises InvalidMove."""
         ...
 
+    def sample(self, state: S, seat: int, random: Random) -> Json:
+        """An answer that ``parse`` takes, drawn in any way: what random play in checks is made of.
+
+        Called for seats in ``to_move`` only. ``random`` is not the episode's own.
+        """
+        ...
+
     def step(
         self, state: S, moves: Mapping[int, Json | Verdict], chance: Random | Json
     ) -> tuple[S, Json]:

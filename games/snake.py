@@ -148,6 +148,11 @@ class Snake:
             raise InvalidMove(f"{raw} goes into the snake")
         return raw
 
+    def sample(self, state: State, seat: int, random: Random) -> Json:
+        """One of the directions into a free cell; while the game runs there is one."""
+        near = state.rules.next_cell[state.snake[0]]
+        return random.choice([move for move, cell in near.items() if cell not in state.snake])
+
     def step(
         self, state: State, moves: Mapping[int, Json | Verdict], chance: Random | Json
     ) -> tuple[State, Json]:

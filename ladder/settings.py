@@ -36,4 +36,7 @@ class Settings(BaseSettings):
         default=0, description="seats asked at a time; 0 means cores - 1, at least 1"
     )
     queues: str = Field(default="play.cpu,scrim,validate", description="queues a worker serves")
+    games: str = Field(
+        default="", description="files of games from outside the tree, with commas between"
+    )
     speed_class: str = Field(default="any", description="speed class this node measured for itself")

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final
 
+from games import outside
 from ladder.settings import Settings
 from ladder.store import db
 from sandbox import runtimes
@@ -84,6 +85,10 @@ class House:
 
     def start(self) -> None:
         """Start all parts, in the order in which they need each other. Raises UpError."""
+        try:
+            outside.register(os.environ.get(outside.VARIABLE, ""))
+        except outside.OutsideError as error:
+            raise UpError(f"{outside.VARIABLE}: {error}") from None
         see_to_launcher(self.options.launcher, self.options.install, self.say)
         try:
             self.state = embedded.state_folder(CHECKOUT, self.options.state)
@@ -181,6 +186,7 @@ class House:
         database_url = os.environ.get("PECK_DATABASE_URL", "")
         redis_url = os.environ.get("PECK_REDIS_URL", "")
         worker_url = os.environ.get("PECK_WORKER_DATABASE_URL", database_url)
+        games = outside.absolute(os.environ.get(outside.VARIABLE, ""))
         if not database_url:
             self.say("starting Postgres")
             server = self._server("postgres", lambda: embedded.start_postgres(self.state))
@@ -203,6 +209,7 @@ class House:
             host=HOST,
             port=free_port(self.options.port, self.say),
             session_secret=self._kept_secret("session-secret"),
+            games=games,
         )
         self.address = f"http://{HOST}:{self.settings.port}"
 
@@ -337,7 +344,15 @@ class House:
 
 
 NEEDS: Final = {
-    "api": ("database_url", "redis_url", "blobs_url", "run_dir", "base_url", "session_secret"),
+    "api": (
+        "database_url",
+        "redis_url",
+        "blobs_url",
+        "run_dir",
+        "base_url",
+        "session_secret",
+        "games",
+    ),
     "scheduler": ("database_url", "redis_url", "run_dir"),
     "worker": (
         "worker_database_url",
@@ -348,6 +363,7 @@ NEEDS: Final = {
         "lanes",
         "queues",
         "speed_class",
+        "games",
     ),
     "rater": ("database_url", "redis_url"),
 }

@@ -18,6 +18,7 @@ from typing import Any
 from celery.signals import worker_ready, worker_shutting_down
 from redis import Redis
 
+from games import outside
 from ladder.ids import MatchId
 from ladder.settings import Settings
 from ladder.store import db, matches
@@ -41,6 +42,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(f"--queues: unknown {', '.join(unknown)}; known are {', '.join(QUEUES)}")
     if "rate" in queues and len(queues) > 1:
         sys.exit("--queues: a rater serves the queue rate alone, since it has the larger role")
+    try:
+        outside.register(settings.games)
+    except outside.OutsideError as error:
+        sys.exit(f"PECK_GAMES: {error}")
     renewal = None
     if queues == ["rate"]:
         tasks.database_url = _needed(settings.database_url, "PECK_DATABASE_URL")

@@ -7,8 +7,6 @@ node's, the rules' and our own give the attempt back, and the match runs again.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import inspect
 import os
 import tempfile
 import time
@@ -20,7 +18,7 @@ from typing import BinaryIO, Literal, TypeVar
 
 import psycopg
 
-from games import GAMES
+from games import GAMES, outside
 from games.episode import to_bytes
 from games.protocol import GameError
 from ladder.ids import MatchId
@@ -103,7 +101,11 @@ def play(station: Station, match_id: MatchId) -> str:
 
 
 def _attempt(station: Station, order: Order) -> str:
-    game = GAMES[order.game]
+    game = GAMES.get(order.game)
+    if game is None:
+        raise GameError(
+            f"this worker has no game {order.game!r}; set PECK_GAMES as the site has it"
+        )
     clock = Clock.from_json(order.clock)
     seats = len(order.digests)
     longest = clock.longest_seconds(game.longest(order.configuration), seats, station.lanes)
@@ -251,15 +253,8 @@ def _node_answers(station: Station) -> bool:
         time.sleep(0.2)
 
 
-@cache
-def rules_digest(game: str) -> str:
-    """Names the exact rules a match was played under: the digest of the game's own files."""
-    source = Path(inspect.getfile(type(GAMES[game])))
-    files = sorted(source.parent.glob("*.py")) if source.name == "__init__.py" else [source]
-    digest = hashlib.sha256()
-    for file in files:
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
+rules_digest = cache(outside.digest)
+"""Names the exact rules a match was played under; as they were when this process first asked."""
 
 
 def lanes(settings: Settings, slots: int) -> int:

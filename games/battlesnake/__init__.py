@@ -117,6 +117,13 @@ class Battlesnake:
             return move
         raise InvalidMove(f"expected one of {', '.join(MOVES)}, got {raw!r:.100}")
 
+    def sample(self, state: State, seat: int, random: Random) -> Json:
+        """A direction that does not end in a wall or in the snake itself, where there is one."""
+        rules, body = state.rules, state.bodies[seat]
+        ways = {move: body[0] + offset for move, offset in rules.offsets.items()}
+        taken = {*body[:-1], *rules.outside.difference(rules.wraps)}
+        return random.choice([move for move, cell in ways.items() if cell not in taken] or MOVES)
+
     def step(
         self, state: State, moves: Mapping[int, Json | Verdict], chance: Random | Json
     ) -> tuple[State, Json]:

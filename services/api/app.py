@@ -13,6 +13,7 @@ from fastapi import FastAPI
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
+from games import outside
 from ladder.settings import Settings
 from ladder.store import db
 from ladder.store.blobs import open_blobs
@@ -87,10 +88,12 @@ BODILESS: Final = ("get", "delete", "head")
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
-    """The whole web side of one process, API and pages. Raises ValueError without a database."""
+    """The whole web side of one process, API and pages. Raises ValueError without a database
+    and OutsideError where a file in PECK_GAMES gives no game."""
     chosen = settings or Settings()
     if not chosen.database_url or not chosen.blobs_url:
         raise ValueError("set PECK_DATABASE_URL and PECK_BLOBS_URL")
+    outside.register(chosen.games)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -249,7 +249,11 @@ def season_maker(conn: Db, found: League, body: NewSeason) -> Callable[[], Seaso
                 f"body.{name}: it lies before {before}, {first.isoformat(timespec='minutes')}; "
                 "make it later.",
             )
-    game = GAMES[found.game]
+    game = GAMES.get(found.game)
+    if game is None:
+        raise ProblemError(
+            "invalid", f"body: this site has no game {found.game!r} any more; set PECK_GAMES."
+        )
     seats = body.seats or min(4, game.seats.stop - 1)
     if seats not in game.seats:
         raise ProblemError(
@@ -258,10 +262,9 @@ def season_maker(conn: Db, found: League, body: NewSeason) -> Callable[[], Seaso
         )
     try:
         configuration = game.configure(body.configuration)
+        game.reset(configuration, seats, Random(0))  # noqa: S311 (is there room for all?)
     except ConfigurationError as error:
         raise ProblemError("invalid", f"body.configuration.{error}") from None
-    try:
-        game.reset(configuration, seats, Random(0))  # noqa: S311 (a start that nobody plays)
     except GameError as error:
         raise ProblemError("invalid", f"body.{error}.") from None
     given = body.clock.model_dump(exclude_unset=True) if body.clock else {}

@@ -46,9 +46,9 @@ for verbs in (
     account,
 ):
     verbs.register(app)
-# `run` plays here, `doctor` looks at this machine, `up` and its like start services: they need more
-# than a client installation has.
-for name in ("run", "up", "doctor"):
+# `run` plays here, `game` tries rules, `doctor` looks at this machine, `up` and its like start
+# services: they need more than a client installation has.
+for name in ("run", "up", "doctor", "game"):
     if importlib.util.find_spec(f"services.cli.{name}") is not None:
         importlib.import_module(f"services.cli.{name}").register(app)
 

@@ -16,12 +16,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
+from random import Random
 from typing import Annotated, Any
 
 import typer
 
-from games import GAMES
-from games.protocol import ConfigurationError
+from games import GAMES, outside
+from games.protocol import GameError
 from sandbox import local
 from sandbox.clock import Clock, ClockError
 from sandbox.errors import HostFault, SandboxError
@@ -111,6 +112,10 @@ def _plan(
     bank_seconds: float | None,
     profile: str,
 ) -> local.Plan:
+    try:
+        outside.register(os.environ.get(outside.VARIABLE, ""))
+    except outside.OutsideError as error:
+        raise RunError(f"{outside.VARIABLE}: {error}") from None
     rules = GAMES.get(game)
     if rules is None:
         raise RunError(f"there is no game {game!r}; type one of {', '.join(sorted(GAMES))}")
@@ -119,16 +124,17 @@ def _plan(
             f"{rules.title} is for {rules.seats.start} to {rules.seats.stop - 1} players, "
             f"not {len(agents)}"
         )
-    overrides = dict(_override(text) for text in config)
+    overrides = dict(override(text) for text in config)
     try:
         if act_seconds is not None and "actTimeout" in rules.configure({}):
             overrides["actTimeout"] = act_seconds
         configuration = rules.configure(overrides)
+        rules.reset(configuration, len(agents), Random(0))  # noqa: S311 (is there room for all?)
         told = {"act_seconds": configuration.get("actTimeout", act_seconds)}
         told["bank_seconds"] = bank_seconds
         given = {name: value for name, value in told.items() if value is not None}
         clock = Clock.from_json({**rules.clock, **given})
-    except (ConfigurationError, ClockError) as error:
+    except (GameError, ClockError) as error:
         raise RunError(str(error)) from None
     if profile not in PROFILES:
         raise RunError(f"there is no profile {profile!r}; type one of {', '.join(PROFILES)}")
@@ -143,7 +149,8 @@ def _plan(
     )
 
 
-def _override(text: str) -> tuple[str, Any]:
+def override(text: str) -> tuple[str, Any]:
+    """A NAME=VALUE of the command line; what is no JSON is a text. Raises RunError."""
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise RunError(f"--config {text!r}: type NAME=VALUE, for example --config rows=7")

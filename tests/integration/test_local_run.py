@@ -18,6 +18,7 @@ from games.episode import from_bytes
 from sandbox.record import read_log
 from tests.integration import real_node
 from tests.integration.real_node import EAST, SEED, RealNode
+from tests.unit.games import worked_example
 
 pytestmark = pytest.mark.bubblewrap
 
@@ -103,6 +104,23 @@ def test_the_same_seed_plays_the_same_game_again(
         return [(step.moves, step.chance) for step in episode.steps]
 
     assert moves("one") == moves("two")
+
+
+def test_a_game_from_outside_the_tree_is_played_and_has_no_kaggle_replay(
+    node: RealNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PECK_GAMES", str(worked_example.write(tmp_path)))
+    for name, bid in (("high", "max"), ("odd", "str")):
+        source = f"def agent(seen, told): return {bid}(seen.hands[seen.seat])\n"
+        (tmp_path / f"{name}.py").write_text(source)
+    given = ("goofspiel", "high.py", "odd.py", "--node", str(node.socket), "--profile", "python")
+    done = _run(tmp_path, *given, "--json", "--config", "cards=5", "--out", "out")
+    assert done.returncode == 0, done.stderr
+    game = json.loads(done.stdout)
+    assert [seat["agent"] for seat in game["seats"] if seat["placement"] == 1] == ["high"]
+    assert "kaggle_replay" not in game["files"]
+    episode = from_bytes((tmp_path / game["files"]["replay"]).read_bytes())
+    assert (episode.game, len(episode.steps)) == ("goofspiel", 5)
 
 
 def test_a_batch_rotates_the_seats_and_ends_with_win_rates(

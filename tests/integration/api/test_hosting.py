@@ -53,6 +53,14 @@ def test_a_reference_agent_is_one_submission_in_all_leagues_and_nobodys_own(worl
     assert hidden.value.status == 404
 
 
+def test_a_season_with_more_seats_than_its_board_has_room_for_is_refused(world: World) -> None:
+    crowded = {"seats": 12, "configuration": {"width": 5, "height": 5}}
+    with pytest.raises(ApiError) as refused:
+        world.client("host").create_league("crowd", "L", "battlesnake", season=crowded)
+    assert refused.value.status == 422
+    assert "seats: a board of 5x5 is for at most 8 snakes" in str(refused.value)
+
+
 def test_all_of_a_league_is_made_or_nothing_and_the_place_is_named(world: World) -> None:
     host = world.client("host")
     naive = {"seats": 2, "closes_at": "2999-12-01T18:00:00"}

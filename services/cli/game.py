@@ -1,0 +1,149 @@
+"""``peck game check``: does a game from outside keep the promises of the Protocol?"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any, Final
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from games import GAMES, outside
+from games.conformance import CHECKS, Report, check, fingerprint
+from games.protocol import Game, Json
+from sandbox.clock import Clock, ClockError
+from services.cli.display import err, out, print_json
+from services.cli.places import CHECKOUT
+from services.cli.run import RunError, override
+
+HASH_SEEDS: Final = ("1", "2")
+FINGERPRINT: Final = (
+    "import json, sys; from games import GAMES, conformance, outside; spec = sys.argv[1]; "
+    "game = GAMES.get(spec) or outside.load(spec); "
+    "print(conformance.fingerprint(game, int(sys.argv[2]), json.loads(sys.argv[3])))"
+)
+games = typer.Typer(help="Try the rules of a game from outside the tree.", no_args_is_help=True)
+
+
+@games.command("check")
+def check_game(
+    file: Annotated[
+        str, typer.Argument(help="FILE or FILE:NAME that defines the game; or a game's own name.")
+    ],
+    plays: Annotated[
+        int, typer.Option("--games", min=1, max=10_000, help="Random games for each seat count.")
+    ] = 20,
+    seed: Annotated[int, typer.Option(help="Another one plays other games.")] = 0,
+    seats: Annotated[
+        list[int] | None, typer.Option(help="Only this seat count, repeatable.")
+    ] = None,
+    config: Annotated[
+        list[str] | None, typer.Option(help="NAME=VALUE of the game's configuration, repeatable.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object instead of a table.")
+    ] = False,
+) -> None:
+    """Play random games, with and without faults, and tell which promises of a game do not hold.
+
+    The file is executed here, with your rights. Exits with 1 where a promise is broken, with 2
+    where there is no game to try.
+    """
+    try:
+        game = GAMES.get(file) or outside.load(file)
+        overrides = dict(override(text) for text in config or [])
+        if odd := [count for count in seats or [] if count not in game.seats]:
+            raise RunError(f"--seats {odd[0]}: {game.title} is for {_told_seats(game)}")
+    except (outside.OutsideError, RunError) as error:
+        typer.echo(f"peck game check: {error}", err=True)
+        raise typer.Exit(2) from None
+    report = check(
+        game, games=plays, seed=seed, seat_counts=seats, overrides=overrides, on_game=_progress
+    )
+    _progress(0)
+    report = _also(report, "describes itself", _flaw_of_clock(game))
+    if report.passed:
+        report = _also(report, "determinism", _flaw_of_hashes(file, game, seed, overrides))
+    if as_json:
+        print_json(report.as_json())
+    else:
+        _show(report)
+    if not report.passed:
+        raise typer.Exit(1)
+
+
+def _told_seats(game: Game[Any]) -> str:
+    least, most = game.seats.start, game.seats.stop - 1
+    return f"{least} seats" if least == most else f"{least} to {most} seats"
+
+
+def _progress(games_played: int) -> None:
+    """One line on a terminal that is written over; 0 wipes it."""
+    if err.is_terminal and games_played % 10 == 0:
+        err.print(f"\r{games_played} games" if games_played else "\r" + " " * 20 + "\r", end="")
+
+
+def _also(report: Report, name: str, flaw: str | None) -> Report:
+    if flaw is None:
+        return report
+    return replace(report, broken={**report.broken, name: (*report.broken.get(name, ()), flaw)})
+
+
+def _flaw_of_clock(game: Game[Any]) -> str | None:
+    try:
+        Clock.from_json(dict(game.clock))
+    except (ClockError, TypeError, ValueError) as error:
+        return str(error)
+    return None
+
+
+def _flaw_of_hashes(
+    file: str, game: Game[Any], seed: int, overrides: Mapping[str, Json]
+) -> str | None:
+    """The same games in processes that hash texts otherwise: sets must not order what is drawn."""
+    here = fingerprint(game, seed, overrides)
+    for hash_seed in HASH_SEEDS:
+        done = subprocess.run(
+            [sys.executable, "-c", FINGERPRINT, file, str(seed), json.dumps(overrides)],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(CHECKOUT)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            return f"another process cannot play it: {done.stderr.strip()[-300:]}"
+        if done.stdout.split()[-1:] != [here]:
+            return (
+                "another process plays other games of the same seed; "
+                "sort what comes out of a set before drawing from it"
+            )
+    return None
+
+
+def _show(report: Report) -> None:
+    counts = ", ".join(map(str, report.seat_counts))
+    out.print(
+        f"{report.game} {report.version}: {report.games} games and {report.steps} steps with "
+        f"{counts} seats, the longest of {report.longest_game} steps, seed {report.seed}"
+    )
+    shown = Table(box=None, show_header=False, pad_edge=False)
+    shown.add_column(no_wrap=True)
+    shown.add_column(no_wrap=True)
+    shown.add_column(overflow="fold")
+    for name, promise in CHECKS.items():
+        places = report.broken.get(name)
+        state = Text("BROKEN", "red") if places else Text("ok", "green")
+        shown.add_row(state, Text(name, "bold"), Text("\n".join(places or [promise])))
+    out.print(shown)
+    out.print("every promise holds" if report.passed else "the game is not ready to be hosted")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group ``game``."""
+    app.add_typer(games, name="game")

@@ -1,0 +1,103 @@
+"""``peck game check`` as a game's author types it, and a game of theirs on the site."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from typer.testing import CliRunner
+
+from games import GAMES, outside
+from ladder.settings import Settings
+from services.api.app import create_app
+from services.cli.__main__ import app
+from tests.unit.games import worked_example
+
+runner = CliRunner()
+
+
+def test_the_documented_example_passes_and_a_table_says_so(tmp_path: Path) -> None:
+    done = runner.invoke(
+        app, ["game", "check", str(worked_example.write(tmp_path)), "--games", "2"]
+    )
+    assert done.exit_code == 0, done.output
+    assert "every promise holds" in done.output
+    assert done.output.count("\nok") == 12
+
+
+def test_a_broken_promise_exits_with_1_and_tells_where(tmp_path: Path) -> None:
+    file = worked_example.write(tmp_path)
+    file.write_text(file.read_text().replace('"hands": state.hands', '"hands": set(state.hands)'))
+    done = runner.invoke(app, ["game", "check", str(file), "--json", "--games", "1"])
+    assert done.exit_code == 1, done.output
+    told = json.loads(done.output)
+    assert not told["passed"]
+    (broken,) = (one for one in told["checks"] if not one["holds"])
+    assert broken["name"] == "json"
+    assert "is a set" in broken["places"][0]
+
+
+def test_an_order_that_hashes_decide_is_seen_from_other_processes(tmp_path: Path) -> None:
+    file = worked_example.write(tmp_path)
+    by_hash = "chance.choice([int(word) for word in set(map(str, state.prizes))])"
+    file.write_text(file.read_text().replace("chance.choice(state.prizes)", by_hash))
+    done = runner.invoke(app, ["game", "check", str(file), "--games", "1", "--seats", "2"])
+    assert done.exit_code == 1, done.output
+    assert "sort what comes out of a set" in done.output
+
+
+def test_a_clock_that_no_season_could_have_is_seen(tmp_path: Path) -> None:
+    file = worked_example.write(tmp_path)
+    file.write_text(file.read_text().replace('"bank_seconds": 10.0', '"bank": 10.0'))
+    done = runner.invoke(app, ["game", "check", str(file), "--games", "1", "--seats", "2"])
+    assert done.exit_code == 1
+    assert "clock.bank: unknown" in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["nowhere.py"], "there is no such file"),
+        (["hungry_geese", "--seats", "9"], "--seats 9: Hungry Geese is for 1 to 8 seats"),
+        (["hungry_geese", "--config", "rows"], "type NAME=VALUE"),
+    ],
+)
+def test_what_cannot_be_checked_exits_with_2(arguments: list[str], told: str) -> None:
+    done = runner.invoke(app, ["game", "check", *arguments])
+    assert done.exit_code == 2
+    assert told in done.output
+
+
+async def _games_of(site: FastAPI) -> list[dict[str, Any]]:
+    wire = httpx.ASGITransport(app=site)
+    async with httpx.AsyncClient(transport=wire, base_url="http://site") as client:
+        items: list[dict[str, Any]] = (await client.get("/v1/games")).json()["items"]
+        return items
+
+
+def test_a_game_of_the_setting_is_among_those_of_the_site(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = worked_example.write(tmp_path)
+    monkeypatch.setenv("PECK_GAMES", str(file))
+    try:
+        made = create_app(Settings(database_url="postgresql://nowhere", blobs_url="file:///tmp"))
+        listed = asyncio.run(_games_of(made))
+    finally:
+        GAMES.pop("goofspiel", None)
+    (found,) = (game for game in listed if game["name"] == "goofspiel")
+    assert (found["min_seats"], found["max_seats"]) == (2, 4)
+    assert found["configuration"] == {"cards": 13}
+
+
+def test_a_setting_without_a_game_stops_the_site_with_a_sentence(tmp_path: Path) -> None:
+    settings = Settings(
+        database_url="postgresql://nowhere", blobs_url="file:///tmp", games=f"{tmp_path}/no.py"
+    )
+    with pytest.raises(outside.OutsideError, match=r"no\.py: there is no such file"):
+        create_app(settings)

@@ -1,0 +1,1 @@
+"""Second implementations of rules, written from the rule books alone, for the tests to compare."""
