@@ -16,10 +16,9 @@ RIGHT = (0, 1, 0, -1)
 SLOPE = 0.1
 CONVOLUTIONS = 6
 
-try:
-    HERE = os.path.dirname(os.path.abspath(__file__))
-except NameError:  # executed as Kaggle executes it
-    HERE = "/kaggle_simulations/agent"
+# Executed as Kaggle executes it a file does not know where it lies.
+PLACES = (os.path.dirname(globals().get("__file__", "")), "/kaggle_simulations/agent", "")
+HERE = next(place for place in PLACES if os.path.exists(os.path.join(place, "weights.npz")))
 with np.load(os.path.join(HERE, "weights.npz"), allow_pickle=False) as stored:
     WEIGHTS = {name: stored[name].astype(np.float32) for name in stored.files}
 before = {"step": None, "heads": None, "move": None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import chdir
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,7 +21,8 @@ def load(name: str) -> Callable[[Any, Any], Any]:
     """The agent as Kaggle takes it: the last callable of the executed file."""
     path = AGENTS / name / "main.py"
     namespace: dict[str, Any] = {}
-    exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), namespace)
+    with chdir(path.parent):  # as in a box
+        exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), namespace)
     namespace.update({key: value for key, value in BUDGETS.items() if key in namespace})
     agent: Callable[[Any, Any], Any] = [v for v in namespace.values() if callable(v)][-1]
     assert agent.__name__ == "agent"
