@@ -79,7 +79,9 @@ def test_the_one_step_bots_take_the_win_that_lies_one_step_ahead() -> None:
 def test_the_search_plays_on_by_the_next_generation_alone_when_its_bank_runs_low() -> None:
     field = [*"00....", *"00..11", *"....11", *"......"]
     for bank_seconds in (10.0, 3.0, 0.1):
-        move = load("golad", "search").decide(6, 4, "0", field, bank_seconds)
+        search = load("golad", "search")
+        search.random.seed(1)  # it draws between moves that are as good
+        move = search.decide(6, 4, "0", field, bank_seconds)
         assert move.split()[0] in ("kill", "birth")
 
 
