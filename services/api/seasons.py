@@ -226,12 +226,11 @@ def season_maker(conn: Db, found: League, body: NewSeason) -> Callable[[], Seaso
         )
     try:
         configuration = game.configure(body.configuration)
+        game.reset(configuration, seats, Random(0))  # noqa: S311 (is there room for all?)
     except ConfigurationError as error:
         raise ProblemError("invalid", f"body.configuration.{error}") from None
-    try:
-        game.reset(configuration, seats, Random(0))  # noqa: S311 (a start that nobody plays)
     except GameError as error:
-        raise ProblemError("invalid", f"body.{error}.") from None
+        raise ProblemError("invalid", f"body.{error}") from None
     given = body.clock.model_dump(exclude_unset=True) if body.clock else {}
     clock = Clock.model_validate({**game.clock, **given})
     hours = longest_match_hours(game.longest(configuration), clock, seats)
