@@ -266,7 +266,7 @@ def season_maker(conn: Db, found: League, body: NewSeason) -> Callable[[], Seaso
     except ConfigurationError as error:
         raise ProblemError("invalid", f"body.configuration.{error}") from None
     except GameError as error:
-        raise ProblemError("invalid", f"body.{error}.") from None
+        raise ProblemError("invalid", f"body.{error}") from None
     given = body.clock.model_dump(exclude_unset=True) if body.clock else {}
     clock = Clock.model_validate({**game.clock, **given})
     episodes = 2 if game.mirrored else 1
