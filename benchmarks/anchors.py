@@ -1,6 +1,6 @@
 """Reference agents of known strength against the known figures, by our own rules in one process.
 
-    python -m benchmarks.anchors [--quick] [--jobs 2] [--only snake]
+    python -m benchmarks.anchors [--quick] [--games N] [--jobs 2] [--only snake]
 
 The known figures are published ones and those measured with the games' own engines. A mean that is
 to be equal is met within three standard errors; one that is to be reached is met by the mean
@@ -174,15 +174,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Reference agents against known figures")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_GAMES} games of each kind")
     parser.add_argument("--jobs", type=int, default=1, help="processes that play")
-    parser.add_argument("--only", default="", help="agents whose game or name has this in it")
+    parser.add_argument("--games", type=int, default=10_000, help="at most so many of each kind")
+    parser.add_argument("--only", default="", help="a game or an agent")
     options = parser.parse_args()
     head = ("what", "games", "measured", "95 % interval", "known", "errors apart", "met?")
     lines: list[tuple[str, ...]] = [head]
     with ProcessPoolExecutor(options.jobs) as pool:
         for series in (*SERIES, ROLLOUTS):
-            if options.only not in " ".join((series.game, *series.agents)):
+            if options.only not in ("", series.game, *series.agents):
                 continue
-            games = QUICK_GAMES if options.quick else series.games
+            games = min(series.games, QUICK_GAMES if options.quick else options.games)
             chunks = [range(at, min(games, at + CHUNK)) for at in range(0, games, CHUNK)]
             results = list(chain.from_iterable(pool.map(play, [series] * len(chunks), chunks)))
             lines += [row(figure, results) for figure in series.known]

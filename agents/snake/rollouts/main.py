@@ -131,6 +131,22 @@ def shorten(cycles, ahead, lengths):
     return cycles, ahead
 
 
+def agent(observation, configuration):
+    if observation["step"] == 0:
+        start(observation["width"], observation["height"])
+    free, cycle = free_moves(observation), board["cycle"]
+    x, y = observation["apple"]
+    if cycle is None:
+        return min(free, key=lambda move: abs(free[move][0] - x) + abs(free[move][1] - y))
+    width, snake = board["width"], [v * board["width"] + u for u, v in observation["snake"]]
+    cycle = turned(cycle, snake)
+    if list(cycle[: -len(snake) : -1]) == snake[1:]:
+        cycle = chosen(cycle, snake, y * width + x)
+    board["cycle"] = cycle
+    onward = [int(cycle[1]) % width, int(cycle[1]) // width]
+    return next((move for move, cell in free.items() if cell == onward), next(iter(free)))
+
+
 def turned(cycle, snake):
     """The cycle from the snake's head on, in the direction that has the body behind it."""
     cycle = np.roll(cycle, -int(np.flatnonzero(cycle == snake[0])[0]))
@@ -168,51 +184,6 @@ def expected(cycles, ahead, length):
         # The head is on the apple now; the next one is the free cell that was dealt the most.
         dealt = np.tile(rng.random((ROLLOUTS, cells)), (len(cycles), 1))
         dealt = np.take_along_axis(dealt, each[:, 1 : cells - grown + 1], 1)
-        each, reached = hurried(each, dealt.argmax(1) + 1, grown)
+        each, reached = shorten(each, dealt.argmax(1) + 1, np.full(len(each), grown))
         steps += reached
     return steps.reshape(len(cycles), ROLLOUTS).mean(1)
-
-
-def hurried(cycles, ahead, length):
-    """Like ``shorten``, by those repairs alone that put a stretch behind the apple."""
-    cycles, ahead, rows = cycles.copy(), ahead.copy(), np.arange(len(cycles))
-    while True:
-        low, high = parallels(cycles[rows], np.full(len(rows), length))
-        apple = ahead[rows].astype(np.int16)[:, None]
-        joins = (low < apple) & (high >= apple) & (low >= 0)
-        # How many joins begin before each place: a loop from p to q needs one between these.
-        before = np.zeros((len(rows), board["cells"] + 1), np.int16)
-        row, block = np.nonzero(joins)
-        before[row, low[row, block] + 1] = 1
-        before = before.cumsum(1, dtype=np.int16)
-        between = np.take_along_axis(before, high, 1) - np.take_along_axis(before, low + 1, 1)
-        gain = np.where((low >= 0) & (high < apple) & (between > 0), high - low, 0)
-        best = gain.argmax(1)
-        gained = gain[np.arange(len(rows)), best]
-        found = np.flatnonzero(gained)
-        if not len(found):
-            return cycles, ahead
-        p, q = low[found, best[found]][:, None], high[found, best[found]][:, None]
-        low, high = low[found], high[found]
-        second = (joins[found] & (low > p) & (low < q)).argmax(1)
-        m = low[np.arange(len(found)), second][:, None]
-        k = high[np.arange(len(found)), second][:, None]
-        rows = rows[found]
-        cycles[rows] = rejoined(cycles[rows], p, q, m, k)
-        ahead[rows] -= gained[found]
-
-
-def agent(observation, configuration):
-    if observation["step"] == 0:
-        start(observation["width"], observation["height"])
-    free, cycle = free_moves(observation), board["cycle"]
-    x, y = observation["apple"]
-    if cycle is None:
-        return min(free, key=lambda move: abs(free[move][0] - x) + abs(free[move][1] - y))
-    width, snake = board["width"], [v * board["width"] + u for u, v in observation["snake"]]
-    cycle = turned(cycle, snake)
-    if list(cycle[: -len(snake) : -1]) == snake[1:]:
-        cycle = chosen(cycle, snake, y * width + x)
-    board["cycle"] = cycle
-    onward = [int(cycle[1]) % width, int(cycle[1]) // width]
-    return next((move for move, cell in free.items() if cell == onward), next(iter(free)))
