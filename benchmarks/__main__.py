@@ -7,8 +7,8 @@ import sys
 
 NAMES = (
     "engine",
-    "battlesnake",
     "anchors",
+    "battlesnake",
     "sandbox",
     "contracts",
     "fairness",

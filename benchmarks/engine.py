@@ -6,8 +6,8 @@ Two things are timed, in processor time, in alternating rounds; the table has me
 plays recorded moves and food again, with our ``step`` and with the peer's ``Environment.step``.
 *Whole games* are played by the same four random legal players, called in process, with our engine
 and with the peer's ``Environment.run``; the games are compared, so both did the same work. The peer
-is used as it comes, with nothing cached or switched off. Of the other games recorded random games
-are played again in the same way, without a peer; Battlesnake by its agents (``benchmarks.steps``).
+is used as it comes, with nothing cached or switched off. The other games follow, without a peer
+(``benchmarks.steps``).
 """
 
 from __future__ import annotations
@@ -23,19 +23,11 @@ from random import Random
 from typing import Any
 
 from benchmarks import steps as other_games
-from games import GAMES
 from games.hungry_geese import GAME, MOVES, State
-from games.protocol import InvalidMove, Verdict
 
 OFFSETS = {"NORTH": (-1, 0), "EAST": (0, 1), "SOUTH": (1, 0), "WEST": (0, -1)}
 BEHIND = {"NORTH": "SOUTH", "EAST": "WEST", "SOUTH": "NORTH", "WEST": "EAST"}
 SEATS = 4
-ALONE: Mapping[str, tuple[Mapping[str, Any], Callable[[Random], str]]] = {
-    "golad": ({}, lambda rng: f"kill {rng.randrange(18)},{rng.randrange(16)}"),
-    "snake": ({}, lambda rng: rng.choice(("up", "down", "left", "right"))),
-}
-"""Games timed without a peer: overrides of the configuration, and guesses at a move."""
-GUESSES = 200
 Agent = Callable[[Any, Any], str]
 Recording = tuple[Any, list[tuple[dict[int, Any], Any]], State]
 
@@ -128,33 +120,6 @@ class Peer:
         return spent
 
 
-def step_alone(name: str, games: int) -> tuple[int, float]:
-    """Steps of random games and the processor seconds in which they are played again."""
-    game, (overrides, guess), rng = GAMES[name], ALONE[name], Random(7)
-    configuration, recordings = game.configure(overrides), []
-    for _ in range(games):
-        state, start = game.reset(configuration, game.seats.start, rng)
-        record = []
-        while asked := game.to_move(state):
-            moves = {seat: _guessed(game, state, seat, guess, rng) for seat in asked}
-            state, chance = game.step(state, moves, rng)
-            record.append((moves, chance))
-        recordings.append((start, record))
-    started = time.process_time()
-    for start, record in recordings:
-        state, _ = game.reset(configuration, game.seats.start, start)
-        for moves, chance in record:
-            state, _ = game.step(state, moves, chance)
-    return sum(len(record) for _, record in recordings), time.process_time() - started
-
-
-def _guessed(game: Any, state: Any, seat: int, guess: Callable[[Random], str], rng: Random) -> Any:
-    for _ in range(GUESSES):
-        with contextlib.suppress(InvalidMove):
-            return game.parse(state, seat, guess(rng))
-    return Verdict.INVALID
-
-
 def timed(work: Callable[..., Any], each: Iterable[Any], *more: Any) -> tuple[float, list[Any]]:
     """Processor seconds of doing ``work`` on each, and what it gave."""
     started = time.process_time()
@@ -195,9 +160,6 @@ def main() -> None:
         ratio = statistics.median(slow / quick for quick, slow in rows[key])
         print(f"{label:14}{work / theirs:18,.1f}{work / ours:14,.0f}{ratio:7.0f}x")
     print(f"\n{other_games.report(3 * options.games)}")
-    for name in ALONE:
-        count, spent = step_alone(name, 10 * options.games)
-        print(f"{GAMES[name].title + ' rules steps/s':32}{count / spent:14,.0f}")
 
 
 if __name__ == "__main__":

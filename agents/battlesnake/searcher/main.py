@@ -15,6 +15,7 @@ EXPLORATION = 0.5
 DEPTH = 14
 NEAR = 7
 TAKEN = 1 << 30
+FEAR = 0.35
 NAMES = ("up", "down", "left", "right")
 STEPS = ((0, 1), (0, -1), (-1, 0), (1, 0))
 
@@ -29,6 +30,7 @@ class Board:
         self.wraps = ruleset.startswith("wrapped")
         self.constrictor = ruleset.endswith("constrictor")
         self.alone = len(board["snakes"]) == 1
+        self.lengths = [snake["length"] for snake in board["snakes"]]
         self.damage = game["ruleset"]["settings"]["hazardDamagePerTurn"]
         self.hazards = {self.cell(point) for point in board["hazards"]}
         self.next = [
@@ -145,18 +147,21 @@ class Board:
         lengths = [len(body) for body in bodies]
         for seat in alive:
             longest = max((lengths[other] for other in alive if other != seat), default=0)
-            ahead = max(-4, min(4, lengths[seat] - longest)) / 4
+            ahead = lengths[seat] / (lengths[seat] + longest)
+            # What was eaten weighs more than what lies near, or it would wait beside its food.
+            eaten = min(4, lengths[seat] - self.lengths[seat])
             fed = min(1.0, health[seat] / 40)
             if bite[seat] is not None:
                 fed = max(fed, 0.9) if bite[seat] < health[seat] else 0.2
             near_food = 0.0 if bite[seat] is None else 0.9 ** bite[seat]
             values[seat] = (
-                0.15
-                + 0.15 * min(1.0, reach[seat] / lengths[seat])
+                0.10
+                + 0.12 * min(1.0, reach[seat] / lengths[seat])
                 + 0.20 * reach[seat] / total
-                + 0.22 * (ahead + 1) / 2
+                + 0.15 * ahead
+                + (0.06 if lengths[seat] <= longest + 2 else 0.01) * eaten
                 + 0.08 * fed
-                + 0.08 * near_food
+                + 0.05 * near_food
                 + 0.05 / len(alive)
             )
         return values
@@ -230,7 +235,7 @@ def simulate(board, root, bodies, health, food, focus):
 
 
 def agent(observation, configuration):
-    """The move visited most when the simulations are through."""
+    """The move visited most when the simulations are through, unless a head may be met there."""
     until = time.perf_counter() + BUDGET_SECONDS
     board = Board(observation)
     snakes = observation["board"]["snakes"]
@@ -247,5 +252,15 @@ def agent(observation, configuration):
             simulate(board, root, bodies, health, food, focus)
             if time.perf_counter() > until:
                 break
-    visits = root.visits[mine]
-    return NAMES[root.choices[mine][visits.index(max(visits))]]
+    moves, visits = root.choices[mine], root.visits[mine]
+    feared = {
+        cell
+        for seat, body in enumerate(bodies)
+        if seat != mine and len(body) >= len(bodies[mine])
+        for cell in board.near[body[0]]
+    }
+    # The tree takes a rival for one that guesses; where heads may meet it need not guess right.
+    doubts = [FEAR * (board.next[bodies[mine][0]][move] in feared) for move in moves]
+    total = sum(visits) or 1
+    shares = [count / total - doubt for count, doubt in zip(visits, doubts, strict=True)]
+    return NAMES[moves[shares.index(max(shares))]]
