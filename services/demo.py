@@ -90,6 +90,7 @@ LEAGUES: Final = (
             DemoAgent("kill", "Kill", "Overcrowding"),
             DemoAgent("greedy_kills", "Greedy Kills", "Grim Arithmetic"),
             DemoAgent("greedy", "Greedy", "Breeders"),
+            DemoAgent("search", "Search", "Garden of Eden", weight=0.3),
         ),
         {"width": 6, "height": 6, "startingCells": 10},
         "On 6x6 with 10 starting cells; a match is two games of one board. Send yours.",

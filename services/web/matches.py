@@ -49,6 +49,8 @@ def show_match(
     is_open = sight.replay_filter(conn, who)(found)
     is_kept = bool(found.episodes) and house.blobs.exists(found.episodes[position].replay_digest)
     rows = [seat_row(who, seat, season.score_offset, is_open) for seat in found.seats]
+    seated = sorted(found.seats, key=lambda seat: seat.seat)
+    is_mirrored = found.game in GAMES and GAMES[found.game].mirrored
     rows.sort(key=lambda row: (row.seat.placement or 99, row.seat.seat))
     return render(
         request,
@@ -62,7 +64,8 @@ def show_match(
         is_open=is_open,
         void_reason=sight.void_reason(who, found),
         position=position,
-        is_mirrored=found.game in GAMES and GAMES[found.game].mirrored,
+        is_mirrored=is_mirrored,
+        seated=seated[::-1] if is_mirrored and position % 2 else seated,
     )
 
 
