@@ -207,7 +207,8 @@ class _Match:
                 seen = self._game.observe(self._state, seat.index)
                 questions.append(seat.telling_end(seen))
         if questions:
-            ask(questions, self._own, monotonic() + 2 * END_SECONDS)
+            with contextlib.suppress(StopReached):  # who drags it out does not void the match
+                ask(questions, self._own, monotonic() + 2 * END_SECONDS)
 
     def _parser(self, seat: int) -> Callable[[Json], Json]:
         return lambda raw: self._game.parse(self._state, seat, raw)

@@ -144,7 +144,10 @@ class Hostile:
 
 
 LISTENS = """
-import contextlib, json, os, socket, sys, time
+import contextlib, json, os, socket, sys, threading, time
+def spin():
+    while True:
+        pass
 listener = socket.socket()
 listener.bind(("127.0.0.1", 8000))
 listener.listen()
@@ -152,6 +155,9 @@ def serve(answer):
     while True:
         line, _ = listener.accept()
         head = line.recv(1 << 16)
+        if b"/end" in head[:12]:
+            threading.Thread(target=spin).start()
+            spin()
         if b"GET /" in head[:8] or b"/start" in head[:20]:
             line.sendall(b"HTTP/1.0 200 OK\\r\\n\\r\\n{}")
         else:
