@@ -7,6 +7,7 @@ import sys
 
 NAMES = (
     "engine",
+    "anchors",
     "battlesnake",
     "sandbox",
     "fairness",

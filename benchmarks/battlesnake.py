@@ -39,16 +39,21 @@ WIDTHS = (23, 5, 13, 24, 8, 5, 16)
 Played = tuple[float, int, list[float]]
 
 
+def module_of(path: Path) -> Any:
+    """A fresh copy of a reference agent's module."""
+    spec = importlib.util.spec_from_file_location(f"agent_{random.random()}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def load(name: str) -> Callable[[Any], Any]:
     """A fresh copy of a reference agent, called in process whatever its contract is."""
     folder = AGENTS / name
     is_server = (folder / "peck.json").exists()
-    path = folder / ("server.py" if is_server else "main.py")
-    spec = importlib.util.spec_from_file_location(f"{name}_{random.random()}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module: Any = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = module_of(folder / ("server.py" if is_server else "main.py"))
     if is_server:
         decide: Callable[[Any], Any] = module.decide
         return decide

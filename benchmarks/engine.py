@@ -1,4 +1,4 @@
-"""Speed of Hungry Geese here and at kaggle-environments, in one run with the same players.
+"""Speed of each game's rules, and of Hungry Geese beside kaggle-environments.
 
     python -m benchmarks.engine [--games 20] [--rounds 5]
 

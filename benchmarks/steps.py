@@ -23,6 +23,7 @@ from games import GAMES
 from games.protocol import Game
 
 ROUNDS = 5
+AGENTS = battlesnake.AGENTS.parent
 Player = Callable[[Any], Any]
 
 
@@ -41,6 +42,21 @@ def safe_step() -> Player:
     return battlesnake.load("safe_step")
 
 
+def random_bot() -> Player:
+    bot = battlesnake.module_of(AGENTS / "golad" / "random" / "bot.py")
+
+    def player(seen: Any) -> Any:
+        field = seen["field"].split(",")
+        return bot.decide(seen["width"], seen["height"], str(seen["you"]), field)
+
+    return player
+
+
+def uniform() -> Player:
+    module = battlesnake.module_of(AGENTS / "snake" / "uniform" / "main.py")
+    return lambda seen: module.agent(seen, {})
+
+
 ENGINES = (
     Engine("Battlesnake, 4 safe steps", "battlesnake", 4, safe_step),
     Engine("Battlesnake royale, 8 safe steps", "battlesnake", 8, safe_step, {"map": "royale"}),
@@ -51,6 +67,8 @@ ENGINES = (
         safe_step,
         {"ruleset": "wrapped", "width": 19, "height": 19},
     ),
+    Engine("GOLAD, 2 random bots", "golad", 2, random_bot),
+    Engine("Snake, uniform", "snake", 1, uniform),
 )
 
 

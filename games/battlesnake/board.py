@@ -28,7 +28,7 @@ FIELDS = (
     Field("minimumFood", int, 1, 0),
     Field("hazardDamagePerTurn", int, 14, -MAX_HEALTH),
     Field("shrinkEveryNTurns", int, 25, 1),
-    Field("maxTurns", int, 1000, 1),
+    Field("maxTurns", int, 800, 1),
     Field("timeout", int, 500, 1),
 )
 HIGHEST = {"width": MAX_SIDE, "height": MAX_SIDE, "foodSpawnChance": 100}

@@ -9,11 +9,13 @@ import math
 import random
 import time
 
-SIMULATIONS = 150
+SIMULATIONS = 250
 BUDGET_SECONDS = 0.15
 EXPLORATION = 0.5
 DEPTH = 14
 NEAR = 7
+TAKEN = 1 << 30
+FEAR = 0.35
 NAMES = ("up", "down", "left", "right")
 STEPS = ((0, 1), (0, -1), (-1, 0), (1, 0))
 
@@ -28,6 +30,7 @@ class Board:
         self.wraps = ruleset.startswith("wrapped")
         self.constrictor = ruleset.endswith("constrictor")
         self.alone = len(board["snakes"]) == 1
+        self.lengths = [snake["length"] for snake in board["snakes"]]
         self.damage = game["ruleset"]["settings"]["hazardDamagePerTurn"]
         self.hazards = {self.cell(point) for point in board["hazards"]}
         self.next = [
@@ -112,46 +115,54 @@ class Board:
         if len(alive) == 1 and not self.alone:
             values[alive[0]] = 1.0
             return values
-        free_from = {}
+        # From which turn on a cell is free, and later never: that somebody was there first.
+        free_from = [0] * len(self.near)
         for body in bodies:
             for left, cell in enumerate(reversed(body), 1):
                 free_from[cell] = left
-        owner, reach, bite = {}, [0] * len(bodies), [None] * len(bodies)
+        reach, bite = [0] * len(bodies), [None] * len(bodies)
         # Longer snakes first, so that they hold the cells two reach at once.
         heads = sorted(alive, key=lambda seat: -len(bodies[seat]))
-        frontier = [(bodies[seat][0], seat) for seat in heads]
-        for cell, seat in frontier:
-            owner[cell] = seat
+        frontiers = [(seat, [bodies[seat][0]]) for seat in heads]
+        for _, (head,) in frontiers:
+            free_from[head] = TAKEN
         turns, near_of = 0, self.near
-        while frontier:
+        while frontiers:
             turns += 1
             following = []
-            for cell, seat in frontier:
-                for near in near_of[cell]:
-                    if near not in owner and free_from.get(near, 0) <= turns:
-                        owner[near] = seat
-                        reach[seat] += 1
-                        if near in food and bite[seat] is None:
-                            bite[seat] = turns
-                        following.append((near, seat))
-            frontier = following
+            for seat, cells in frontiers:
+                grown = []
+                for cell in cells:
+                    for near in near_of[cell]:
+                        if free_from[near] <= turns:
+                            free_from[near] = TAKEN
+                            grown.append(near)
+                if grown:
+                    reach[seat] += len(grown)
+                    if bite[seat] is None and not food.isdisjoint(grown):
+                        bite[seat] = turns
+                    following.append((seat, grown))
+            frontiers = following
         total = sum(reach) or 1
         lengths = [len(body) for body in bodies]
         for seat in alive:
             longest = max((lengths[other] for other in alive if other != seat), default=0)
-            ahead = max(-3, min(3, lengths[seat] - longest - 1)) / 3
+            ahead = lengths[seat] / (lengths[seat] + longest)
+            # What was eaten weighs more than what lies near, or it would wait beside its food.
+            eaten = min(4, lengths[seat] - self.lengths[seat])
             fed = min(1.0, health[seat] / 40)
             if bite[seat] is not None:
                 fed = max(fed, 0.9) if bite[seat] < health[seat] else 0.2
             near_food = 0.0 if bite[seat] is None else 0.9 ** bite[seat]
             values[seat] = (
-                0.2
-                + 0.16 * min(1.0, reach[seat] / lengths[seat])
-                + 0.22 * reach[seat] / total
-                + 0.12 * (ahead + 1) / 2
+                0.10
+                + 0.12 * min(1.0, reach[seat] / lengths[seat])
+                + 0.20 * reach[seat] / total
+                + 0.15 * ahead
+                + (0.06 if lengths[seat] <= longest + 2 else 0.01) * eaten
                 + 0.08 * fed
                 + 0.05 * near_food
-                + 0.10 / len(alive)
+                + 0.05 / len(alive)
             )
         return values
 
@@ -224,7 +235,7 @@ def simulate(board, root, bodies, health, food, focus):
 
 
 def agent(observation, configuration):
-    """The move visited most when the simulations are through."""
+    """The move visited most when the simulations are through, unless a head may be met there."""
     until = time.perf_counter() + BUDGET_SECONDS
     board = Board(observation)
     snakes = observation["board"]["snakes"]
@@ -241,5 +252,15 @@ def agent(observation, configuration):
             simulate(board, root, bodies, health, food, focus)
             if time.perf_counter() > until:
                 break
-    visits = root.visits[mine]
-    return NAMES[root.choices[mine][visits.index(max(visits))]]
+    moves, visits = root.choices[mine], root.visits[mine]
+    feared = {
+        cell
+        for seat, body in enumerate(bodies)
+        if seat != mine and len(body) >= len(bodies[mine])
+        for cell in board.near[body[0]]
+    }
+    # The tree takes a rival for one that guesses; where heads may meet it need not guess right.
+    doubts = [FEAR * (board.next[bodies[mine][0]][move] in feared) for move in moves]
+    total = sum(visits) or 1
+    shares = [count / total - doubt for count, doubt in zip(visits, doubts, strict=True)]
+    return NAMES[moves[shares.index(max(shares))]]

@@ -157,3 +157,14 @@ def test_a_season_whose_matches_could_hold_a_worker_for_hours_is_refused(world: 
     allowed = seasons.LONGEST_MATCH_HOURS * 3600
     longest = allowed + playing.BORROW_SECONDS + playing.WAITING_SECONDS + 90  # the referee's own
     assert longest < min(BACKSTOP_SECONDS, entries.PLAY_SECONDS)
+
+
+def test_a_season_with_more_seats_than_its_board_has_room_for_is_refused(world: World) -> None:
+    world.client("host").create_league("narrow", "Narrow", "battlesnake", visibility="private")
+    answer = world.http.post(
+        "/v1/leagues/narrow/seasons",
+        json={"configuration": {"width": 5, "height": 5, "maxTurns": 100}, "seats": 9},
+        headers={"Authorization": f"Bearer {world.tokens['host']}"},
+    )
+    assert answer.status_code == 422
+    assert "body.seats: a board of 5x5 is for at most 8 snakes" in answer.json()["detail"]

@@ -177,7 +177,7 @@ def test_the_standard_configuration_is_the_official_one() -> None:
         "minimumFood": 1,
         "hazardDamagePerTurn": 14,
         "shrinkEveryNTurns": 25,
-        "maxTurns": 1000,
+        "maxTurns": 800,
         "timeout": 500,
     }
     assert GAME.configure({"ruleset": "wrapped_constrictor"})["map"] == "empty"

@@ -1,0 +1,34 @@
+"""Kills a random cell of the opponent.
+
+Microseconds a move. No dependency.
+"""
+
+import random
+import sys
+
+
+def decide(width, height, me, field):
+    """``me`` is this player's letter on the field, which is a list of cells row by row."""
+    theirs = [i for i, cell in enumerate(field) if cell not in (me, ".")]
+    if not theirs:
+        return "pass"
+    chosen = random.choice(theirs)
+    return f"kill {chosen % width},{chosen // width}"
+
+
+def main():
+    """The site's protocol: one answer for each line that asks for a move."""
+    settings, field = {}, []
+    for line in sys.stdin:
+        words = line.split()
+        if words[:1] == ["settings"]:
+            settings[words[1]] = words[2]
+        elif words[:3] == ["update", "game", "field"]:
+            field = words[3].split(",")
+        elif words[:2] == ["action", "move"]:
+            size = int(settings["field_width"]), int(settings["field_height"])
+            print(decide(*size, settings["your_botid"], field), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,218 @@
+"""Cycle repair with rollouts: it takes the one of several repaired cycles that goes on best.
+
+At a new apple, and some moves later again, cycles are made by chance, each is played on with apples
+by chance, all at once, and the one with the fewest steps is kept. In between it takes what shortens
+the way. About 10 ms for a choice, less for other moves. Needs numpy.
+"""
+
+import numpy as np
+
+CYCLES = 8
+"""Cycles to choose from."""
+SIDEWAYS = 3
+"""Repairs that shorten nothing, before a cycle is shortened."""
+ROLLOUTS = 8
+"""Games played on from each."""
+APPLES = 3
+"""Apples in each of these."""
+AGAIN = 4
+"""Moves after which a way with detours is chosen again, since the tail has made room."""
+
+OFFSETS = {"up": (0, -1), "down": (0, 1), "left": (-1, 0), "right": (1, 0)}
+
+board = {}
+rng = np.random.default_rng()
+
+
+def free_moves(observation):
+    """Where each move that is allowed leads: not off the board and not into the snake."""
+    x, y = observation["snake"][0]
+    width, height = observation["width"], observation["height"]
+    near = {move: [x + right, y + down] for move, (right, down) in OFFSETS.items()}
+    return {
+        move: [u, v]
+        for move, (u, v) in near.items()
+        if 0 <= u < width and 0 <= v < height and [u, v] not in observation["snake"]
+    }
+
+
+def round_trip(width, height):
+    """A closed way over all cells, as [x, y]; None where there is none (both sides odd)."""
+    if width % 2:
+        if height % 2:
+            return None
+        return [[x, y] for y, x in round_trip(height, width)]
+    way = [[x, 0] for x in reversed(range(width))]
+    for x in range(width):
+        column = [[x, y] for y in range(1, height)]
+        way += column if x % 2 == 0 else column[::-1]
+    return way
+
+
+def start(width, height):
+    """Numbers for a board of this size, and a first cycle."""
+    way = round_trip(width, height)
+    board.update(
+        width=width,
+        cells=width * height,
+        # The upper left cells of all blocks of two by two.
+        blocks=np.array([y * width + x for y in range(height - 1) for x in range(width - 1)]),
+        places=np.arange(width * height),
+        cycle=None if way is None else np.array([y * width + x for x, y in way]),
+    )
+
+
+def parallels(cycles, lengths):
+    """For blocks with two parallel steps of the cycle on their sides the numbers of these, the
+    lower one first; -1 where a row has fewer such blocks than others.
+
+    The head stands at place 0 of its cycle, step n leads from place n to n + 1, and the body's own
+    steps are the last ones, which must stay.
+    """
+    blocks, width = board["blocks"], board["width"]
+    rows = np.arange(len(cycles))[:, None]
+    at = np.empty(cycles.shape, np.int16)
+    at[rows, cycles] = board["places"]
+    a, b, c, d = (at[:, blocks + right] for right in (0, 1, width, width + 1))
+    loose = (board["cells"] - lengths).astype(np.int16)[:, None]
+
+    def pair(a, b, c, d):
+        one, other = np.minimum(a, b), np.minimum(c, d)
+        low, high = np.minimum(one, other), np.maximum(one, other)
+        both = (np.abs(a - b) == 1) & (np.abs(c - d) == 1) & (high <= loose)
+        return np.where(both, low, -1), np.where(both, high, -1)
+
+    level, upright = pair(a, b, c, d), pair(a, c, b, d)
+    low, high = np.maximum(level[0], upright[0]), np.maximum(level[1], upright[1])
+    most = max(1, int(np.count_nonzero(low >= 0, axis=1).max()))
+    first = np.argpartition(low < 0, most - 1, axis=1)[:, :most]
+    return low[rows, first], high[rows, first]
+
+
+def repair(cycles, ahead, lengths, sideways):
+    """One repair of each cycle: which rows have one, with their cycles and ways to the apple.
+
+    Two parallel steps turned by a quarter cut a loop off, two others join it again; in between lie
+    four stretches A B C D, which then come as A D C B. ``ahead`` is the place of the apple. With
+    ``sideways`` a row without a shorter way takes one that is as long.
+    """
+    low, high = parallels(cycles, lengths)
+    p, q, m, k = low[:, :, None], high[:, :, None], low[:, None, :], high[:, None, :]
+    apple = ahead.astype(np.int16)[:, None, None]
+    gain = np.where(apple > m, np.where(apple > q, q - p, m + q - p - k), m - k)
+    gain *= (apple > p) & (apple <= k)
+    gain *= 256
+    gain += rng.integers(0, 256, gain.shape, dtype=np.uint8)  # which of equals is left to chance
+    gain[~((p >= 0) & (p < m) & (m < q) & (q < k))] = -1
+    gain = gain.reshape(len(cycles), -1)
+    best = gain.argmax(1)
+    value = gain[np.arange(len(cycles)), best]
+    rows = np.flatnonzero(value >= (0 if sideways else 256))
+    first, second = np.divmod(best[rows], low.shape[1])
+    p, q = low[rows, first][:, None], high[rows, first][:, None]
+    m, k = low[rows, second][:, None], high[rows, second][:, None]
+    return rows, rejoined(cycles[rows], p, q, m, k), ahead[rows] - value[rows] // 256
+
+
+def rejoined(cycles, p, q, m, k):
+    """The cycles with the stretches behind p, m, q and k in their new order."""
+    t, to_c, to_b = board["places"], p + 1 + k - q, p + 1 + k - m
+    place = np.where(t < to_c, t + q - p, np.where(t < to_b, t - to_c + m + 1, t - to_b + p + 1))
+    return np.take_along_axis(cycles, np.where((t <= p) | (t > k), t, place), 1)
+
+
+def shorten(cycles, ahead, lengths):
+    """Repairs until no single one makes the way to the apple shorter."""
+    cycles, ahead, rows = cycles.copy(), ahead.copy(), np.arange(len(cycles))
+    while len(rows):
+        found, better, nearer = repair(cycles[rows], ahead[rows], lengths[rows], False)
+        rows = rows[found]
+        cycles[rows], ahead[rows] = better, nearer
+    return cycles, ahead
+
+
+def agent(observation, configuration):
+    if observation["step"] == 0:
+        start(observation["width"], observation["height"])
+    free, cycle = free_moves(observation), board["cycle"]
+    x, y = observation["apple"]
+    if cycle is None:
+        return min(free, key=lambda move: abs(free[move][0] - x) + abs(free[move][1] - y))
+    width, snake = board["width"], [v * board["width"] + u for u, v in observation["snake"]]
+    cycle = turned(cycle, snake)
+    if list(cycle[: -len(snake) : -1]) == snake[1:]:
+        cycle = chosen(cycle, snake, y * width + x)
+    board["cycle"] = cycle
+    onward = [int(cycle[1]) % width, int(cycle[1]) // width]
+    return next((move for move, cell in free.items() if cell == onward), next(iter(free)))
+
+
+def turned(cycle, snake):
+    """The cycle from the snake's head on, in the direction that has the body behind it."""
+    cycle = np.roll(cycle, -int(np.flatnonzero(cycle == snake[0])[0]))
+    return np.roll(cycle[::-1], 1) if cycle[1] == snake[1] else cycle
+
+
+def chosen(cycle, snake, apple):
+    """The cycle to go on with: the old one made shorter, or at times one of several."""
+    ahead, width, length = np.flatnonzero(cycle == apple), board["width"], len(snake)
+    is_straight = ahead == abs(snake[0] % width - apple % width) + abs(
+        snake[0] // width - apple // width
+    )
+    board["moves"] = 0 if board.get("apple") != apple else board["moves"] + 1
+    board["apple"] = apple
+    if board["moves"] % AGAIN or (board["moves"] and is_straight):
+        return cycle if is_straight else shorten(cycle[None], ahead, np.array([length]))[0][0]
+    cycles, ahead = np.repeat(cycle[None], CYCLES, 0), np.repeat(ahead, CYCLES)
+    lengths = np.full(CYCLES, length)
+    for _ in range(SIDEWAYS):
+        rows, others, nearer = repair(cycles[1:], ahead[1:], lengths[1:], True)
+        cycles[1 + rows], ahead[1 + rows] = others, nearer
+    cycles, ahead = shorten(cycles, ahead, lengths)
+    return cycles[(ahead + expected(cycles, ahead, length)).argmin()]
+
+
+def expected(cycles, ahead, length):
+    """Steps that the next apples take after this one, for each cycle, by playing on.
+
+    Apples lie where they do for all cycles alike, so that chance does not choose among these.
+    """
+    each, cells = np.repeat(cycles, ROLLOUTS, 0), board["cells"]
+    steps, reached = np.zeros(len(each)), np.repeat(ahead, ROLLOUTS)
+    for grown in range(length + 1, min(length + 1 + APPLES, cells)):
+        each = np.take_along_axis(each, (board["places"] + reached[:, None]) % cells, 1)
+        # The head is on the apple now; the next one is the free cell that was dealt the most.
+        dealt = np.tile(rng.random((ROLLOUTS, cells)), (len(cycles), 1))
+        dealt = np.take_along_axis(dealt, each[:, 1 : cells - grown + 1], 1)
+        each, reached = hurried(each, dealt.argmax(1) + 1, grown)
+        steps += reached
+    return steps.reshape(len(cycles), ROLLOUTS).mean(1)
+
+
+def hurried(cycles, ahead, length):
+    """Like ``shorten``, by those repairs alone that put a stretch behind the apple."""
+    cycles, ahead, rows = cycles.copy(), ahead.copy(), np.arange(len(cycles))
+    while True:
+        low, high = parallels(cycles[rows], np.full(len(rows), length))
+        apple = ahead[rows].astype(np.int16)[:, None]
+        joins = (low < apple) & (high >= apple) & (low >= 0)
+        # How many joins begin before each place: a loop from p to q needs one between these.
+        before = np.zeros((len(rows), board["cells"] + 1), np.int16)
+        row, block = np.nonzero(joins)
+        before[row, low[row, block] + 1] = 1
+        before = before.cumsum(1, dtype=np.int16)
+        between = np.take_along_axis(before, high, 1) - np.take_along_axis(before, low + 1, 1)
+        gain = np.where((low >= 0) & (high < apple) & (between > 0), high - low, 0)
+        best = gain.argmax(1)
+        gained = gain[np.arange(len(rows)), best]
+        found = np.flatnonzero(gained)
+        if not len(found):
+            return cycles, ahead
+        p, q = low[found, best[found]][:, None], high[found, best[found]][:, None]
+        low, high = low[found], high[found]
+        second = (joins[found] & (low > p) & (low < q)).argmax(1)
+        m = low[np.arange(len(found)), second][:, None]
+        k = high[np.arange(len(found)), second][:, None]
+        rows = rows[found]
+        cycles[rows] = rejoined(cycles[rows], p, q, m, k)
+        ahead[rows] -= gained[found]

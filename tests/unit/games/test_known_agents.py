@@ -1,0 +1,131 @@
+"""The agents of known strength play GOLAD and Snake without a fault, and the weak ones weakly."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from random import Random
+
+import pytest
+
+from benchmarks.anchors import AGENTS, Known, load, play_golad, play_snake, row
+from games.golad import GAME as GOLAD
+from games.snake import GAME as SNAKE
+
+BOTS = ["greedy", "greedy_kills", "kill", "pass", "random", "search"]
+BOARDS = [
+    {"maxRounds": 1},
+    {"width": 6, "height": 6, "startingCells": 10},
+    {"width": 3, "height": 4, "startingCells": 3, "separateStartingCells": False},
+]
+SETTINGS = """settings player_names player0,player1
+settings your_bot player1
+settings timebank 10000
+settings time_per_move 100
+settings your_botid 1
+settings field_width 3
+settings field_height 2
+settings max_rounds 100
+update game round 1
+update game field .,0,1,1,.,1
+update player0 living_cells 1
+update player0 move pass
+update player1 living_cells 3
+action move 10000
+"""
+
+
+def test_the_bots_of_the_known_order_are_there() -> None:
+    assert {path.parent.name for path in (AGENTS / "golad").glob("*/bot.py")} >= set(BOTS)
+
+
+@pytest.mark.parametrize("name", BOTS)
+@pytest.mark.parametrize("overrides", BOARDS)
+def test_a_bot_only_makes_moves_that_are_allowed(name: str, overrides: dict[str, int]) -> None:
+    decide = load("golad", name).decide
+    configuration = GOLAD.configure({"maxRounds": 12, **overrides})
+    state, _ = GOLAD.reset(configuration, 2, Random(5))
+    while state.seat is not None:
+        seen = GOLAD.observe(state, state.seat)
+        answer = decide(seen["width"], seen["height"], str(state.seat), seen["field"].split(","))
+        move = GOLAD.parse(state, state.seat, answer)
+        assert move == answer
+        state, _ = GOLAD.step(state, {state.seat: move}, {})
+
+
+@pytest.mark.parametrize("name", BOTS)
+def test_a_bot_answers_each_request_of_the_protocol_with_one_line(name: str) -> None:
+    folder = AGENTS / "golad" / name
+    manifest = json.loads((folder / "peck.json").read_text(encoding="utf-8"))
+    assert manifest == {"contract": "riddles", "entry": ["python", "bot.py"]}
+    asked = SETTINGS + "update game round 2\nupdate game field .,0,1,1,.,1\naction move 9000\n"
+    ran = subprocess.run(
+        [sys.executable, "bot.py"], input=asked, cwd=folder, capture_output=True, text=True
+    )
+    assert ran.stderr == ""
+    answers = ran.stdout.splitlines()
+    assert len(answers) == 2
+    assert all(answer.split()[0] in ("pass", "kill", "birth") for answer in answers)
+
+
+def test_the_one_step_bots_take_the_win_that_lies_one_step_ahead() -> None:
+    field = [*"00....", *"00..11", *"....1."]
+    for name in ("greedy", "greedy_kills", "search"):
+        answer = load("golad", name).decide(6, 3, "0", field)
+        assert answer in ("kill 4,1", "kill 5,1", "kill 4,2")
+
+
+def test_the_search_plays_on_by_the_next_generation_alone_when_its_bank_runs_low() -> None:
+    field = [*"00....", *"00..11", *"....11", *"......"]
+    for bank_seconds in (10.0, 3.0, 0.1):
+        move = load("golad", "search").decide(6, 4, "0", field, bank_seconds)
+        assert move.split()[0] in ("kill", "birth")
+
+
+def test_a_stronger_bot_beats_a_weaker_one_over_a_few_games() -> None:
+    for strong, weak in (("greedy", "random"), ("greedy_kills", "pass")):
+        won = sum(play_golad((strong, weak), number)[0] or 0 for number in range(30))
+        assert won > 20
+
+
+@pytest.mark.parametrize("name", ["uniform", "cycle", "shortest_path", "cycle_repair", "rollouts"])
+@pytest.mark.parametrize("size", [(10, 10), (5, 4), (4, 5), (3, 5), (2, 3)])
+def test_a_snake_moves_into_free_cells_only(name: str, size: tuple[int, int]) -> None:
+    agent = load("snake", name).agent
+    configuration = SNAKE.configure({"width": size[0], "height": size[1], "maxSteps": 60})
+    chance = Random(3)
+    state, _ = SNAKE.reset(configuration, 1, chance)
+    while SNAKE.to_move(state):
+        seen = json.loads(json.dumps(SNAKE.observe(state, 0)))
+        move = SNAKE.parse(state, 0, agent(seen, configuration))
+        state, _ = SNAKE.step(state, {0: move}, chance)
+
+
+@pytest.mark.parametrize("name", ["cycle", "cycle_repair", "rollouts"])
+@pytest.mark.parametrize("size", [(4, 4), (6, 5), (5, 6)])
+def test_a_snake_on_a_closed_way_fills_the_board(name: str, size: tuple[int, int]) -> None:
+    agent = load("snake", name).agent
+    configuration = SNAKE.configure({"width": size[0], "height": size[1], "maxSteps": 2000})
+    chance = Random(1)
+    state, _ = SNAKE.reset(configuration, 1, chance)
+    while SNAKE.to_move(state):
+        move = SNAKE.parse(state, 0, agent(SNAKE.observe(state, 0), configuration))
+        state, _ = SNAKE.step(state, {0: move}, chance)
+    outcome = SNAKE.outcome(state)
+    assert outcome is not None
+    assert outcome.statistics[0]["won"] == 1
+
+
+def test_cycle_repair_fills_the_papers_board_far_faster_than_the_cycle_alone() -> None:
+    length, _, _ = play_snake(("cycle_repair",), 1)
+    slow, _, _ = play_snake(("cycle",), 1)
+    assert (length or 0) > 80 > 50 > (slow or 0)
+
+
+def test_a_row_tells_how_far_a_mean_is_from_the_known_figure() -> None:
+    results = [(0.0,), (1.0,)] * 50
+    cells = row(Known("wins", 0, 0.65, percent=True), results)
+    assert cells == ("wins", "100", "50.0 %", "40.2 % .. 59.8 %", "65.0 %", "-3.0", "yes")
+    cells = row(Known("wins", 0, 0.65, "at least", percent=True), results)
+    assert cells[4:] == (">= 65.0 %", "-3.0", "NO")
