@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -56,16 +57,18 @@ def check_game(
     where there is no game to try.
     """
     try:
-        game = GAMES.get(file) or outside.load(file)
+        with contextlib.redirect_stdout(sys.stderr):  # what the file prints is no part of ours
+            game = GAMES.get(file) or outside.load(file)
         overrides = dict(override(text) for text in config or [])
         if odd := [count for count in seats or [] if count not in game.seats]:
             raise RunError(f"--seats {odd[0]}: {game.title} is for {_told_seats(game)}")
     except (outside.OutsideError, RunError) as error:
         typer.echo(f"peck game check: {error}", err=True)
         raise typer.Exit(2) from None
-    report = check(
-        game, games=plays, seed=seed, seat_counts=seats, overrides=overrides, on_game=_progress
-    )
+    with contextlib.redirect_stdout(sys.stderr):
+        report = check(
+            game, games=plays, seed=seed, seat_counts=seats, overrides=overrides, on_game=_progress
+        )
     _progress(0)
     report = _also(report, "describes itself", _flaw_of_clock(game))
     if report.passed:

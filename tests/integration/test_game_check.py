@@ -32,10 +32,11 @@ def test_the_documented_example_passes_and_a_table_says_so(tmp_path: Path) -> No
 
 def test_a_broken_promise_exits_with_1_and_tells_where(tmp_path: Path) -> None:
     file = worked_example.write(tmp_path)
-    file.write_text(file.read_text().replace('"hands": state.hands', '"hands": set(state.hands)'))
+    source = file.read_text().replace('"hands": state.hands', '"hands": set(state.hands)')
+    file.write_text(source + "print('hello')\n")
     done = runner.invoke(app, ["game", "check", str(file), "--json", "--games", "1"])
     assert done.exit_code == 1, done.output
-    told = json.loads(done.output)
+    told = json.loads(done.stdout)
     assert not told["passed"]
     (broken,) = (one for one in told["checks"] if not one["holds"])
     assert broken["name"] == "json"

@@ -117,10 +117,12 @@ def test_a_game_from_outside_the_tree_is_played_and_has_no_kaggle_replay(
     done = _run(tmp_path, *given, "--json", "--config", "cards=5", "--out", "out")
     assert done.returncode == 0, done.stderr
     game = json.loads(done.stdout)
-    assert [seat["agent"] for seat in game["seats"] if seat["placement"] == 1] == ["high"]
     assert "kaggle_replay" not in game["files"]
     episode = from_bytes((tmp_path / game["files"]["replay"]).read_bytes())
-    assert (episode.game, len(episode.steps)) == ("goofspiel", 5)
+    assert episode.game == "goofspiel"
+    assert [step.moves for step in episode.steps] == [
+        (bid, {"fault": "INVALID"}) for bid in (5, 4, 3, 2, 1)
+    ]
 
 
 def test_a_batch_rotates_the_seats_and_ends_with_win_rates(

@@ -42,9 +42,12 @@ def _answer(frame: snakes.Frame, seat: int, wraps: bool, random: Random) -> str 
 def _upset(state: Any, random: Random) -> Any:
     """The position with what no map here makes: stacked hazards, doubled food, low health."""
     cells = state.rules.cells
+    heads = [state.bodies[seat][0] for seat in state.alive]
+    near = [head + step for head in heads for step in state.rules.offsets.values()]
+    near = [cell for cell in near if cell in cells] or list(cells)
     return state._replace(
         hazards=tuple(random.choices(cells, k=random.randrange(len(cells)))),
-        food=tuple(random.choices(cells, k=random.randrange(6))),
+        food=tuple(random.choices(near, k=random.randrange(2 * len(near)))),
         health=tuple(random.choice((1, 2, 15, 40, one)) for one in state.health),
     )
 
@@ -177,6 +180,7 @@ def _line(field: life.Field, seat: int, random: Random) -> str:
     places = [(x, y) for y in range(height) for x in range(width)]
     own = [(x, y) for x, y in places if field[y][x] == str(seat)]
     dead = [(x, y) for x, y in places if field[y][x] == "."]
+    living = [(x, y) for x, y in places if field[y][x] != "."]
 
     def any_place() -> tuple[int, int]:
         return random.randrange(-1, width + 1), random.randrange(-1, height + 1)
@@ -192,7 +196,8 @@ def _line(field: life.Field, seat: int, random: Random) -> str:
         return f"{word} {written(random.choice((any_place(), random.choice(places))))}"
     if kind == "birth":
         target = random.choice(dead) if dead and random.random() < 0.8 else any_place()
-        given = random.choices(own, k=2) if own and random.random() < 0.8 else [any_place()] * 2
+        givers = random.choice((own, own, own, living, [any_place()]))
+        given = random.choices(givers or [any_place()], k=2)
         return " ".join([word, written(target), *map(written, given)])
     return random.choice(
         ("", "kill", "kill 1", "kill x,y", "kill  1,1", "birth 1,1", "birth 0,0 1,1", "die 1,1")
