@@ -159,7 +159,7 @@ class LeaseMachine(LeaseActs, RuleBasedStateMachine):
         found = self.quick.execute(
             "select id, state, attempt, accepted_no,"
             " case when state = 'running' then worker end, state = 'queued' and rung_at is not null"
-            " and rung_at > now() - interval '1 minute' from matches where season_id = %s"
+            " and rung_at > now() - interval '10 minutes' from matches where season_id = %s"
             " and kind <> 'validation' order by id",
             (self.season.id,),
         ).fetchall()
