@@ -119,6 +119,20 @@ def shorten(cycles, ahead, lengths):
     return cycles, ahead
 
 
+def turned(cycle, snake):
+    """The cycle from the snake's head on, in the direction that has the body behind it."""
+    cycle = np.roll(cycle, -int(np.flatnonzero(cycle == snake[0])[0]))
+    return np.roll(cycle[::-1], 1) if cycle[1] == snake[1] else cycle
+
+
+def repaired(cycle, snake, apple):
+    """The cycle with a shorter way to the apple, if there is one."""
+    ahead, width = np.flatnonzero(cycle == apple), board["width"]
+    if ahead == abs(snake[0] % width - apple % width) + abs(snake[0] // width - apple // width):
+        return cycle
+    return shorten(cycle[None], ahead, np.array([len(snake)]))[0][0]
+
+
 def agent(observation, configuration):
     if observation["step"] == 0:
         start(observation["width"], observation["height"])
@@ -133,17 +147,3 @@ def agent(observation, configuration):
     board["cycle"] = cycle
     onward = [int(cycle[1]) % width, int(cycle[1]) // width]
     return next((move for move, cell in free.items() if cell == onward), next(iter(free)))
-
-
-def turned(cycle, snake):
-    """The cycle from the snake's head on, in the direction that has the body behind it."""
-    cycle = np.roll(cycle, -int(np.flatnonzero(cycle == snake[0])[0]))
-    return np.roll(cycle[::-1], 1) if cycle[1] == snake[1] else cycle
-
-
-def repaired(cycle, snake, apple):
-    """The cycle with a shorter way to the apple, if there is one."""
-    ahead, width = np.flatnonzero(cycle == apple), board["width"]
-    if ahead == abs(snake[0] % width - apple % width) + abs(snake[0] // width - apple // width):
-        return cycle
-    return shorten(cycle[None], ahead, np.array([len(snake)]))[0][0]

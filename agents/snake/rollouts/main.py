@@ -131,22 +131,6 @@ def shorten(cycles, ahead, lengths):
     return cycles, ahead
 
 
-def agent(observation, configuration):
-    if observation["step"] == 0:
-        start(observation["width"], observation["height"])
-    free, cycle = free_moves(observation), board["cycle"]
-    x, y = observation["apple"]
-    if cycle is None:
-        return min(free, key=lambda move: abs(free[move][0] - x) + abs(free[move][1] - y))
-    width, snake = board["width"], [v * board["width"] + u for u, v in observation["snake"]]
-    cycle = turned(cycle, snake)
-    if list(cycle[: -len(snake) : -1]) == snake[1:]:
-        cycle = chosen(cycle, snake, y * width + x)
-    board["cycle"] = cycle
-    onward = [int(cycle[1]) % width, int(cycle[1]) // width]
-    return next((move for move, cell in free.items() if cell == onward), next(iter(free)))
-
-
 def turned(cycle, snake):
     """The cycle from the snake's head on, in the direction that has the body behind it."""
     cycle = np.roll(cycle, -int(np.flatnonzero(cycle == snake[0])[0]))
@@ -187,3 +171,19 @@ def expected(cycles, ahead, length):
         each, reached = shorten(each, dealt.argmax(1) + 1, np.full(len(each), grown))
         steps += reached
     return steps.reshape(len(cycles), ROLLOUTS).mean(1)
+
+
+def agent(observation, configuration):
+    if observation["step"] == 0:
+        start(observation["width"], observation["height"])
+    free, cycle = free_moves(observation), board["cycle"]
+    x, y = observation["apple"]
+    if cycle is None:
+        return min(free, key=lambda move: abs(free[move][0] - x) + abs(free[move][1] - y))
+    width, snake = board["width"], [v * board["width"] + u for u, v in observation["snake"]]
+    cycle = turned(cycle, snake)
+    if list(cycle[: -len(snake) : -1]) == snake[1:]:
+        cycle = chosen(cycle, snake, y * width + x)
+    board["cycle"] = cycle
+    onward = [int(cycle[1]) % width, int(cycle[1]) // width]
+    return next((move for move, cell in free.items() if cell == onward), next(iter(free)))
