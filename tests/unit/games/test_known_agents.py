@@ -104,6 +104,12 @@ def test_a_snake_moves_into_free_cells_only(name: str, size: tuple[int, int]) ->
         state, _ = SNAKE.step(state, {0: move}, chance)
 
 
+@pytest.mark.parametrize("name", ["uniform", "cycle", "shortest_path", "cycle_repair", "rollouts"])
+def test_a_snakes_last_callable_is_its_agent(name: str) -> None:
+    callables = [found for found in vars(load("snake", name)).values() if callable(found)]
+    assert callables[-1].__name__ == "agent"
+
+
 @pytest.mark.parametrize("name", ["cycle", "cycle_repair", "rollouts"])
 @pytest.mark.parametrize("size", [(4, 4), (6, 5), (5, 6)])
 def test_a_snake_on_a_closed_way_fills_the_board(name: str, size: tuple[int, int]) -> None:
