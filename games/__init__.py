@@ -1,4 +1,5 @@
-"""Rules of the games, pure. ``GAMES`` is all there are, by name."""
+"""Rules of the games, pure. ``GAMES`` is all there are, by name, the first that which is offered
+first."""
 
 from __future__ import annotations
 
@@ -11,5 +12,5 @@ from games.protocol import Game
 from games.snake import GAME as SNAKE
 
 GAMES: dict[str, Game[Any]] = {
-    game.name: game for game in (BATTLESNAKE, GOLAD, HUNGRY_GEESE, SNAKE)
+    game.name: game for game in (HUNGRY_GEESE, BATTLESNAKE, GOLAD, SNAKE)
 }
