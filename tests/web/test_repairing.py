@@ -93,3 +93,8 @@ def test_the_page_is_for_hosts_alone_and_takes_our_own_forms_alone(site: Site) -
             )
             assert elsewhere.status_code == 422
         assert client.post(f"{PATH}/other", data={**data, "form_token": proof}).status_code == 404
+        for season in ("\0", "sea_\0", ""):
+            answer = client.post(
+                f"{PATH}/preview", data={**data, "season": season, "form_token": proof}
+            )
+            assert answer.status_code == 404
