@@ -158,6 +158,37 @@ def test_a_rejudged_result_leaves_the_totals_and_the_new_one_enters(alone: Conte
     assert (won.value, won.games, length.value, steps.value) == (0.0, 2, 30.0, None)
 
 
+def test_an_entry_that_loses_many_results_at_once_is_added_up_once(
+    alone: Contest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = alone.active(), alone.active()
+    played = queue(alone, 8)
+    for n, match_id in enumerate(played):
+        play(alone, match_id, n % 2, 10 * n)
+    for n, match_id in enumerate(played[:5]):
+        play(alone, alone.rated(entry_of(alone, match_id), rejudges=match_id), 1, 100 + n)
+    counted, add = list[EntryId](), solo.Tally._add
+    monkeypatch.setattr(
+        solo.Tally,
+        "_add",
+        lambda tally, entry, *told: (counted.append(entry), add(tally, entry, *told)),
+    )
+    rate(alone)
+    assert len(counted) == 8 + 5 + 8  # each result as it came, and what stands once more
+    standing = {
+        found: alone.conn.execute(
+            "select count(*), sum((t.statistics ->> 'length')::float) from seats t"
+            " join matches m on m.id = t.match_id where t.entry_id = %s and m.kind = 'rated'"
+            " and not exists (select 1 from matches r where r.rejudges = m.id)",
+            (found,),
+        ).fetchone()
+        for found in names
+    }
+    for row in board(alone).rows:
+        _, length, _ = row.estimates
+        assert (length.games, (length.value or 0) * length.games) == standing[row.entry_id]
+
+
 def test_a_finished_season_is_final_once_its_last_game_is_counted(alone: Contest) -> None:
     entry = alone.active()
     alone.active()
