@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -168,11 +169,12 @@ def test_an_entry_that_loses_many_results_at_once_is_added_up_once(
     for n, match_id in enumerate(played[:5]):
         play(alone, alone.rated(entry_of(alone, match_id), rejudges=match_id), 1, 100 + n)
     counted, add = list[EntryId](), solo.Tally._add
-    monkeypatch.setattr(
-        solo.Tally,
-        "_add",
-        lambda tally, entry, *told: (counted.append(entry), add(tally, entry, *told)),
-    )
+
+    def counting(tally: solo.Tally, entry: EntryId, *told: Any) -> None:
+        counted.append(entry)
+        add(tally, entry, *told)
+
+    monkeypatch.setattr(solo.Tally, "_add", counting)
     rate(alone)
     assert len(counted) == 8 + 5 + 8  # each result as it came, and what stands once more
     standing = {
