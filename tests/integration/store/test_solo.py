@@ -12,12 +12,13 @@ import pytest
 from ladder.ids import EntryId, MatchId
 from ladder.medals import Kind as MedalKind
 from ladder.medals import Rules, Status
-from ladder.model import EpisodeResult, Finish, MatchState
+from ladder.model import EpisodeResult, Finish, MatchState, Viewer
 from ladder.pairing import advance
 from ladder.solo import Kind, Measure
 from ladder.standings import Board
 from ladder.store import (
     entries,
+    feed,
     leaderboard,
     leagues,
     matches,
@@ -208,6 +209,9 @@ def test_a_finished_season_is_final_once_its_last_game_is_counted(alone: Contest
     assert final.terms.is_final
     assert final.rows[0].entry_id == entry
     assert final.rows[0].status is Status.AWARDED
+    owner = Viewer(team_ids=frozenset({final.rows[0].team_id}))
+    told = feed.latest(alone.conn, owner)[0]
+    assert (told.kind, told.medal, told.chance) == ("awarded", "gold", None)
     repair.disqualify(alone.conn, alone.season.id, entry, by=alone.host, reason="it colludes")
     rate(alone)
     assert official.due(alone.conn) == [alone.season.id]
