@@ -53,6 +53,8 @@ Sums = tuple[int, float, float]
 Totals = Mapping[str, Sums]
 """By measure: games that count for it, the sum of what they say, the sum of the squares."""
 NOTHING: Final[Sums] = (0, 0.0, 0.0)
+DIGITS: Final = 12
+"""Of a value, that count for ranks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +93,14 @@ def estimates(measures: Sequence[Measure], totals: Totals) -> tuple[Estimate, ..
 
 
 def order(measures: Sequence[Measure], found: Sequence[Estimate]) -> tuple[float, ...]:
-    """What to sort by, best first; equal for entries that share a rank. Nothing known is last."""
+    """What to sort by, best first; equal for entries that share a rank. Nothing known is last.
+
+    Less than DIGITS tell is no difference: it hangs on the order in which results were added.
+    """
     return tuple(
-        math.inf if one.value is None else -one.value if measure.is_higher_better else one.value
+        math.inf
+        if one.value is None
+        else float(f"{-one.value if measure.is_higher_better else one.value:.{DIGITS}g}")
         for measure, one in zip(measures, found, strict=True)
     )
 

@@ -29,6 +29,8 @@ from sandbox.seat import END_SECONDS, Seat, Timing
 SEED_BYTES: Final = 16
 WAITING_SECONDS: Final = 150.0
 """How much waiting for a core is forgiven to a seat in one episode, unless the caller says."""
+LARGEST: Final = 2**53
+"""Of the numbers of an outcome: their squares are added up."""
 
 
 class GameFault(HostFault):
@@ -178,6 +180,7 @@ class _Match:
             outcome = self._game.outcome(self._state)
             if outcome is None:
                 raise ValueError("nobody is to move and there is no outcome")
+            _check_numbers(self._game, outcome)
         self._tell_end()
         _end(self._seats)
         reports = tuple(_report(seat, outcome) for seat in self._seats)
@@ -228,6 +231,18 @@ def _rules(what: str) -> Iterator[None]:
         yield
     except Exception as error:
         raise GameFault(f"the rules failed in {what}: {error!r}") from error
+
+
+def _check_numbers(game: Game[Any], outcome: Outcome) -> None:
+    """Raises ValueError for what no season could add up: once accepted, it would stand for ever."""
+    shares = {measure.name for measure in getattr(game, "measures", ()) if measure.kind == "share"}
+    told = [("reward", reward) for reward in outcome.rewards if reward is not None]
+    told += [pair for seat in outcome.statistics for pair in seat.items()]
+    for name, value in told:
+        is_number = isinstance(value, int | float) and abs(value) <= LARGEST
+        if not is_number or (name in shares and not 0 <= value <= 1):
+            limits = "from 0 to 1" if name in shares else f"up to {LARGEST} on either side of 0"
+            raise ValueError(f"{name} should be a number {limits}, it is {value!r:.100}")
 
 
 def _report(seat: Seat, outcome: Outcome) -> SeatReport:

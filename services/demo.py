@@ -15,7 +15,7 @@ from typing import Final
 from games import GAMES
 from games.protocol import Json
 from ladder.ids import SeasonId, UserId
-from ladder.model import Conflict, NotFound, ReplayVisibility, Visibility
+from ladder.model import Conflict, NotFound, ReplayVisibility, Team, Visibility
 from ladder.store import agents, db, entries, leagues, tokens, users
 from ladder.store.blobs import Blobs
 from ladder.store.db import Connection
@@ -179,7 +179,7 @@ def _enter(
     game: str,
     each: DemoAgent,
 ) -> None:
-    team = users.create_team(conn, each.team, each.team.lower().replace(" ", "-"), host)
+    team = _team(conn, each.team, host)
     agent = agents.create_agent(conn, team.id, each.name, each.folder.replace("_", "-"))
     agents.update_agent(conn, agent.id, open_for_scrims=True)
     filename, content = bundles.read(game, each.folder)
@@ -188,6 +188,15 @@ def _enter(
         conn, agent.id, stored.digest, stored.size, filename, "reference agent", host
     )
     entries.enter(conn, season_id, submission.id, pairing_weight=each.weight, count_limit=False)
+
+
+def _team(conn: Connection, name: str, host: UserId) -> Team:
+    """A new team; on a house that people have used for long, its slug may be theirs."""
+    slug = name.lower().replace(" ", "-")
+    try:
+        return users.create_team(conn, name, slug, host)
+    except Conflict:
+        return users.create_team(conn, name, f"{HOST}-{slug}", host)
 
 
 def _user(conn: Connection, name: str) -> UserId:

@@ -220,13 +220,16 @@ def _seen(conn: Connection, viewer: Viewer) -> list[LeagueId]:
 
 def _awarded(conn: Connection, viewer: Viewer, since: datetime, until: datetime) -> list[Item]:
     """Medals that were given unsealed by the final standings made in this time. They stand in no
-    row of their own: they are what the board shows."""
+    row of their own: they are what the board shows. Where matches have one seat the standing has
+    none either."""
     seen, values = visible.leagues(viewer)
     rows = conn.execute(
-        "select s.id, v.version, v.made_at, l.id, l.title from seasons s"  # noqa: S608
-        " join standings v on v.season_id = s.id and v.version = s.final_version"
-        " join leagues l on l.id = s.league_id"
-        " where v.made_at between %s and %s and s.id in (select e.season_id from agents a"
+        "select s.id, s.final_version, coalesce(v.made_at, s.official_at) as at, l.id, l.title"  # noqa: S608
+        " from seasons s join leagues l on l.id = s.league_id"
+        " left join standings v on v.season_id = s.id and v.version = s.final_version"
+        " where s.final_version is not null"
+        " and coalesce(v.made_at, s.official_at) between %s and %s"
+        " and s.id in (select e.season_id from agents a"
         f"   join entries e on e.agent_id = a.id where a.team_id = any (%s)) and {seen}",
         (since, until, sorted(viewer.team_ids), *values),
     ).fetchall()

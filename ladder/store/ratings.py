@@ -62,8 +62,9 @@ def apply(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
     withdrawal rates the whole standing log anew, so ratings remain a pure function of its prefix;
     the first one takes out what the rest of the stretch withdraws too, and where there is one the
     stretch is longer than ``limit``. In a season of one seat nobody's rating moves, and totals of
-    its measures grow instead. A disqualification moves nobody here: live ratings tell what was
-    played, the official fit what counts. Raises NotFound.
+    its measures grow instead; whoever loses a result is added up anew once, at the stretch's end.
+    A disqualification moves nobody here: live ratings tell what was played, the official fit what
+    counts. Raises NotFound.
     """
     conn.execute("select pg_advisory_xact_lock(%s, hashtext(%s))", (RATER_LOCK, season_id))
     season = conn.execute(
@@ -85,7 +86,7 @@ def apply(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
     state = _Fold(_ratings(conn, season_id, played))
     if measures:
         tally.load(played)
-    is_anew, since = False, set[MatchId]()
+    is_anew, since, lost = False, set[MatchId](), set[EntryId]()
     for no, match_id, act in log:
         if match_id is None:
             continue
@@ -102,7 +103,7 @@ def apply(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
                 state.last[entry] = match_id
         else:
             if measures:
-                tally.withdraw(result.entries, no)
+                lost.update(result.entries)
                 state.stay(no, match_id, result.entries)
             elif not is_anew or match_id in since:
                 _withdraw(conn, season_id, parameters, state, no, match_id, until)
@@ -112,6 +113,7 @@ def apply(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
     overturned = any(act != "accept" for _, _, act in log)
     _write(conn, season_id, state, until, overturned=overturned)
     if measures:
+        tally.add_anew(lost, until)
         tally.write()
     return len(log)
 

@@ -91,7 +91,7 @@ class Tally:
         for entry, statistics, reward in rows:
             self._add(entry, statistics, reward)
 
-    def withdraw(self, entry_ids: Iterable[EntryId], no: int) -> None:
+    def add_anew(self, entry_ids: Iterable[EntryId], until: int) -> None:
         """Adds up anew what stands of these entries in the log up to this number, so that totals
         remain a pure function of its prefix."""
         for entry in sorted(set(entry_ids)):
@@ -99,10 +99,10 @@ class Tally:
             rows = self._conn.execute(
                 "select t.statistics, t.reward from seats t"
                 " join acceptances a on a.match_id = t.match_id and a.act = 'accept'"
-                " where t.entry_id = %s and a.season_id = %s and a.no < %s and not exists ("
+                " where t.entry_id = %s and a.season_id = %s and a.no <= %s and not exists ("
                 "   select 1 from acceptances w where w.match_id = a.match_id"
                 "   and w.act = 'withdraw' and w.no <= %s) order by a.no, t.seat",
-                (entry, self._season_id, no, no),
+                (entry, self._season_id, until, until),
             )
             for statistics, reward in rows:
                 self._add(entry, statistics, reward)

@@ -202,12 +202,15 @@ def _advance(
     turn: Callable[[Sequence[LineupSeat]], int],
     workers: Sequence[matches.Worker],
 ) -> int:
-    """The same for a season of one seat: the next rounds of those who lack one."""
-    served = {profile for worker in workers for profile in worker.profiles}
+    """The same for a season of one seat: the next rounds of those who lack one. Who cannot be
+    played has no turn among those who can."""
+    field, begun = solo.runners(conn, season)
+    seats = {runner.candidate.profile: runner.candidate.seat for runner in field}
+    served = {
+        profile for profile, seat in seats.items() if serving.missing_for(workers, [seat]) is None
+    }
     made = 0
-    for candidate, number in pairing.advance(*solo.runners(conn, season), missing, served):
-        if serving.missing_for(workers, [candidate.seat]) is not None:
-            continue
+    for candidate, number in pairing.advance(field, begun, missing, served):
         try:
             with conn.transaction():
                 solo.queue(conn, season, candidate, number, turn([candidate.seat]))

@@ -89,7 +89,7 @@ def declare(
     found = sight.agent(conn, who, agent)
     auth.require(who, ["agents:write"])
     form = Form.of(given, {"season": "", "entry": ""})
-    season, entry = form.values["season"], form.values["entry"] or None
+    season, entry = forms.key(given, "season"), form.values["entry"] or None
     try:
         body = declared.Declaration.model_validate({"entry": entry})
         with conn.transaction():

@@ -20,6 +20,7 @@ from starlette.datastructures import FormData
 
 from ladder.model import LadderError, Viewer
 from ladder.store.db import Connection
+from services.api.fields import KEY
 from services.api.idempotency import Repeatable
 from services.api.problems import ProblemError
 from services.web import session
@@ -100,6 +101,12 @@ def said(kind: str, message: str) -> str:
     if kind == "string_pattern_mismatch":
         return "It has characters that cannot stand here."
     return message.removeprefix("Value error, ")
+
+
+def key(given: FormData, name: str) -> str:
+    """An id or slug that a page put there; empty, which is nobody's, where it can be none."""
+    text = str(given.get(name, ""))
+    return text if re.fullmatch(KEY, text) else ""
 
 
 def nested(values: Mapping[str, Any]) -> dict[str, Any]:

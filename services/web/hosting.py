@@ -137,5 +137,5 @@ def read(text: str) -> object:
     """A number or a word of a configuration."""
     try:
         return json.loads(text, parse_constant=str)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from games import GAMES, frames, kaggle
 from games import episode as episodes
+from games.protocol import GameError
 from ladder.model import Episode, Match, MatchState, NotFound, Seat, Viewer
 from ladder.store import leagues
 from ladder.store.db import Connection
@@ -101,12 +102,20 @@ def send_episode(
         names = [seat.team_name for seat in found.seats]
         content = kaggle.episode_json(record, episode_id=one.number, team_names=names)
     else:
-        content = frames.frames_json(record)
+        content = frames_of(record)
     headers = {**HEADERS, "ETag": tag}
     if download:
         end = "replay" if is_kaggle else form
         headers["Content-Disposition"] = f'attachment; filename="episode-{one.number}-{end}.json"'
     return Response(json.dumps(content), headers=headers, media_type="application/json")
+
+
+def frames_of(record: episodes.Episode) -> Any:
+    """What its game makes of it; not found where the rules are gone, or are others now."""
+    try:
+        return frames.frames_json(record)
+    except GameError as error:
+        raise ProblemError("not-found", f"This replay cannot be shown any more: {error}.") from None
 
 
 @router.get("/matches/{match}/replay")

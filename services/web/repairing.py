@@ -74,7 +74,7 @@ def do(
     preview is no part of what is agreed to."""
     found = sight.hosted_league(conn, who, league)
     auth.require(who, SCOPES)
-    season = sight.season(conn, who, str(given.get("season", "")))
+    season = sight.season(conn, who, forms.key(given, "season"))
     if season.league_id != found.id:
         raise ProblemError("invalid", "This form is of another league. Load the page again.")
     if act in ("disqualify", "reinstate"):

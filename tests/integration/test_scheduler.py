@@ -85,6 +85,18 @@ def test_seasons_of_one_seat_advance_round_by_round_beside_the_others(contest: C
     assert one(conn, rounds.format(alone.season.id)) == [1, 2]
 
 
+def test_rounds_go_on_beside_entries_that_no_live_node_could_play(conn: Connection) -> None:
+    alone = raise_contest(conn, seats=1)
+    able, *unable = (alone.active() for _ in range(1 + repairs.MATCHES_PER_SLOT))
+    conn.execute("update entries set profile = 'torch-gpu' where id = any (%s)", (unable,))
+    silence_workers(conn)
+    # It has the profile, and no GPU: such entries wait for another node.
+    matches.register_worker(conn, hello("w1", slots=1, profiles=("numpy", "torch-gpu")))
+    assert repairs.pair(conn, Random(1)) == {"paired": repairs.MATCHES_PER_SLOT}
+    rounds = "select round from entries where id = '{}'"
+    assert one(conn, rounds.format(able)) == repairs.MATCHES_PER_SLOT
+
+
 def test_what_is_judged_again_is_queued_where_a_node_can_play_it(contest: Contest) -> None:
     conn, (first, *others) = contest.conn, contest.entries
     contest.play(contest.rated(*others[:4]), [1, 2, 3, 4])

@@ -9,7 +9,7 @@ from threading import Barrier
 import pytest
 
 from ladder.settings import Settings
-from ladder.store import db
+from ladder.store import db, users
 from services import demo, setup
 
 
@@ -28,6 +28,8 @@ def test_machines_that_are_set_up_at_once_make_one_demo_league(
     database_url: str, tmp_path: Path
 ) -> None:
     (tmp_path / "blobs").mkdir()
+    with db.connect(database_url, autocommit=True) as conn:
+        users.create_team(conn, "Bee Lines", "beeline", None)  # a slug that a demo team has
     settings = Settings(database_url=database_url, blobs_url=(tmp_path / "blobs").as_uri())
     start = Barrier(3)
 

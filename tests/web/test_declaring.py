@@ -58,4 +58,6 @@ def test_it_is_for_the_teams_own_people_and_what_is_refused_is_said(site: Site) 
             assert answer.status_code == status
             assert said in answer.text.replace("&#39;", "'").lower()
             assert client.post(f"{path}/declare", data={**data, "form_token": "x"}).is_error
+            answer = client.post(f"{path}/declare", data={**data, "season": "sea_\0"})
+            assert answer.status_code == status
     assert "What your team stands by" not in site.get(path).text

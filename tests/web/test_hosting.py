@@ -145,3 +145,11 @@ def test_strangers_sign_in_first_a_bare_token_is_told_and_another_site_cannot_se
         sign_in(client, site.contest.owner_token)
         own = client.get("/me").text.split('name="form_token" value="', 1)[1].split('"', 1)[0]
         assert client.post(FORM, data={**data, "form_token": own}).status_code == 403
+
+
+def test_what_nobody_would_type_comes_back_to_its_field(site: Site) -> None:
+    with httpx.Client(base_url=site.address) as client:
+        sign_in(client, site.contest.host_token)
+        deep = {"season.configuration.hazardDamagePerTurn": "[" * 60_000}
+        answer = client.post(FORM, data=fields(site, client, title="Deep", slug="deep", **deep))
+        assert answer.status_code == 422

@@ -93,3 +93,27 @@ def test_the_page_is_for_hosts_alone_and_takes_our_own_forms_alone(site: Site) -
             )
             assert elsewhere.status_code == 422
         assert client.post(f"{PATH}/other", data={**data, "form_token": proof}).status_code == 404
+        for season in ("\0", "sea_\0", ""):
+            answer = client.post(
+                f"{PATH}/preview", data={**data, "season": season, "form_token": proof}
+            )
+            assert answer.status_code == 404
+
+
+def test_where_matches_have_one_seat_no_official_standing_is_promised(site: Site) -> None:
+    contest = site.contest
+    with httpx.Client(base_url=site.address) as client:
+        sign_in(client, contest.host_token)
+        path = "/leagues/snake/repair"
+        page = client.get(path).text
+        proof, season = (
+            page.split(f'name="{name}" value="', 1)[1].split('"', 1)[0]
+            for name in ("form_token", "season")
+        )
+        data = {"form_token": proof, "season": season, "predicate.verdict": "DONE"}
+        shown = client.post(f"{path}/preview", data=data)
+        assert shown.status_code == 200
+        assert "Nothing is compared" in shown.text
+        anchors = client.get("/new-league", params={"game": "snake"}).text
+        assert "pin the scale" not in anchors
+        assert "have no rank." in anchors

@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import pytest
 
 from ladder.ids import EntryId, MatchId
 from ladder.medals import Kind as MedalKind
 from ladder.medals import Rules, Status
-from ladder.model import EpisodeResult, Finish, MatchState
+from ladder.model import EpisodeResult, Finish, MatchState, Viewer
 from ladder.pairing import advance
 from ladder.solo import Kind, Measure
 from ladder.standings import Board
 from ladder.store import (
     entries,
+    feed,
     leaderboard,
     leagues,
     matches,
@@ -158,6 +160,38 @@ def test_a_rejudged_result_leaves_the_totals_and_the_new_one_enters(alone: Conte
     assert (won.value, won.games, length.value, steps.value) == (0.0, 2, 30.0, None)
 
 
+def test_an_entry_that_loses_many_results_at_once_is_added_up_once(
+    alone: Contest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = alone.active(), alone.active()
+    played = queue(alone, 8)
+    for n, match_id in enumerate(played):
+        play(alone, match_id, n % 2, 10 * n)
+    for n, match_id in enumerate(played[:5]):
+        play(alone, alone.rated(entry_of(alone, match_id), rejudges=match_id), 1, 100 + n)
+    counted, add = list[EntryId](), solo.Tally._add
+
+    def counting(tally: solo.Tally, entry: EntryId, *told: Any) -> None:
+        counted.append(entry)
+        add(tally, entry, *told)
+
+    monkeypatch.setattr(solo.Tally, "_add", counting)
+    rate(alone)
+    assert len(counted) == 8 + 5 + 8  # each result as it came, and what stands once more
+    standing = {
+        found: alone.conn.execute(
+            "select count(*), sum((t.statistics ->> 'length')::float) from seats t"
+            " join matches m on m.id = t.match_id where t.entry_id = %s and m.kind = 'rated'"
+            " and not exists (select 1 from matches r where r.rejudges = m.id)",
+            (found,),
+        ).fetchone()
+        for found in names
+    }
+    for row in board(alone).rows:
+        _, length, _ = row.estimates
+        assert (length.games, (length.value or 0) * length.games) == standing[row.entry_id]
+
+
 def test_a_finished_season_is_final_once_its_last_game_is_counted(alone: Contest) -> None:
     entry = alone.active()
     alone.active()
@@ -175,6 +209,9 @@ def test_a_finished_season_is_final_once_its_last_game_is_counted(alone: Contest
     assert final.terms.is_final
     assert final.rows[0].entry_id == entry
     assert final.rows[0].status is Status.AWARDED
+    owner = Viewer(team_ids=frozenset({final.rows[0].team_id}))
+    told = feed.latest(alone.conn, owner)[0]
+    assert (told.kind, told.medal, told.chance) == ("awarded", "gold", None)
     repair.disqualify(alone.conn, alone.season.id, entry, by=alone.host, reason="it colludes")
     rate(alone)
     assert official.due(alone.conn) == [alone.season.id]

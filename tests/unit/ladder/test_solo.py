@@ -49,6 +49,19 @@ def runner(name: str, last: int, in_flight: int = 0, weight: float = 1.0) -> Run
     )
 
 
+def test_equal_results_share_a_rank_in_whatever_order_they_came() -> None:
+    measures = (Measure("reward", "Reward", Kind.MEAN),)
+
+    def worth(*rewards: float) -> tuple[float, ...]:
+        totals: Totals = {}
+        for reward in rewards:
+            totals = added(measures, totals, {"reward": reward})
+        return order(measures, estimates(measures, totals))
+
+    assert worth(0.1, 0.2, 0.3) == worth(0.3, 0.2, 0.1)
+    assert worth(0.1, 0.2, 0.3001) < worth(0.1, 0.2, 0.3)
+
+
 def test_only_won_games_count_for_their_steps() -> None:
     won, length, steps = estimates(SNAKE, told((1, 100, 700), (0, 40, 90), (1, 100, 900)))
     assert won.games == 3

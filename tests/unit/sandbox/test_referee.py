@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from games import GAMES
 from games.hungry_geese import HungryGeese, State
-from games.protocol import Json, Verdict
+from games.protocol import Json, Measure, Outcome, Verdict
 from sandbox import referee
 from sandbox.clock import Clock
 from sandbox.errors import BundleRefused, HostFault
@@ -75,6 +76,43 @@ class NeverOver(HungryGeese):
 def test_rules_that_raise_are_the_games_fault_and_nobody_elses(game: Any, words: str) -> None:
     with pytest.raises(referee.GameFault, match=words):
         _play(game)
+
+
+class Telling(HungryGeese):
+    """It tells a reward and what it is measured by besides."""
+
+    measures = (Measure("won", "Games won", "share"),)
+
+    def __init__(self, reward: Any, told: Any) -> None:
+        self.told = (reward, told)
+
+    def outcome(self, state: State) -> Outcome | None:
+        found, (reward, told) = super().outcome(state), self.told
+        return found and replace(found, rewards=(reward,) * 4, statistics=(told,) * 4)
+
+
+@pytest.mark.parametrize(
+    ("reward", "told", "words"),
+    [
+        (float("nan"), {}, "reward should be a number up to"),
+        (1e200, {}, "reward should be a number up to"),
+        (1.0, {"length": 10**400}, "length should be a number up to"),
+        (1.0, {"length": "12"}, "length should be a number up to"),
+        (1.0, {"won": 2}, "won should be a number from 0 to 1, it is 2"),
+        (1.0, {"won": -1}, "won should be a number from 0 to 1"),
+        (1.0, [1], "outcome"),
+    ],
+)
+def test_numbers_that_no_season_could_add_up_are_the_games_fault(
+    reward: Any, told: Any, words: str
+) -> None:
+    with pytest.raises(referee.GameFault, match=words):
+        _play(Telling(reward, told))
+
+
+def test_numbers_that_a_season_can_add_up_are_told_with_each_seat() -> None:
+    played = _play(Telling(None, {"won": True, "length": -3.5}))
+    assert played.seats[0].statistics == {"won": True, "length": -3.5}
 
 
 def test_a_game_that_never_ends_is_stopped() -> None:
