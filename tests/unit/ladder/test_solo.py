@@ -49,6 +49,16 @@ def runner(name: str, last: int, in_flight: int = 0, weight: float = 1.0) -> Run
     )
 
 
+def test_a_few_lucky_games_do_not_stand_above_what_hundreds_have_proven() -> None:
+    measures = (Measure("won", "Games won", Kind.SHARE),)
+
+    def worth(won: float, games: int) -> tuple[float, ...]:
+        return order(measures, estimates(measures, {"won": (games, won, won)}))
+
+    assert worth(270, 300) < worth(5, 5)
+    assert worth(300, 300) < worth(270, 300) < worth(269, 300)
+
+
 def test_equal_results_share_a_rank_in_whatever_order_they_came() -> None:
     measures = (Measure("reward", "Reward", Kind.MEAN),)
 
