@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import socket
+import threading
 from collections.abc import Mapping
 from random import Random
 from typing import Any
@@ -14,6 +17,8 @@ from games.protocol import Json, Verdict
 from sandbox import referee
 from sandbox.clock import Clock
 from sandbox.errors import BundleRefused, HostFault
+from sandbox.loans import Ending, Loan
+from sandbox.meter import Meter
 from sandbox.record import Played
 
 GEESE = GAMES["hungry_geese"]
@@ -99,3 +104,44 @@ def test_seats_and_game_draw_from_seeds_that_tell_nothing_of_each_other() -> Non
     assert referee.game_random(seed).random() == referee.game_random(seed).random()
     assert referee.game_random(seed).random() != referee.game_random(bytes(16)).random()
     assert referee.seat_seed(seed, 0) != referee.seat_seed(bytes(16), 0)
+
+
+class DeafAtTheEnd(Loan):
+    """An agent that says that it wants to be told of the end, and does not answer that."""
+
+    def __init__(self) -> None:
+        self.socket, self._agent = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.meter, self.memory_mb = Meter({}, 1.0, False), 0
+        self.heard: list[str] = []
+        self._thread = threading.Thread(target=self._answer, daemon=True)
+        self._thread.start()
+
+    def end(self) -> Ending:
+        self.socket.close()
+        self._thread.join()
+        self._agent.close()
+        return Ending(exit_code=None, signal=None, out_of_memory=False, log=(), clean=True)
+
+    def _answer(self) -> None:
+        while packet := self._agent.recv(1 << 17):
+            told = json.loads(packet)
+            self.heard.append(told["k"])
+            if told["k"] == "start":
+                self._agent.send(b'{"k":"ready","contract":"http"}')
+            elif told["k"] == "act":
+                self._agent.send(b'{"k":"reply","n":%d,"action":"NORTH"}' % told["n"])
+
+
+def test_who_seems_to_wait_for_a_core_when_told_of_the_end_does_not_void_the_match(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(referee, "END_SECONDS", 0.001)  # long before it is late by its own clock
+    monkeypatch.setattr(referee, "end_together", lambda loans: None)  # the node's part
+    loan = DeafAtTheEnd()
+    loans = [loan, REFUSED]
+    configuration = GEESE.configure({"episodeSteps": 3})
+    played = referee.play(
+        GEESE, configuration, Clock(), bytes(16), loans, lanes=1, stop_after_seconds=60
+    )
+    assert loan.heard[-1] == "end"
+    assert [report.verdict for report in played.seats] == [Verdict.DONE, Verdict.ERROR]
