@@ -164,6 +164,10 @@ class _Match:
                 able.append(self._seats[index])
             else:
                 moves[index] = fault.verdict
+        if len(to_move) < len(self._seats):
+            for seat in self._seats:
+                if seat.index not in to_move:
+                    seat.watch()
         for group in self._groups(able):
             moves.update(self._ask(group))
         answers = {seat.index: seat.record.answers[-1] for seat in able}

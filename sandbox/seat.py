@@ -165,6 +165,11 @@ class Seat:
         limit_seconds = self.bank.deadline(0.0) - self._debt_seconds
         return self._question(message, limit_seconds, self._is_owed if owes else None)
 
+    def watch(self) -> None:
+        """In a step in which it is not asked: it may not compute."""
+        if self.fault is None:
+            self._tally.watch()
+
     @property
     def hears_end(self) -> bool:
         """Whether it is there to be told of the end, and its contract has words for that."""
