@@ -22,6 +22,8 @@ class Caller:
     def __init__(self, addresses: tuple[str, ...]) -> None:
         self._addresses = addresses
         self._kept: socket.socket | None = None
+        self._is_used = False
+        """Whether the server has answered on the connection that is kept."""
 
     def listens(self) -> bool:
         """Whether somebody takes a connection now; it is kept for the first call."""
@@ -55,19 +57,26 @@ class Caller:
             f"Content-Length: {len(data)}\r\nContent-Type: application/json\r\n" if data else ""
         )
         head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\n{length}\r\n"
-        line = self._line()
+        is_used, line = self._is_used, self._line()
+        reading = _Reading(line, until)
         try:
-            with _Reading(line, until) as reading:
+            with reading:
                 line.sendall(head.encode() + data)
                 status, answer, stays = reading.answer()
         except BaseException as error:
             line.close()
+            if is_used and isinstance(error, ConnectionError) and not reading.has_heard:
+                # It gave the idle connection up while the request was on its way, as it may.
+                self._is_used = False
+                left = None if until is None else max(0.0, until - time.monotonic())
+                return self.call(method, path, body, left)
             if isinstance(error, TimeoutError):
                 raise Broken(
                     f"{method} {path} had no answer within {seconds:g} s; answer sooner, or answer "
                     "other requests meanwhile"
                 ) from None
             raise
+        self._is_used = stays
         if stays:
             self._kept = line
         else:
@@ -105,6 +114,7 @@ class _Reading:
     def __init__(self, line: socket.socket, until: float | None) -> None:
         self._line, self._until = line, until
         self._data = b""
+        self.has_heard = False
 
     def __enter__(self) -> _Reading:
         self._wait()
@@ -195,6 +205,7 @@ class _Reading:
         data = self._line.recv(1 << 16)
         if not data:
             raise ConnectionResetError("the connection ended inside an answer")
+        self.has_heard = True
         self._data += data
 
     def _wait(self) -> None:

@@ -110,3 +110,34 @@ def test_a_server_that_hangs_up_and_one_that_is_not_there_are_connection_errors(
     with pytest.raises(ConnectionError):
         caller.call("GET", "/", "", 5.0)
     assert not Caller(("\0peck-nobody-listens",)).listens()
+
+
+def test_a_request_on_a_connection_that_the_server_gives_up_meanwhile_is_put_once_more() -> None:
+    """What a server does whose idle time is over while the request is on its way."""
+    name = f"\0peck-test-{secrets.token_hex(8)}"
+    heard: list[bytes] = []
+
+    def run() -> None:
+        for answers in (1, 0, 1):
+            line, _ = listener.accept()
+            with line:
+                for turn in range(2):
+                    heard.append(line.recv(1 << 16)[:12])
+                    if turn >= answers:
+                        break
+                    line.sendall(OK + b'"up"')
+
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(name)
+        listener.listen()
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        caller = Caller((name,))
+        assert caller.listens()
+        caller.call("POST", "/a", "", 5.0)
+        with pytest.raises(ConnectionError):  # given up twice: then it is the server's fault
+            caller.call("POST", "/b", "", 5.0)
+        assert caller.call("POST", "/c", "", 5.0) == (200, b'"up"')
+        caller.close()
+        thread.join()
+    assert heard == [b"POST /a HTTP", b"POST /b HTTP", b"POST /b HTTP", b"POST /c HTTP", b""]
