@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import socket
 import time
+from collections.abc import Callable
 
 from .program import Broken
 
@@ -19,8 +20,12 @@ _REMEDY = "answer each request once, with a status, a Content-Length and a JSON 
 class Caller:
     """Calls one server, which listens at one of the addresses."""
 
-    def __init__(self, addresses: tuple[str, ...]) -> None:
-        self._addresses = addresses
+    def __init__(
+        self, addresses: tuple[str, ...], waited: Callable[[], float] = lambda: 0.0
+    ) -> None:
+        """``waited`` tells how long the server has stood waiting for a core so far: that much more
+        it has for its answer, which the referee does not charge it either."""
+        self._addresses, self._waited = addresses, waited
         self._kept: socket.socket | None = None
         self._is_used = False
         """Whether the server has answered on the connection that is kept."""
@@ -58,7 +63,7 @@ class Caller:
         )
         head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\n{length}\r\n"
         is_used, line = self._is_used, self._line()
-        reading = _Reading(line, until)
+        reading = _Reading(line, until, self._waited)
         try:
             with reading:
                 line.sendall(head.encode() + data)
@@ -111,8 +116,12 @@ class Caller:
 class _Reading:
     """Reads one answer off a connection before a deadline."""
 
-    def __init__(self, line: socket.socket, until: float | None) -> None:
+    def __init__(
+        self, line: socket.socket, until: float | None, waited: Callable[[], float]
+    ) -> None:
         self._line, self._until = line, until
+        self._waited = waited
+        self._waited_before = 0.0 if until is None else waited()
         self._data = b""
         self.has_heard = False
 
@@ -201,8 +210,13 @@ class _Reading:
         raise _broken(f"it is longer than {MOST_BODY_BYTES} bytes")
 
     def _more(self) -> None:
-        self._wait()
-        data = self._line.recv(1 << 16)
+        while True:
+            self._wait()
+            try:
+                data = self._line.recv(1 << 16)
+                break
+            except TimeoutError:
+                pass  # it may have waited for a core
         if not data:
             raise ConnectionResetError("the connection ended inside an answer")
         self.has_heard = True
@@ -212,6 +226,8 @@ class _Reading:
         if self._until is None:
             return
         left = self._until - time.monotonic()
+        if left <= 0:
+            left += self._waited() - self._waited_before
         if left <= 0:
             raise TimeoutError
         self._line.settimeout(left)

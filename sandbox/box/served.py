@@ -37,7 +37,8 @@ class Served:
         self._environment = environment() | {"PORT": "8000", "PECK_SOCKET": path}
         if manifest.is_python:
             self._environment[listening.NAME] = name
-        self._caller = Caller((f"\0{name}", path) if manifest.is_python else (path,))
+        addresses = (f"\0{name}", path) if manifest.is_python else (path,)
+        self._caller = Caller(addresses, self._waited_seconds)
         self._act_seconds = 0.0
         self._is_started = False
 
@@ -93,6 +94,9 @@ class Served:
         )
         self._call("POST", "/end", encode(body), None)
         self._caller.close()
+
+    def _waited_seconds(self) -> float:
+        return 0.0 if self._program is None else self._program.waited_seconds()
 
     def _call(self, method: str, path: str, body: str, seconds: float | None) -> tuple[int, bytes]:
         try:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import secrets
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from sandbox.box.calling import Caller
+from sandbox.box.calling import Caller, _Reading
 from sandbox.box.program import Broken
 
 Serve = Callable[[Sequence[bytes]], Caller]
@@ -101,6 +102,16 @@ def test_a_broken_answer_says_what_is_wrong_and_what_to_do(
 def test_a_server_that_says_nothing_is_given_up(serve: Serve) -> None:
     with pytest.raises(Broken, match=r"no answer within 0\.05 s"):
         serve([b"", b""]).call("GET", "/", "", 0.05)
+
+
+def test_what_a_server_waited_for_a_core_is_not_counted_against_it() -> None:
+    waited = iter([1.0, 61.0, 61.0, 1.0])
+    ours, theirs = socket.socketpair()
+    with ours, theirs, _Reading(ours, time.monotonic(), lambda: next(waited)) as reading:
+        theirs.sendall(OK + b'"up"')
+        assert reading.answer() == (200, b'"up"', True)
+        with pytest.raises(TimeoutError):
+            reading.answer()
 
 
 def test_a_server_that_hangs_up_and_one_that_is_not_there_are_connection_errors(
