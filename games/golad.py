@@ -33,8 +33,9 @@ from games.protocol import (
     placements_from,
 )
 
-MAX_CELLS = 250_000
-"""Our own limit, far above any board played, so that a typing error cannot fill the memory."""
+MAX_CELLS = 60_000
+"""Our own limit, far above any board played: a larger one does not fit into what a player is told
+in one piece (128 KiB)."""
 
 FIELDS = (
     Field("width", int, 18, 1),

@@ -84,6 +84,8 @@ class Answer:
     """Charged for what it computed before it was asked."""
     bank_seconds: float
     """What was left after it."""
+    is_put: bool = True
+    """Whether the child was told it; one that owes an answer, or has no time left, is not."""
 
 
 @dataclass(slots=True)
@@ -95,7 +97,7 @@ class Pardons:
 
 
 class SeatRecord:
-    """Collects what one seat was asked; ``answers[k]`` belongs to its k+1-th act."""
+    """Collects what one seat was asked; ``answers`` in the order of its questions."""
 
     def __init__(self) -> None:
         self.loading = Cost(0.0, None, 0.0, 0.0)
@@ -225,15 +227,16 @@ def _written(move: Json | Verdict) -> Json:
 
 
 def _texts_by_step(log: Sequence[MoveLog], answers: Sequence[Answer]) -> dict[int, dict[str, str]]:
-    """What was printed, by step of the episode; the box counts acts, a step may pass unasked.
+    """What was printed, by step of the episode; the box counts acts that reach it, a step may pass
+    without.
 
     The box keeps the same caps; they are kept again here because it runs beside hostile code.
     """
     texts: dict[int, dict[str, str]] = {}
     left = LOG_CHARS
+    steps = [0, *(answer.step for answer in answers if answer.is_put)]
     for entry in log:
-        act = min(max(entry.step, 0), len(answers))
-        step = answers[act - 1].step if act else 0
+        step = steps[min(max(entry.step, 0), len(steps) - 1)]
         at_step = texts.setdefault(step, dict(_NOTHING))
         for name, text in (("stdout", entry.stdout), ("stderr", entry.stderr)):
             room = min(left, MOVE_CHARS - len(at_step[name]))

@@ -166,6 +166,10 @@ class _Match:
                 able.append(self._seats[index])
             else:
                 moves[index] = fault.verdict
+        if len(to_move) < len(self._seats):
+            for seat in self._seats:
+                if seat.index not in to_move:
+                    seat.watch()
         for group in self._groups(able):
             moves.update(self._ask(group))
         answers = {seat.index: seat.record.answers[-1] for seat in able}
@@ -210,7 +214,8 @@ class _Match:
                 seen = self._game.observe(self._state, seat.index)
                 questions.append(seat.telling_end(seen))
         if questions:
-            with contextlib.suppress(StopReached):  # who drags it out does not void the match
+            # Whoever computes instead may seem to wait for a core: the match is over all the same.
+            with contextlib.suppress(StopReached):
                 ask(questions, self._own, monotonic() + 2 * END_SECONDS)
 
     def _parser(self, seat: int) -> Callable[[Json], Json]:

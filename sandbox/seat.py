@@ -157,13 +157,18 @@ class Seat:
                     self._debt_seconds = -self.bank.left_seconds
                     self.bank.forgive()
                 if not 0 < self._debt_seconds < self._clock.act_seconds:
-                    self._record(step, Cost(0.0, 0.0, 0.0, 0.0))
+                    self._record(step, Cost(0.0, 0.0, 0.0, 0.0), is_put=False)
                     return self._faulted(verdict.off_turn(step, charge))
         self._nonce = secrets.randbits(48)
         seen = {**observation, "remainingOverageTime": self.bank.shown()}
         message = {"k": "act", "n": self._nonce, "observation": seen}
         limit_seconds = self.bank.deadline(0.0) - self._debt_seconds
         return self._question(message, limit_seconds, self._is_owed if owes else None)
+
+    def watch(self) -> None:
+        """In a step in which it is not asked: it may not compute."""
+        if self.fault is None:
+            self._tally.watch()
 
     @property
     def hears_end(self) -> bool:
@@ -195,7 +200,7 @@ class Seat:
         cost = question.cost
         self._costs.append(cost.charged_seconds)
         charge = self.bank.charge(cost.charged_seconds + self._debt_seconds)
-        self._record(step, cost)
+        self._record(step, cost, is_put=question.is_put)
         if question.is_put:
             self._owed = self._nonce if question.answer is None else None
         if question.trouble is Trouble.LATE:
@@ -243,9 +248,9 @@ class Seat:
         """The seat's private log, once it has ended."""
         return self.record.log_blob(how, self.fault, self._ending.log if self._ending else ())
 
-    def _record(self, step: int, cost: Cost) -> None:
+    def _record(self, step: int, cost: Cost, *, is_put: bool) -> None:
         left = self.bank.left_seconds
-        self.record.add(Answer(step, cost, self._off_turn_seconds, left))
+        self.record.add(Answer(step, cost, self._off_turn_seconds, left, is_put))
 
     def _question(
         self,

@@ -170,6 +170,17 @@ class Tally:
             self._others_cpu = sum(map(Meter.cpu_seconds, self._others))
         return off_turn
 
+    def watch(self) -> None:
+        """While others are asked: a seat that is seen computing is frozen until it is asked. Else
+        one that is out of the game could take the others' cores, and they would pay for the wait.
+        """
+        meter = self._meter
+        if meter.is_frozen or not meter.has_cpu or self._paid_cpu is None:
+            return
+        if meter.cpu_seconds() - self._paid_cpu > OFF_TURN_SECONDS:
+            self.ponders = True
+            meter.freeze()
+
     def sent(self, started_at: float, now: float) -> None:
         """The question is out. Where that took long, we stood in the queue ourselves before it was:
         what the agent neither worked nor waited meanwhile is no time of its own."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import socket
 import time
+from collections.abc import Callable
 
 from .program import Broken
 
@@ -19,9 +20,15 @@ _REMEDY = "answer each request once, with a status, a Content-Length and a JSON 
 class Caller:
     """Calls one server, which listens at one of the addresses."""
 
-    def __init__(self, addresses: tuple[str, ...]) -> None:
-        self._addresses = addresses
+    def __init__(
+        self, addresses: tuple[str, ...], waited: Callable[[], float] = lambda: 0.0
+    ) -> None:
+        """``waited`` tells how long the server has stood waiting for a core so far: that much more
+        it has for its answer, which the referee does not charge it either."""
+        self._addresses, self._waited = addresses, waited
         self._kept: socket.socket | None = None
+        self._is_used = False
+        """Whether the server has answered on the connection that is kept."""
 
     def listens(self) -> bool:
         """Whether somebody takes a connection now; it is kept for the first call."""
@@ -55,19 +62,26 @@ class Caller:
             f"Content-Length: {len(data)}\r\nContent-Type: application/json\r\n" if data else ""
         )
         head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\n{length}\r\n"
-        line = self._line()
+        is_used, line = self._is_used, self._line()
+        reading = _Reading(line, until, self._waited)
         try:
-            with _Reading(line, until) as reading:
+            with reading:
                 line.sendall(head.encode() + data)
                 status, answer, stays = reading.answer()
         except BaseException as error:
             line.close()
+            if is_used and isinstance(error, ConnectionError) and not reading.has_heard:
+                # It gave the idle connection up while the request was on its way, as it may.
+                self._is_used = False
+                left = None if until is None else max(0.0, until - time.monotonic())
+                return self.call(method, path, body, left)
             if isinstance(error, TimeoutError):
                 raise Broken(
                     f"{method} {path} had no answer within {seconds:g} s; answer sooner, or answer "
                     "other requests meanwhile"
                 ) from None
             raise
+        self._is_used = stays
         if stays:
             self._kept = line
         else:
@@ -102,9 +116,14 @@ class Caller:
 class _Reading:
     """Reads one answer off a connection before a deadline."""
 
-    def __init__(self, line: socket.socket, until: float | None) -> None:
+    def __init__(
+        self, line: socket.socket, until: float | None, waited: Callable[[], float]
+    ) -> None:
         self._line, self._until = line, until
+        self._waited = waited
+        self._waited_before = 0.0 if until is None else waited()
         self._data = b""
+        self.has_heard = False
 
     def __enter__(self) -> _Reading:
         self._wait()
@@ -191,16 +210,24 @@ class _Reading:
         raise _broken(f"it is longer than {MOST_BODY_BYTES} bytes")
 
     def _more(self) -> None:
-        self._wait()
-        data = self._line.recv(1 << 16)
+        while True:
+            self._wait()
+            try:
+                data = self._line.recv(1 << 16)
+                break
+            except TimeoutError:
+                pass  # it may have waited for a core
         if not data:
             raise ConnectionResetError("the connection ended inside an answer")
+        self.has_heard = True
         self._data += data
 
     def _wait(self) -> None:
         if self._until is None:
             return
         left = self._until - time.monotonic()
+        if left <= 0:
+            left += self._waited() - self._waited_before
         if left <= 0:
             raise TimeoutError
         self._line.settimeout(left)

@@ -145,6 +145,17 @@ class Program:
         code = os.waitstatus_to_exitcode(self._status)
         return f"exited with code {code}" if code >= 0 else f"ended by signal {_name_of(-code)}"
 
+    def waited_seconds(self) -> float:
+        """How long its threads have stood in the run queue; 0 where the kernel does not tell."""
+        tasks, waited = f"/proc/{self.pid}/task", 0
+        try:
+            for name in os.listdir(tasks):
+                with open(f"{tasks}/{name}/schedstat", "rb") as file:
+                    waited += int(file.read(64).split()[1])
+        except (OSError, ValueError, IndexError):
+            pass  # a thread has ended meanwhile
+        return waited * 1e-9
+
     def gone(self, otherwise: str) -> Broken:
         """That nothing will answer any more: how it ended, or what it did instead."""
         how = self.ending(_ENDING_SECONDS) or otherwise

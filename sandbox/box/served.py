@@ -37,13 +37,16 @@ class Served:
         self._environment = environment() | {"PORT": "8000", "PECK_SOCKET": path}
         if manifest.is_python:
             self._environment[listening.NAME] = name
-        self._caller = Caller((f"\0{name}", path) if manifest.is_python else (path,))
+        addresses = (f"\0{name}", path) if manifest.is_python else (path,)
+        self._caller = Caller(addresses, self._waited_seconds)
+        self._act_seconds = 0.0
         self._is_started = False
 
     def open(self, told: dict[str, Any]) -> None:
         """Start the program, and wait until it listens and answers."""
         program = Program(self._manifest, self._agent_dir, self._environment, talks=False)
         self._program = program
+        self._act_seconds = told["clock"]["act_seconds"]
         while not self._caller.listens():
             if program.ending() is not None:
                 raise program.gone("")
@@ -58,10 +61,11 @@ class Served:
                 "contract http is for Battlesnake; for this game take callable or lines",
                 is_gone=True,
             )
-        del observation["remainingOverageTime"]
+        bank_seconds = observation.pop("remainingOverageTime")
         is_old = self._manifest.api == "2017"
-        # The referee comes first; this is for a request that nobody will answer any more.
-        seconds = observation["game"]["timeout"] / 1000 + _LATER_SECONDS
+        # The referee comes first; this is for a request that nobody will answer any more. By the
+        # clock, as everybody's: what the game tells of its timeout may be less.
+        seconds = self._act_seconds + bank_seconds + _LATER_SECONDS
         if not self._is_started:
             self._is_started = True
             start = encode(old_start(observation) if is_old else observation)
@@ -90,6 +94,9 @@ class Served:
         )
         self._call("POST", "/end", encode(body), None)
         self._caller.close()
+
+    def _waited_seconds(self) -> float:
+        return 0.0 if self._program is None else self._program.waited_seconds()
 
     def _call(self, method: str, path: str, body: str, seconds: float | None) -> tuple[int, bytes]:
         try:

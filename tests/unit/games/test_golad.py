@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from random import Random
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from games.golad import GAME, State, rules_for
 from games.protocol import ConfigurationError, GameError, InvalidMove, Verdict
+from sandbox.channel import TO_CHILD_CAP
 
 BLOCKS = """
 00..
@@ -338,6 +340,7 @@ def test_the_standard_configuration_is_the_sites() -> None:
     ("overrides", "field"),
     [
         ({"height": 15}, "height"),
+        ({"width": 300, "height": 202}, "height"),
         ({"height": 0}, "height"),
         ({"width": 0, "startingCells": 1}, "width"),
         ({"width": 10_000, "height": 10_000}, "height"),
@@ -381,3 +384,9 @@ def test_a_start_given_back_must_fit_its_configuration() -> None:
             GAME.reset(configuration, 2, chance)
     with pytest.raises(GameError, match="seats"):
         GAME.reset(configuration, 1, Random(0))
+
+
+def test_the_largest_board_fits_into_what_a_player_is_told() -> None:
+    configuration = GAME.configure({"width": 300, "height": 200, "startingCells": 18_000})
+    state, _ = GAME.reset(configuration, 2, Random(1))
+    assert len(json.dumps(GAME.observe(state, 0))) < TO_CHILD_CAP - 1000

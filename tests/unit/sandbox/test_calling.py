@@ -5,11 +5,12 @@ from __future__ import annotations
 import secrets
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from sandbox.box.calling import Caller
+from sandbox.box.calling import Caller, _Reading
 from sandbox.box.program import Broken
 
 Serve = Callable[[Sequence[bytes]], Caller]
@@ -103,6 +104,16 @@ def test_a_server_that_says_nothing_is_given_up(serve: Serve) -> None:
         serve([b"", b""]).call("GET", "/", "", 0.05)
 
 
+def test_what_a_server_waited_for_a_core_is_not_counted_against_it() -> None:
+    waited = iter([1.0, 61.0, 61.0, 1.0])
+    ours, theirs = socket.socketpair()
+    with ours, theirs, _Reading(ours, time.monotonic(), lambda: next(waited)) as reading:
+        theirs.sendall(OK + b'"up"')
+        assert reading.answer() == (200, b'"up"', True)
+        with pytest.raises(TimeoutError):
+            reading.answer()
+
+
 def test_a_server_that_hangs_up_and_one_that_is_not_there_are_connection_errors(
     serve: Serve,
 ) -> None:
@@ -110,3 +121,34 @@ def test_a_server_that_hangs_up_and_one_that_is_not_there_are_connection_errors(
     with pytest.raises(ConnectionError):
         caller.call("GET", "/", "", 5.0)
     assert not Caller(("\0peck-nobody-listens",)).listens()
+
+
+def test_a_request_on_a_connection_that_the_server_gives_up_meanwhile_is_put_once_more() -> None:
+    """What a server does whose idle time is over while the request is on its way."""
+    name = f"\0peck-test-{secrets.token_hex(8)}"
+    heard: list[bytes] = []
+
+    def run() -> None:
+        for answers in (1, 0, 1):
+            line, _ = listener.accept()
+            with line:
+                for turn in range(2):
+                    heard.append(line.recv(1 << 16)[:12])
+                    if turn >= answers:
+                        break
+                    line.sendall(OK + b'"up"')
+
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(name)
+        listener.listen()
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        caller = Caller((name,))
+        assert caller.listens()
+        caller.call("POST", "/a", "", 5.0)
+        with pytest.raises(ConnectionError):  # given up twice: then it is the server's fault
+            caller.call("POST", "/b", "", 5.0)
+        assert caller.call("POST", "/c", "", 5.0) == (200, b'"up"')
+        caller.close()
+        thread.join()
+    assert heard == [b"POST /a HTTP", b"POST /b HTTP", b"POST /b HTTP", b"POST /c HTTP", b""]

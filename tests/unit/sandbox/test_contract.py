@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.box import contract, riddles, served, unpack
+from sandbox.box.calling import Caller
 from sandbox.box.contract import Contract, ContractError, Manifest
 
 
@@ -158,3 +159,23 @@ def _zipped(files: dict[str, bytes]) -> io.BytesIO:
             archive.writestr(name, content)
     buffer.seek(0)
     return buffer
+
+
+def test_a_server_has_the_time_of_the_clock_and_not_less_by_what_the_game_tells(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[tuple[str, float | None]] = []
+
+    def call(_: Any, method: str, path: str, body: str, seconds: float | None) -> tuple[int, bytes]:
+        asked.append((path, seconds))
+        return 200, b'"up"'
+
+    monkeypatch.setattr(served, "Program", lambda *_, **__: None)
+    monkeypatch.setattr(Caller, "listens", lambda _: True)
+    monkeypatch.setattr(Caller, "call", call)
+    server = served.Served(Manifest(Contract.HTTP, ("python", "bot.py")), "/nowhere")
+    server.open({"clock": {"act_seconds": 2.0}})
+    seen = {"game": {"timeout": 500}, "turn": 0, "board": {}, "you": {}}
+    assert server.move({**seen, "remainingOverageTime": 1.0}) == "up"
+    assert [path for path, _ in asked] == ["/", "/start", "/move"]
+    assert all(seconds is None or seconds > 3.0 for _, seconds in asked)

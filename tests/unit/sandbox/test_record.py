@@ -131,3 +131,11 @@ def test_an_episode_tells_moves_faults_and_seats_not_asked_apart() -> None:
     assert step.bank_seconds == (60.0, -9.0, None)
     assert episode.verdicts == ("DONE", "TIMEOUT", "DONE")
     assert episode.clock == Clock().to_json()
+
+
+def test_what_is_printed_after_a_question_that_was_never_put_stands_at_its_own_move() -> None:
+    record = _seat(1)
+    record.add(Answer(2, Cost(0.5, 0.0, 0.0, 0.5), 0.0, 0.0, is_put=False))
+    record.add(Answer(3, Cost(0.5, 0.125, 0.25, 0.25), 0.0, 0.0))
+    moves = _moves(record, MoveLog(1, "one", ""), MoveLog(2, "two", ""))
+    assert [move["stdout"] for move in moves] == ["one", "", "two"]

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
+import socket
+import threading
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -15,7 +21,10 @@ from games.protocol import Json, Measure, Outcome, Verdict
 from sandbox import referee
 from sandbox.clock import Clock
 from sandbox.errors import BundleRefused, HostFault
+from sandbox.loans import Ending, Loan
+from sandbox.meter import Meter
 from sandbox.record import Played
+from tests.integration.counting import Counting
 
 GEESE = GAMES["hungry_geese"]
 REFUSED = BundleRefused("leads outside the archive", "../main.py")
@@ -137,3 +146,85 @@ def test_seats_and_game_draw_from_seeds_that_tell_nothing_of_each_other() -> Non
     assert referee.game_random(seed).random() == referee.game_random(seed).random()
     assert referee.game_random(seed).random() != referee.game_random(bytes(16)).random()
     assert referee.seat_seed(seed, 0) != referee.seat_seed(bytes(16), 0)
+
+
+class DeafAtTheEnd(Loan):
+    """An agent that says that it wants to be told of the end, and does not answer that."""
+
+    def __init__(self, meter: Meter | None = None) -> None:
+        self.socket, self._agent = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.meter, self.memory_mb = meter or Meter({}, 1.0, False), 0
+        self.heard: list[str] = []
+        self._thread = threading.Thread(target=self._answer, daemon=True)
+        self._thread.start()
+
+    def end(self) -> Ending:
+        self.socket.close()
+        self._thread.join()
+        self._agent.close()
+        return Ending(exit_code=None, signal=None, out_of_memory=False, log=(), clean=True)
+
+    def _answer(self) -> None:
+        while packet := self._agent.recv(1 << 17):
+            told = json.loads(packet)
+            self.heard.append(told["k"])
+            if told["k"] == "start":
+                self._agent.send(b'{"k":"ready","contract":"http"}')
+            elif told["k"] == "act":
+                self._agent.send(b'{"k":"reply","n":%d,"action":"NORTH"}' % told["n"])
+
+
+def test_who_seems_to_wait_for_a_core_when_told_of_the_end_does_not_void_the_match(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(referee, "END_SECONDS", 0.001)  # long before it is late by its own clock
+    monkeypatch.setattr(referee, "end_together", lambda loans: None)  # the node's part
+    loan = DeafAtTheEnd()
+    loans: list[Loan | BundleRefused] = [loan, REFUSED]
+    configuration = GEESE.configure({"episodeSteps": 3})
+    played = referee.play(
+        GEESE, configuration, Clock(), bytes(16), loans, lanes=1, stop_after_seconds=60
+    )
+    assert loan.heard[-1] == "end"
+    assert [report.verdict for report in played.seats] == [Verdict.DONE, Verdict.ERROR]
+
+
+class OutAtOnce(Counting):
+    """Seat 1 is asked once."""
+
+    def to_move(self, state: Any) -> tuple[int, ...]:
+        return super().to_move(state)[: 2 if state.step == 0 else 1]
+
+    def step(
+        self, state: Any, moves: Mapping[int, Json | Verdict], chance: Random | Json
+    ) -> tuple[Any, Json]:
+        return super().step(state, {1: -1, **moves}, chance)
+
+
+@pytest.mark.parametrize(("used", "frozen"), [(0, b""), (5_000_000, b"1")])
+def test_a_seat_that_is_out_and_computes_is_frozen(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, used: int, frozen: bytes
+) -> None:
+    monkeypatch.setattr(referee, "end_together", lambda loans: None)
+    usage, freeze = tmp_path / "cpu.stat", tmp_path / "cgroup.freeze"
+    usage.write_bytes(b"usage_usec 0\n")
+    freeze.touch()
+    files = {"cpu_stat": os.open(usage, os.O_RDONLY), "freeze": os.open(freeze, os.O_WRONLY)}
+    game: Any = OutAtOnce(Verdict.INVALID)
+
+    def compute(step: int) -> None:
+        usage.write_bytes(b"usage_usec %d\n" % used)
+
+    with contextlib.closing(Meter(files, 1.0, False)) as meter:
+        referee.play(
+            game,
+            {"steps": 3},
+            Clock(),
+            bytes(16),
+            [DeafAtTheEnd(), DeafAtTheEnd(meter)],
+            lanes=1,
+            stop_after_seconds=60,
+            on_step=compute,
+        )
+        assert meter.is_frozen is bool(frozen)
+    assert freeze.read_bytes() == frozen
