@@ -273,9 +273,13 @@ class Seat:
         return not isinstance(frame, _Ready) and frame.n == self._owed
 
     def _excuse(self, question: Question) -> None:
-        """Raise HostFault where this time-out may be the node's doing and nobody can tell."""
+        """Raise HostFault where this time-out may be the node's doing and nobody can tell.
+
+        Not where the game pardons it: it costs one answer, and whoever may be late as often as it
+        likes would in the end be late together with the node, and lose no match.
+        """
         canary, cost = self._timing.canary, question.cost
-        if canary is None or self._meter.can_forgive:
+        if canary is None or self._meter.can_forgive or Verdict.TIMEOUT in self._lenient:
             return
         used = (cost.cpu_seconds or 0.0) / self._meter.cpus
         if used >= BUSY_SHARE * question.limit_seconds:

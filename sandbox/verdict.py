@@ -22,7 +22,7 @@ LONGEST_TRACEBACK: Final = 10_000
 _HINTS: Final = {
     Contract.LINES: "; write one line for each question, and flush it",
     Contract.RIDDLES: "; write one line for each `action move`, and flush it",
-    Contract.HTTP: "; the server must answer POST /move within the time of game.timeout",
+    Contract.HTTP: "; the server must answer POST /move within the time of the clock",
 }
 _PLACE: Final = re.compile(r'File "(?:/kaggle_simulations/agent/)?([^"\n]{1,200})", line (\d{1,7})')
 

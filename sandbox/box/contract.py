@@ -78,6 +78,9 @@ def read(folder: str) -> Manifest:
 
 def parse(text: bytes) -> Manifest:
     """The manifest in this JSON text. ContractError names the field that is wrong."""
+    if text.count(b"[") + text.count(b"{") > MOST_WORDS:
+        # Or it could be read here and not in a child, whose stack is deeper.
+        raise ContractError("holds more lists and objects than it needs")
     try:
         told = json.loads(text.decode("utf-8"))
     except (ValueError, RecursionError):
