@@ -150,6 +150,6 @@ def test_strangers_sign_in_first_a_bare_token_is_told_and_another_site_cannot_se
 def test_what_nobody_would_type_comes_back_to_its_field(site: Site) -> None:
     with httpx.Client(base_url=site.address) as client:
         sign_in(client, site.contest.host_token)
-        deep = {"season.configuration.hazardDamagePerTurn": "[" * 60_000}
+        deep = {"season.configuration.rows": "[" * 60_000}
         answer = client.post(FORM, data=fields(site, client, title="Deep", slug="deep", **deep))
         assert answer.status_code == 422

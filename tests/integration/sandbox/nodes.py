@@ -20,6 +20,7 @@ import pytest
 
 from sandbox import loans
 from sandbox.channel import FROM_CHILD_CAP
+from sandbox.clock import Clock
 from sandbox.errors import HostFault
 from tests.daemon import daemon_of
 
@@ -108,8 +109,10 @@ class Player:
 
     def start(self, load: str = "own", seed: str = SEED) -> dict[str, Any]:
         """The answer to ``start``."""
-        configuration = {"rows": 7, "columns": 11, "actTimeout": 1}
-        return self.ask({"k": "start", "configuration": configuration, "seed": seed, "load": load})
+        told: dict[str, Any] = {"k": "start", "seed": seed, "load": load}
+        told["configuration"] = {"rows": 7, "columns": 11, "actTimeout": 1}
+        told["clock"] = Clock().to_json()
+        return self.ask(told)
 
     def act(self, seconds: float = 20.0, **observation: Any) -> dict[str, Any]:
         """The whole answer to one ``act``."""

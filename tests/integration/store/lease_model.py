@@ -45,11 +45,12 @@ class World:
 
     def claim(self, match_id: MatchId, worker: str) -> bool:
         row = self.rows[match_id]
-        if row.state != "queued" or row.is_stale or not self.fits(worker, match_id):
+        if row.state != "queued" or row.is_stale:
             return False
         others = self.live & ({"w1", "w2"} - {worker})
-        if row.refused == worker and row.is_refusing and others:
-            row.is_rung = False
+        is_refused = row.refused == worker and row.is_refusing and bool(others)
+        if is_refused or not self.fits(worker, match_id):
+            row.is_rung = False  # to be rung again, for somebody else
             return False
         row.state, row.worker, row.is_lapsed = "running", worker, False
         row.attempt += 1
