@@ -2,7 +2,8 @@
 
 At a new apple, and some moves later again, cycles are made by chance, each is played on with apples
 by chance, all at once, and the one with the fewest steps is kept. In between it takes what shortens
-the way. About 10 ms for a choice, less for other moves. Needs numpy.
+the way, and so do the games played on: a cycle is worth what repairs will make of it. About 10 ms
+for a choice, less for other moves. Needs numpy.
 """
 
 import numpy as np
@@ -15,7 +16,9 @@ ROLLOUTS = 8
 """Games played on from each."""
 APPLES = 3
 """Apples in each of these."""
-AGAIN = 4
+STRIDE = 4
+"""Moves after which a way with detours is repaired again in these; in the game it is at each."""
+AGAIN = 2
 """Moves after which a way with detours is chosen again, since the tail has made room."""
 
 OFFSETS = {"up": (0, -1), "down": (0, 1), "left": (-1, 0), "right": (1, 0)}
@@ -55,35 +58,35 @@ def start(width, height):
     board.update(
         width=width,
         cells=width * height,
-        # The upper left cells of all blocks of two by two.
-        blocks=np.array([y * width + x for y in range(height - 1) for x in range(width - 1)]),
         places=np.arange(width * height),
         cycle=None if way is None else np.array([y * width + x for x, y in way]),
     )
 
 
-def parallels(cycles, lengths):
+def parallels(cycles, lengths, ends):
     """For blocks with two parallel steps of the cycle on their sides the numbers of these, the
-    lower one first; -1 where a row has fewer such blocks than others.
+    lower one first and before the row's end; -1 where a row has fewer such blocks than others.
 
     The head stands at place 0 of its cycle, step n leads from place n to n + 1, and the body's own
     steps are the last ones, which must stay.
     """
-    blocks, width = board["blocks"], board["width"]
     rows = np.arange(len(cycles))[:, None]
     at = np.empty(cycles.shape, np.int16)
     at[rows, cycles] = board["places"]
-    a, b, c, d = (at[:, blocks + right] for right in (0, 1, width, width + 1))
-    loose = (board["cells"] - lengths).astype(np.int16)[:, None]
+    at = at.reshape(len(cycles), -1, board["width"])
+    a, b, c, d = at[:, :-1, :-1], at[:, :-1, 1:], at[:, 1:, :-1], at[:, 1:, 1:]
+    loose = (board["cells"] - lengths).astype(np.int16)[:, None, None]
+    ends = ends.astype(np.int16)[:, None, None]
 
     def pair(a, b, c, d):
         one, other = np.minimum(a, b), np.minimum(c, d)
         low, high = np.minimum(one, other), np.maximum(one, other)
-        both = (np.abs(a - b) == 1) & (np.abs(c - d) == 1) & (high <= loose)
+        both = (np.abs(a - b) == 1) & (np.abs(c - d) == 1) & (high <= loose) & (low < ends)
         return np.where(both, low, -1), np.where(both, high, -1)
 
     level, upright = pair(a, b, c, d), pair(a, c, b, d)
-    low, high = np.maximum(level[0], upright[0]), np.maximum(level[1], upright[1])
+    low = np.maximum(level[0], upright[0]).reshape(len(cycles), -1)
+    high = np.maximum(level[1], upright[1]).reshape(len(cycles), -1)
     most = max(1, int(np.count_nonzero(low >= 0, axis=1).max()))
     first = np.argpartition(low < 0, most - 1, axis=1)[:, :most]
     return low[rows, first], high[rows, first]
@@ -96,15 +99,18 @@ def repair(cycles, ahead, lengths, sideways):
     four stretches A B C D, which then come as A D C B. ``ahead`` is the place of the apple. With
     ``sideways`` a row without a shorter way takes one that is as long.
     """
-    low, high = parallels(cycles, lengths)
+    # Only what begins before the apple makes the way there shorter.
+    ends = np.full_like(ahead, board["cells"]) if sideways else ahead
+    low, high = parallels(cycles, lengths, ends)
     p, q, m, k = low[:, :, None], high[:, :, None], low[:, None, :], high[:, None, :]
     apple = ahead.astype(np.int16)[:, None, None]
-    gain = np.where(apple > m, np.where(apple > q, q - p, m + q - p - k), m - k)
-    gain *= (apple > p) & (apple <= k)
-    gain *= 256
+    gain = 256 * (q - p) - 256 * (k - m) * (apple <= q)
+    gain *= (m < apple) & (apple <= k)
     gain += rng.integers(0, 256, gain.shape, dtype=np.uint8)  # which of equals is left to chance
-    gain[~((p >= 0) & (p < m) & (m < q) & (q < k))] = -1
-    gain = gain.reshape(len(cycles), -1)
+    crosses = (p < m) & (m < q) & (q < k)
+    if sideways:
+        crosses &= (apple <= p) | (m < apple)
+    gain = np.where(crosses, gain, -1).reshape(len(cycles), -1)
     best = gain.argmax(1)
     value = gain[np.arange(len(cycles)), best]
     rows = np.flatnonzero(value >= (0 if sideways else 256))
@@ -137,12 +143,17 @@ def turned(cycle, snake):
     return np.roll(cycle[::-1], 1) if cycle[1] == snake[1] else cycle
 
 
+def are_straight(cycles, ahead):
+    """Whether no way to the apple could be shorter, for each cycle."""
+    heads, apples = cycles[:, 0], cycles[np.arange(len(cycles)), ahead]
+    (y, x), (v, u) = np.divmod(heads, board["width"]), np.divmod(apples, board["width"])
+    return ahead == abs(x - u) + abs(y - v)
+
+
 def chosen(cycle, snake, apple):
     """The cycle to go on with: the old one made shorter, or at times one of several."""
-    ahead, width, length = np.flatnonzero(cycle == apple), board["width"], len(snake)
-    is_straight = ahead == abs(snake[0] % width - apple % width) + abs(
-        snake[0] // width - apple // width
-    )
+    ahead, length = np.flatnonzero(cycle == apple), len(snake)
+    is_straight = are_straight(cycle[None], ahead)[0]
     board["moves"] = 0 if board.get("apple") != apple else board["moves"] + 1
     board["apple"] = apple
     if board["moves"] % AGAIN or (board["moves"] and is_straight):
@@ -153,23 +164,40 @@ def chosen(cycle, snake, apple):
         rows, others, nearer = repair(cycles[1:], ahead[1:], lengths[1:], True)
         cycles[1 + rows], ahead[1 + rows] = others, nearer
     cycles, ahead = shorten(cycles, ahead, lengths)
-    return cycles[(ahead + expected(cycles, ahead, length)).argmin()]
+    return cycles[expected(cycles, ahead, length).argmin()]
 
 
 def expected(cycles, ahead, length):
-    """Steps that the next apples take after this one, for each cycle, by playing on.
+    """Steps to this apple and the next ones, for each cycle, by playing on with repairs.
 
+    All games go on side by side: in each turn a game takes a repair or, without one, some moves.
     Apples lie where they do for all cycles alike, so that chance does not choose among these.
     """
-    each, cells = np.repeat(cycles, ROLLOUTS, 0), board["cells"]
-    steps, reached = np.zeros(len(each)), np.repeat(ahead, ROLLOUTS)
-    for grown in range(length + 1, min(length + 1 + APPLES, cells)):
-        each = np.take_along_axis(each, (board["places"] + reached[:, None]) % cells, 1)
-        # The head is on the apple now; the next one is the free cell that was dealt the most.
-        dealt = np.tile(rng.random((ROLLOUTS, cells)), (len(cycles), 1))
-        dealt = np.take_along_axis(dealt, each[:, 1 : cells - grown + 1], 1)
-        each, reached = shorten(each, dealt.argmax(1) + 1, np.full(len(each), grown))
-        steps += reached
+    each, ahead, cells = np.repeat(cycles, ROLLOUTS, 0), np.repeat(ahead, ROLLOUTS), board["cells"]
+    lengths, last = np.full(len(each), length), min(length + 1 + APPLES, cells)
+    steps, playing = np.zeros(len(each)), np.arange(len(each))
+    dealt = rng.random((APPLES, ROLLOUTS, cells))
+    while len(playing):
+        found, better, nearer = repair(each[playing], ahead[playing], lengths[playing], False)
+        each[playing[found]], ahead[playing[found]] = better, nearer
+        is_straight = are_straight(each[playing], ahead[playing])
+        walks = is_straight.copy()
+        walks[np.delete(np.arange(len(playing)), found)] = True
+        rows = playing[walks]
+        walked = np.where(is_straight[walks], ahead[rows], np.minimum(ahead[rows], STRIDE))
+        onward = (board["places"] + walked[:, None]) % cells
+        each[rows] = np.take_along_axis(each[rows], onward, 1)
+        ahead[rows] -= walked
+        steps[rows] += walked
+        lengths[rows] += ahead[rows] == 0
+        playing = playing[lengths[playing] < last]
+        fed = playing[ahead[playing] == 0]
+        # The head is on the apple there; the next one is the free cell that was dealt the most.
+        lots = dealt[lengths[fed] - length - 1, fed % ROLLOUTS]
+        lots = np.take_along_axis(lots, each[fed], 1)
+        lots[:, 0] = -1
+        lots[board["places"] > cells - lengths[fed][:, None]] = -1
+        ahead[fed] = lots.argmax(1)
     return steps.reshape(len(cycles), ROLLOUTS).mean(1)
 
 
