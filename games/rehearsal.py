@@ -291,7 +291,7 @@ class Player:
                     f"seat {seat}: after {fault} its verdict is {verdict!r:.100}",
                 )
         statistics = outcome.statistics
-        measured = {measure.name for measure in getattr(game, "measures", ()) if seats == 1}
+        measured = {measure.name for measure in game.measures if seats == 1}
         missing = measured.difference(*statistics)
         found.expect(
             not missing, "outcome", f"statistics lack {', '.join(sorted(missing))} of measures"

@@ -240,7 +240,7 @@ def _rules(what: str) -> Iterator[None]:
 
 def _check_numbers(game: Game[Any], outcome: Outcome) -> None:
     """Raises ValueError for what no season could add up: once accepted, it would stand for ever."""
-    shares = {measure.name for measure in getattr(game, "measures", ()) if measure.kind == "share"}
+    shares = {measure.name for measure in game.measures if measure.kind == "share"}
     told = [("reward", reward) for reward in outcome.rewards if reward is not None]
     told += [pair for seat in outcome.statistics for pair in seat.items()]
     for name, value in told:

@@ -25,6 +25,7 @@ class Counting:
     name, title, version = "counting", "Counting", "1"
     seats = range(1, 9)
     mirrored = False
+    measures = ()
     clock: Mapping[str, Json] = {}
 
     def __init__(self, *lenient: Verdict) -> None:

@@ -1,14 +1,8 @@
-"""The leader's repairs on real rows, and who leads."""
+"""The leader's repairs on real rows."""
 
 from __future__ import annotations
 
-import shutil
-import signal
-import tempfile
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -18,11 +12,8 @@ import pytest
 from ladder.ids import MatchId
 from ladder.store import db, idempotency, leagues, matches, rejudging, suspects, users, watch
 from ladder.store.db import Connection
-from services import embedded
-from services.scheduler import leader, repairs
+from services.scheduler import repairs
 from services.scheduler.fields import Fields
-from services.scheduler.leader import Repair
-from tests.chaos.fleet import wait_until
 from tests.integration.store.contest import Contest, hello, raise_contest
 from workers.broker import BellError
 
@@ -440,94 +431,6 @@ def test_an_alarm_is_told_once_and_its_end_too(
     conn.execute("update seasons set opens_at = now()")
     looking.look(conn)
     assert "cadence_back" in capsys.readouterr().err
-
-
-@contextmanager
-def leading(url: str, run: Callable[[Connection], dict[str, int]]) -> Iterator[threading.Event]:
-    """A scheduler in a thread, with one repair."""
-    stopping = threading.Event()
-    thread = threading.Thread(
-        target=leader.run, args=(url, [Repair("one", 0.0, run)], stopping), daemon=True
-    )
-    thread.start()
-    try:
-        yield stopping
-    finally:
-        stopping.set()
-        thread.join(30)
-        assert not thread.is_alive()
-
-
-def test_one_leads_and_another_takes_over_when_it_stops(database_url: str) -> None:
-    rounds: list[str] = []
-
-    def leads(name: str) -> Callable[[Connection], dict[str, int]]:
-        def run(conn: Connection) -> dict[str, int]:
-            rounds.append(name)
-            return {}
-
-        return run
-
-    with leading(database_url, leads("first")) as first:
-        wait_until(lambda: "first" in rounds, "the first leads", 20)
-        with leading(database_url, leads("second")):
-            before = len(rounds)
-            wait_until(lambda: len(rounds) > before + 8, "the first goes on", 20)
-            assert "second" not in rounds
-            first.set()
-            wait_until(lambda: "second" in rounds, "the second leads", 20)
-
-
-def test_a_repair_that_fails_does_not_take_the_others_turn(database_url: str) -> None:
-    done = threading.Event()
-
-    def fail(conn: Connection) -> dict[str, int]:
-        raise ValueError("a bug")
-
-    def work(conn: Connection) -> dict[str, int]:
-        done.set()
-        return {}
-
-    stopping = threading.Event()
-    both = [Repair("fails", 0.0, fail), Repair("works", 0.0, work)]
-    thread = threading.Thread(target=leader.run, args=(database_url, both, stopping), daemon=True)
-    thread.start()
-    assert done.wait(20)
-    stopping.set()
-    thread.join(20)
-
-
-def test_the_leader_goes_on_after_postgres_was_restarted() -> None:
-    state = Path(tempfile.mkdtemp(prefix="peck-leader-", dir="/var/tmp"))
-    state.chmod(0o711)
-    server = embedded.start_postgres(state, durable=False)
-    rounds: list[int] = []
-
-    def count(conn: Connection) -> dict[str, int]:
-        conn.execute("select 1")
-        rounds.append(1)
-        return {}
-
-    try:
-        with leading(server.url, count):
-            wait_until(lambda: bool(rounds), "it leads", 20)
-            server.child.process.send_signal(signal.SIGQUIT)
-            server.child.process.wait()
-            server = embedded.start_postgres(state, durable=False)
-            before = len(rounds)
-            wait_until(lambda: len(rounds) > before, "it leads again", 30)
-    finally:
-        server.stop()
-        shutil.rmtree(state, ignore_errors=True)
-
-
-def test_two_leaders_never_hold_the_lead_together(database_url: str) -> None:
-    stopping = threading.Event()
-    with leader._lead(database_url, stopping) as conn:
-        with psycopg.connect(database_url, autocommit=True) as other:
-            row = other.execute("select pg_try_advisory_lock(%s)", (leader.LEADER_LOCK,)).fetchone()
-            assert row == (False,)
-        assert one(conn, "select 1") == 1
 
 
 def test_answers_kept_for_repeats_are_dropped_after_their_time(conn: Connection) -> None:
