@@ -8,7 +8,6 @@ import sys
 NAMES = (
     "engine",
     "anchors",
-    "battlesnake",
     "sandbox",
     "contracts",
     "fairness",

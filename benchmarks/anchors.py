@@ -1,79 +1,111 @@
-"""Reference agents of known strength against the known figures, by our own rules in one process.
+"""Reference agents of known strength against the known figures, on the ladder's own runner.
 
     python -m benchmarks.anchors [--quick] [--games N] [--jobs 2] [--only snake]
 
-The known figures are published ones and those measured with the games' own engines. A mean that is
-to be equal is met within three standard errors; one that is to be reached is met by the mean
-itself. A draw is half a win. Games of one row have different starts; seats alternate.
+Every game is a match as a worker plays it: the agents' bundles on loan from a node daemon, in
+sandboxes, asked by the referee under the game's own clock; a mirrored pair is two games of one
+sample. The known figures are published ones and those measured with the games' own engines. A mean
+that is to be equal is met within three standard errors; one that is to be reached is met by the
+mean itself. A draw, or a shared first place, is half a win. Matches of one row have different
+seeds; where there is no mirrored pair the first agent's seat moves on.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import math
+import os
 import statistics
 import sys
-from collections.abc import Callable, Sequence
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import cache
 from itertools import chain
 from pathlib import Path
-from random import Random
-from types import ModuleType
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
+from benchmarks import boxes
 from benchmarks.tables import aligned, machine
-from games.golad import GAME as GOLAD
-from games.snake import GAME as SNAKE
+from games import GAMES
+from games.protocol import Json
+from sandbox import pairs, referee
+from sandbox.bundle import prepare
+from sandbox.clock import Clock
+from sandbox.lineup import borrowed
+from sandbox.record import Played
 
-AGENTS = Path(__file__).parents[1] / "agents"
-SMALL = GOLAD.configure({"width": 6, "height": 6, "startingCells": 10})
-QUICK_GAMES = 20
-CHUNK = 10
+AGENTS: Final = Path(__file__).parents[1] / "agents"
+QUICK_GAMES: Final = 20
+CHUNK: Final = 10
+PROFILE: Final = "numpy"
+BORROW_SECONDS: Final = 120.0
+CONFIGURATIONS: Final[Mapping[str, Mapping[str, Json]]] = {
+    "golad": {"width": 6, "height": 6, "startingCells": 10}
+}
 
 
 @dataclass(frozen=True)
 class Known:
-    """A figure of one kind of game: which column of its results, and what it is to be."""
+    """A figure of one kind of match: which column of its results, and what it is to be."""
 
     what: str
     column: int
-    value: float | None
+    value: float | None = None
     rule: Literal["equal", "at least"] = "equal"
     percent: bool = False
 
 
 @dataclass(frozen=True)
 class Series:
-    """Games of one kind, each known by its number, and the figures that they give."""
+    """Matches of one kind, each known by its number, and the figures that they give."""
 
     game: str
     agents: tuple[str, ...]
     games: int
     known: tuple[Known, ...]
 
+    @property
+    def name(self) -> str:
+        """As it is told of on the way."""
+        return f"{self.game} {' v '.join(self.agents)}"
+
+
+@dataclass(frozen=True)
+class Arena:
+    """Where matches are played: a node, and the bundles by game and agent."""
+
+    node: boxes.Node
+    bundles: Mapping[tuple[str, str], Path]
+
 
 def snake(agent: str, games: int, *known: Known) -> Series:
     return Series("snake", (agent,), games, known)
 
 
-def golad(agent: str, against: str, value: float | None, rule: Any = "equal") -> Series:
+def golad(agent: str, against: str, value: float, rule: Any = "equal", games: int = 2000) -> Series:
     figure = Known(f"GOLAD 6x6 {agent} v {against}", 0, value, rule, percent=True)
-    return Series("golad", (agent, against), 2000, (figure,))
+    return Series("golad", (agent, against), games, (figure,))
 
 
-SERIES = (
-    snake("uniform", 5000, Known("Snake uniform, length", 0, 6.28)),
+def battlesnake(agent: str, others: int, against: str, games: int) -> Series:
+    """Better than an equal share of the wins, in seats that move on."""
+    even = 1 / (1 + others)
+    figure = Known(f"Battlesnake {agent} v {others} {against}", 0, even, "at least", percent=True)
+    return Series("battlesnake", (agent, *(against,) * others), games, (figure,))
+
+
+SERIES: Final = (
+    snake("uniform", 2000, Known("Snake uniform, length", 0, 6.28)),
     snake("cycle", 2000, Known("Snake cycle, length", 0, 29.822)),
-    snake("shortest_path", 2000, Known("Snake shortest path, length", 0, None)),
+    snake("shortest_path", 500, Known("Snake shortest path, length", 0)),
     snake(
         "cycle_repair",
         2000,
         Known("Snake cycle repair, length", 0, 98.5, "at least"),
         Known("Snake cycle repair, wins", 1, 0.88, "at least", percent=True),
-        Known("Snake cycle repair, steps of wins", 2, None),
+        Known("Snake cycle repair, steps of wins", 2),
     ),
     golad("pass", "random", 0.657),
     golad("kill", "random", 0.749),
@@ -84,82 +116,75 @@ SERIES = (
     golad("greedy", "pass", 0.971),
     golad("greedy", "kill", 0.947),
     golad("greedy", "greedy_kills", 0.720),
-    golad("search", "greedy", 0.5, "at least"),
+    golad("search", "greedy", 0.5, "at least", games=400),
+    battlesnake("grazer", 1, "safe_step", 200),
+    battlesnake("painter", 1, "safe_step", 200),
+    battlesnake("painter", 3, "safe_step", 100),
+    battlesnake("painter", 1, "grazer", 200),
+    battlesnake("searcher", 1, "grazer", 60),
+    battlesnake("searcher", 1, "painter", 60),
+    battlesnake("searcher", 3, "painter", 60),
+    snake(
+        "rollouts",
+        500,
+        Known("Snake rollouts, length", 0),
+        Known("Snake rollouts, wins", 1, 0.975, "at least", percent=True),
+        Known("Snake rollouts, steps of wins", 2),
+    ),
 )
-ROLLOUTS = snake(
-    "rollouts",
-    500,
-    Known("Snake rollouts, length", 0, None),
-    Known("Snake rollouts, wins", 1, 0.975, "at least", percent=True),
-    Known("Snake rollouts, steps of wins", 2, None),
-)
 
 
-@cache
-def load(game: str, name: str) -> ModuleType:
-    """The agent's file as a module of its own."""
-    folder = AGENTS / game / name
-    path = next(path for path in (folder / "main.py", folder / "bot.py") if path.exists())
-    spec = importlib.util.spec_from_file_location(f"{game}_{name}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def play(arena: Arena, series: Series, numbers: Sequence[int]) -> list[tuple[float | None, ...]]:
+    """The results of these matches; the number is the seed of all that is drawn in a match."""
+    return [_match(arena, series, number) for number in numbers]
 
 
-def play_snake(agents: Sequence[str], number: int) -> tuple[float | None, ...]:
-    """Length, whether it won, and the steps if it did. The number is the seed of the apples."""
-    configuration, chance = SNAKE.configure({}), Random(f"apples {number}")
-    agent = load("snake", agents[0]).agent
-    state, _ = SNAKE.reset(configuration, 1, chance)
-    while SNAKE.to_move(state):
-        move = SNAKE.parse(state, 0, agent(SNAKE.observe(state, 0), configuration))
-        state, _ = SNAKE.step(state, {0: move}, chance)
-    outcome = SNAKE.outcome(state)
-    assert outcome is not None
-    (told,) = outcome.statistics
-    return told["length"], told["won"], told["steps"] if told["won"] else None
+def _match(arena: Arena, series: Series, number: int) -> tuple[float | None, ...]:
+    game: Any = GAMES[series.game]
+    configuration = game.configure(dict(CONFIGURATIONS.get(series.game, {})))
+    clock = Clock.from_json(game.clock)
+    seats = len(series.agents)
+    own_seat = 0 if game.mirrored else number % seats
+    others = series.agents[1:]
+    lineup = (*others[:own_seat], series.agents[0], *others[own_seat:])
+    seed = f"{series.name} {number}".encode()[-referee.SEED_BYTES :].rjust(referee.SEED_BYTES)
+    requests = [arena.node.request(arena.bundles[series.game, name]) for name in lineup]
+
+    def episode(seated: tuple[int, ...]) -> Played:
+        asked = [requests[member] for member in seated]
+        with borrowed(arena.node.socket, asked, BORROW_SECONDS) as lent:
+            return referee.play(
+                game, configuration, clock, seed, lent, lanes=1, stop_after_seconds=3600
+            )
+
+    report = (played := pairs.play(game, seats, episode)).seats[own_seat]
+    for other in played.seats:
+        if other.verdict.is_fault:
+            raise SystemExit(f"{series.name}, match {number}: {other.verdict}, {other.reason}")
+    if (told := report.statistics) and series.game == "snake":
+        return told["length"], told["won"], told["steps"] if told["won"] else None
+    if game.mirrored:
+        assert report.reward is not None
+        return (report.reward / pairs.episodes_of(game),)
+    first = sum(other.placement == 1 for other in played.seats)
+    return (0.0 if report.placement > 1 else 1.0 if first == 1 else 0.5,)
 
 
-def play_golad(agents: Sequence[str], number: int) -> tuple[float | None, ...]:
-    """What the first agent was paid; its seat is the number's parity."""
-    own_seat = number % 2
-    decide = [load("golad", name).decide for name in agents]
-    state, _ = GOLAD.reset(SMALL, 2, Random(f"start {number}"))
-    while state.seat is not None:
-        seat, seen = state.seat, GOLAD.observe(state, state.seat)
-        answer = decide[seat != own_seat](
-            seen["width"], seen["height"], str(seat), seen["field"].split(",")
-        )
-        state, _ = GOLAD.step(state, {seat: GOLAD.parse(state, seat, answer)}, {})
-    outcome = GOLAD.outcome(state)
-    assert outcome is not None
-    return (outcome.rewards[own_seat],)
-
-
-PLAYS: dict[str, Callable[[Sequence[str], int], tuple[float | None, ...]]] = {
-    "golad": play_golad,
-    "snake": play_snake,
-}
-
-
-def play(series: Series, numbers: Sequence[int]) -> list[tuple[float | None, ...]]:
-    return [PLAYS[series.game](series.agents, number) for number in numbers]
-
-
-def row(figure: Known, results: Sequence[tuple[float | None, ...]]) -> tuple[str, ...]:
+def row(
+    figure: Known, results: Sequence[tuple[float | None, ...]], games_each: int
+) -> tuple[str, ...]:
     """what, games, measured, its 95 % interval, known, standard errors apart, met?"""
     samples = [value for result in results if (value := result[figure.column]) is not None]
+    games = str(games_each * len(samples))
     if len(samples) < 2:
-        return (figure.what, str(len(samples)), "-", "-", "-", "-", "-")
+        return (figure.what, games, "-", "-", "-", "-", "-")
     mean = statistics.fmean(samples)
     error = statistics.stdev(samples) / math.sqrt(len(samples))
 
     def shown(value: float) -> str:
         return f"{100 * value:.1f} %" if figure.percent else f"{value:.2f}"
 
-    cells = [figure.what, str(len(samples)), shown(mean)]
+    cells = [figure.what, games, shown(mean)]
     cells.append(f"{shown(mean - 1.96 * error)} .. {shown(mean + 1.96 * error)}")
     if figure.value is None:
         return (*cells, "-", "-", "-")
@@ -170,24 +195,58 @@ def row(figure: Known, results: Sequence[tuple[float | None, ...]]) -> tuple[str
     return (*cells, known, f"{apart:+.1f}", "yes" if met else "NO")
 
 
+def rows(arena: Arena, wanted: Sequence[Series], most: int, jobs: int) -> Iterator[tuple[str, ...]]:
+    """All rows, with a line on the way for each series that is done."""
+    with ProcessPoolExecutor(jobs) as pool:
+        for series in wanted:
+            began = time.monotonic()
+            each = pairs.episodes_of(GAMES[series.game])
+            count = min(series.games, most) // each
+            chunks = [range(at, min(count, at + CHUNK)) for at in range(0, count, CHUNK)]
+            found = pool.map(play, [arena] * len(chunks), [series] * len(chunks), chunks)
+            results = list(chain.from_iterable(found))
+            took = time.monotonic() - began
+            print(f"{series.name}: {count * each} games, {took:.0f} s", file=sys.stderr, flush=True)
+            for figure in series.known:
+                yield row(figure, results, each)
+
+
+def prepared(wanted: Sequence[Series], folder: Path) -> dict[tuple[str, str], Path]:
+    """The bundles that these series need, as they would be uploaded."""
+    found = {}
+    for game, name in {(series.game, name) for series in wanted for name in series.agents}:
+        home = folder / game / name
+        home.mkdir(parents=True)
+        found[game, name] = prepare(AGENTS / game / name, home)
+    return found
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Reference agents against known figures")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_GAMES} games of each kind")
-    parser.add_argument("--jobs", type=int, default=1, help="processes that play")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="matches at a time")
     parser.add_argument("--games", type=int, default=10_000, help="at most so many of each kind")
-    parser.add_argument("--only", default="", help="a game or an agent")
+    parser.add_argument("--only", nargs="*", default=[], help="games or agents")
+    parser.add_argument("--launcher", default="bubblewrap", choices=boxes.LAUNCHERS)
     options = parser.parse_args()
+    wanted = [
+        series
+        for series in SERIES
+        if not options.only or {series.game, series.agents[0]} & set(options.only)
+    ]
     head = ("what", "games", "measured", "95 % interval", "known", "errors apart", "met?")
     lines: list[tuple[str, ...]] = [head]
-    with ProcessPoolExecutor(options.jobs) as pool:
-        for series in (*SERIES, ROLLOUTS):
-            if options.only not in ("", series.game, *series.agents):
-                continue
-            games = min(series.games, QUICK_GAMES if options.quick else options.games)
-            chunks = [range(at, min(games, at + CHUNK)) for at in range(0, games, CHUNK)]
-            results = list(chain.from_iterable(pool.map(play, [series] * len(chunks), chunks)))
-            lines += [row(figure, results) for figure in series.known]
-    print(f"Reference agents and known figures; {machine()}\n")
+    most = QUICK_GAMES if options.quick else options.games
+    with (
+        tempfile.TemporaryDirectory(prefix="peck-anchors-") as scratch,
+        boxes.running(options.launcher, PROFILE, "--warm", "0", memory_mb=512) as node,
+    ):
+        if isinstance(node, str):
+            print(node, file=sys.stderr)
+            return 1
+        arena = Arena(node, prepared(wanted, Path(scratch)))
+        lines += rows(arena, wanted, most, options.jobs)
+    print(f"Reference agents and known figures, by {options.launcher}; {machine()}\n")
     print(aligned(lines))
     return any(line[-1] == "NO" for line in lines) and not options.quick
 

@@ -9,21 +9,23 @@ sets Hungry Geese against its peer.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import random
 import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
+from types import ModuleType
 from typing import Any
 
-from benchmarks import battlesnake
 from benchmarks.tables import aligned, machine
 from games import GAMES
 from games.protocol import Game
 
 ROUNDS = 5
-AGENTS = battlesnake.AGENTS.parent
+AGENTS = Path(__file__).parents[1] / "agents"
 Player = Callable[[Any], Any]
 
 
@@ -38,12 +40,24 @@ class Engine:
     overrides: Mapping[str, Any] = field(default_factory=dict)
 
 
+def module_of(*where: str) -> ModuleType:
+    """A fresh copy of a reference agent's module."""
+    path = AGENTS.joinpath(*where)
+    spec = importlib.util.spec_from_file_location(f"agent_{random.random()}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def safe_step() -> Player:
-    return battlesnake.load("safe_step")
+    module = module_of("battlesnake", "safe_step", "main.py")
+    return lambda seen: module.agent(seen, {})
 
 
 def random_bot() -> Player:
-    bot = battlesnake.module_of(AGENTS / "golad" / "random" / "bot.py")
+    bot = module_of("golad", "random", "bot.py")
 
     def player(seen: Any) -> Any:
         field = seen["field"].split(",")
@@ -53,7 +67,7 @@ def random_bot() -> Player:
 
 
 def uniform() -> Player:
-    module = battlesnake.module_of(AGENTS / "snake" / "uniform" / "main.py")
+    module = module_of("snake", "uniform", "main.py")
     return lambda seen: module.agent(seen, {})
 
 
