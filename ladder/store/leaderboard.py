@@ -16,7 +16,7 @@ from ladder.standings import Contender, Fitted, Terms, build
 from ladder.standings import Standing as Standing
 from ladder.store import leagues, official, sealing
 from ladder.store.db import Connection
-from ladder.store.solo import of_json
+from ladder.store.solo import of_json, worst_reward
 
 
 def read(
@@ -56,8 +56,11 @@ def read(
     if supposed is not None:
         places = dict(supposed)
     measures = leagues.measures_of(rows[0][-1])
+    worst = worst_reward(conn, season_id, measures)
     contenders = (
-        Contender(*(*row[7:-2], places.get(row[7]), solo.estimates(measures, of_json(row[-2]))))
+        Contender(
+            *(*row[7:-2], places.get(row[7]), solo.estimates(measures, of_json(row[-2]), worst))
+        )
         for row in rows
         if row[7] is not None and (row[7] in places or measures or not is_final)
     )

@@ -10,16 +10,20 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
 from psycopg.types.json import Jsonb
 
 from ladder.ids import EntryId, MatchId, SeasonId
 from ladder.model import MatchKind, Season
 from ladder.pairing import Candidate, Runner
-from ladder.solo import REWARD, Measure, Totals, added
+from ladder.solo import REWARD, WORST, Measure, Totals, added, worst_of
 from ladder.store import entries, matches
 from ladder.store.db import Connection, whole
+
+MOST_TRIES: Final = 3
+"""Matches made of one round for one entry: what is void thrice would be void again."""
 
 
 def runners(conn: Connection, season: Season) -> tuple[list[Runner], int]:
@@ -44,11 +48,60 @@ def queue(
 ) -> MatchId:
     """The entry's match of this round, queued; the round has begun then.
 
-    A match that comes to nothing leaves the entry without that round. Raises Conflict.
+    Raises Conflict.
     """
     conn.execute(
         "update seasons set round = %s where id = %s and round < %s", (number, season.id, number)
     )
+    match_id = _create(conn, season, candidate, number, turn, tries=1)
+    conn.execute("update entries set round = %s where id = %s", (number, candidate.entry_id))
+    return match_id
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A round whose match came to nothing, by no fault of its entry."""
+
+    match_id: MatchId
+    entry_id: EntryId
+    round: int
+    tries: int
+
+
+def gaps(conn: Connection, season_id: SeasonId) -> list[Gap]:
+    """The season's void matches that are to be made again, oldest round first."""
+    rows = conn.execute(
+        "select r.match_id, r.entry_id, r.round, r.tries from round_matches r"
+        " join matches m on m.id = r.match_id join entries e on e.id = r.entry_id"
+        " where r.season_id = %s and m.state = 'void' and e.state = 'active' and r.tries < %s"
+        " order by r.round, r.entry_id",
+        (season_id, MOST_TRIES),
+    )
+    return [Gap(*row) for row in rows]
+
+
+@whole
+def queue_again(
+    conn: Connection, season: Season, candidate: Candidate, gap: Gap, turn: int
+) -> MatchId:
+    """The entry's match of that round once more, on the same seed. Raises Conflict."""
+    conn.execute("delete from round_matches where match_id = %s", (gap.match_id,))
+    return _create(conn, season, candidate, gap.round, turn, tries=gap.tries + 1)
+
+
+def forget(conn: Connection, season_id: SeasonId) -> int:
+    """Drops what is known of round matches that were played, or are not made again."""
+    return conn.execute(
+        "delete from round_matches r using matches m, entries e where m.id = r.match_id"
+        " and e.id = r.entry_id and r.season_id = %s and (m.state = 'finished'"
+        "   or m.state = 'void' and (r.tries >= %s or e.state = 'retired'))",
+        (season_id, MOST_TRIES),
+    ).rowcount
+
+
+def _create(
+    conn: Connection, season: Season, candidate: Candidate, number: int, turn: int, *, tries: int
+) -> MatchId:
     match_id = matches.create(
         conn,
         season=season,
@@ -57,7 +110,11 @@ def queue(
         seed=seed(conn, season.id, number),
         turn=turn,
     )
-    conn.execute("update entries set round = %s where id = %s", (number, candidate.entry_id))
+    conn.execute(
+        "insert into round_matches (match_id, season_id, entry_id, round, tries)"
+        " values (%s, %s, %s, %s, %s)",
+        (match_id, season.id, candidate.entry_id, number, tries),
+    )
     return match_id
 
 
@@ -118,8 +175,18 @@ class Tally:
     def _add(
         self, entry: EntryId, statistics: Mapping[str, float] | None, reward: float | None
     ) -> None:
-        told = {REWARD.name: reward or 0.0, **(statistics or {})}
+        told = {REWARD.name: reward, **(statistics or {})}
         self.totals[entry] = added(self._measures, self.totals.get(entry, {}), told)
+
+
+def worst_reward(conn: Connection, season_id: SeasonId, measures: Sequence[Measure]) -> float:
+    """What a game counts as that paid nothing, by all that the season's games have paid."""
+    if all(each.name != REWARD.name for each in measures):
+        return 0.0
+    rows = conn.execute(
+        "select totals from entries where season_id = %s and totals ? %s", (season_id, WORST)
+    )
+    return worst_of(measures, (of_json(row[0]) for row in rows))
 
 
 def of_json(stored: Mapping[str, Any]) -> Totals:
