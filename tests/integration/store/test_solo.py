@@ -299,7 +299,7 @@ def test_totals_of_before_are_brought_to_what_a_new_count_makes_of_them(conn: Co
             "update entries set totals = jsonb_build_object('reward', %s::jsonb) where id = %s",
             (old, entry),
         )
-    text = dict(migrate.files())["0013_rounds.sql"]
+    text = dict(migrate.files())["0013_rounds_and_replays.sql"]
     conn.execute(text[text.index("with counted") :].encode())
     assert conn.execute(query).fetchall() == counted
 

@@ -8,6 +8,15 @@ create table round_matches (
 );
 create index round_matches_season on round_matches (season_id);
 
+-- How far a season's log has been rated anew without what its next stretch withdraws: a long one is
+-- done a piece at a time, and the row goes when the stretch is folded.
+create table replays (
+    season_id text primary key references seasons,
+    until bigint not null,     -- the last number of that stretch; what is withdrawn by then is out
+    no bigint not null,        -- results up to this number are in
+    ratings jsonb not null     -- by entry: mu and sigma, to the last bit
+);
+
 -- What failed and was paid nothing counted as 0 so far; from now on it counts as the worst reward
 -- that the season has seen (ladder/solo.py), so totals keep those games apart.
 with counted as (
