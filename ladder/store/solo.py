@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from ladder.ids import EntryId, MatchId, SeasonId
 from ladder.model import MatchKind, Season
 from ladder.pairing import Candidate, Runner
 from ladder.solo import REWARD, WORST, Measure, Totals, added, worst_of
-from ladder.store import entries, matches
+from ladder.store import entries, leagues, matches
 from ladder.store.db import Connection, whole
 
 MOST_TRIES: Final = 3
@@ -148,9 +148,11 @@ class Tally:
         for entry, statistics, reward in rows:
             self._add(entry, statistics, reward)
 
-    def add_anew(self, entry_ids: Iterable[EntryId], until: int) -> None:
+    def add_anew(
+        self, entry_ids: Iterable[EntryId], until: int, void: Collection[MatchId] = ()
+    ) -> None:
         """Adds up anew what stands of these entries in the log up to this number, so that totals
-        remain a pure function of its prefix."""
+        remain a pure function of its prefix; as if these matches had been ``void``."""
         for entry in sorted(set(entry_ids)):
             self.totals[entry] = {}
             rows = self._conn.execute(
@@ -158,8 +160,9 @@ class Tally:
                 " join acceptances a on a.match_id = t.match_id and a.act = 'accept'"
                 " where t.entry_id = %s and a.season_id = %s and a.no <= %s and not exists ("
                 "   select 1 from acceptances w where w.match_id = a.match_id"
-                "   and w.act = 'withdraw' and w.no <= %s) order by a.no, t.seat",
-                (entry, self._season_id, until, until),
+                "   and w.act = 'withdraw' and w.no <= %s) and a.match_id <> all (%s)"
+                " order by a.no, t.seat",
+                (entry, self._season_id, until, until, sorted(void)),
             )
             for statistics, reward in rows:
                 self._add(entry, statistics, reward)
@@ -179,14 +182,37 @@ class Tally:
         self.totals[entry] = added(self._measures, self.totals.get(entry, {}), told)
 
 
-def worst_reward(conn: Connection, season_id: SeasonId, measures: Sequence[Measure]) -> float:
-    """What a game counts as that paid nothing, by all that the season's games have paid."""
+def worst_reward(
+    conn: Connection,
+    season_id: SeasonId,
+    measures: Sequence[Measure],
+    supposed: Mapping[EntryId, Totals] | None = None,
+) -> float:
+    """What a game counts as that paid nothing, by all that the season's games have paid; were these
+    the totals of some."""
     if all(each.name != REWARD.name for each in measures):
         return 0.0
     rows = conn.execute(
-        "select totals from entries where season_id = %s and totals ? %s", (season_id, WORST)
+        "select id, totals from entries where season_id = %s and totals ? %s", (season_id, WORST)
     )
-    return worst_of(measures, (of_json(row[0]) for row in rows))
+    field = {EntryId(entry): of_json(stored) for entry, stored in rows}
+    return worst_of(measures, {**field, **(supposed or {})}.values())
+
+
+def supposed(
+    conn: Connection, season_id: SeasonId, void: Collection[MatchId]
+) -> dict[EntryId, Totals]:
+    """The totals of whoever sat in these matches, as if they had been void. Nothing is written."""
+    row = conn.execute(
+        "select rated_no, measures from seasons where id = %s", (season_id,)
+    ).fetchone()
+    assert row is not None
+    sat = conn.execute(
+        "select distinct entry_id from seats where match_id = any (%s)", (sorted(void),)
+    )
+    tally = Tally(conn, season_id, leagues.measures_of(row[1]))
+    tally.add_anew([EntryId(entry) for (entry,) in sat], row[0], void)
+    return tally.totals
 
 
 def of_json(stored: Mapping[str, Any]) -> Totals:
