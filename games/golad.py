@@ -287,8 +287,9 @@ class Golad:
         )
 
     def frame(self, state: State) -> dict[str, Json]:
-        """The board in rows from the top; ``to_move`` is null when the game is over."""
-        width, letters = state.rules.width, _letters(state)
+        """The board in rows from the top, a letter a cell; ``to_move`` is null when the game is
+        over."""
+        width, letters = state.rules.width, "".join(_letters(state))
         return {
             "round": state.round,
             "width": width,

@@ -64,7 +64,8 @@ class Outcome:
     placements: tuple[int, ...]
     """1 is best; equal numbers are ties and the next place is skipped (1, 2, 2, 4)."""
     rewards: tuple[float | None, ...]
-    """What the game paid; None for a seat that failed."""
+    """What the game paid; for a seat that failed a number too, or None: then the worst counts that
+    was seen, and 0 where nothing was worse."""
     verdicts: tuple[Verdict, ...]
     """DONE or the seat's fault; never ACTIVE."""
     statistics: tuple[Mapping[str, float], ...] = ()

@@ -258,6 +258,8 @@ class Entry:
     activated_at: datetime | None
     disqualified_at: datetime | None
     """Its state is retired then, and its results do not count officially."""
+    is_rated: bool
+    """False where matches have one seat: ``mu`` and ``sigma`` say nothing there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ added once and a board never reads history.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -48,6 +48,11 @@ class Measure:
 
 REWARD: Final = Measure("reward", "Reward", Kind.MEAN)
 """What a game is ranked by that names no measures of its own."""
+UNPAID: Final = "reward.unpaid"
+"""In totals, beside the measures: games that counted for the reward and paid none, as the entry
+failed in them. What those are worth is known when they are read: it hangs on what others got."""
+WORST: Final = "reward.worst"
+"""In totals: the worst reward that the entry was paid, where that is worse than 0."""
 
 Sums = tuple[int, float, float]
 Totals = Mapping[str, Sums]
@@ -74,22 +79,57 @@ class Estimate:
 
 
 def added(
-    measures: Sequence[Measure], totals: Totals, statistics: Mapping[str, float]
+    measures: Sequence[Measure], totals: Totals, told: Mapping[str, float | None]
 ) -> dict[str, Sums]:
-    """The totals with one more game; what it says nothing of is left as it is."""
+    """The totals with one more game; what it says nothing of is left as it is. A reward that is
+    there and None is that of a seat which failed."""
     after = dict(totals)
     for measure in measures:
-        value = statistics.get(measure.name)
-        if value is None or (measure.of is not None and not statistics.get(measure.of)):
+        if measure.of is not None and not told.get(measure.of):
             continue
-        games, total, squares = after.get(measure.name, NOTHING)
-        after[measure.name] = (games + 1, total + value, squares + value * value)
+        value = told.get(measure.name)
+        if value is not None:
+            games, total, squares = after.get(measure.name, NOTHING)
+            after[measure.name] = (games + 1, total + value, squares + value * value)
+            if measure.name == REWARD.name:
+                worst = _worse(measure, after.get(WORST, NOTHING)[1], value)
+                if worst:
+                    after[WORST] = (1, worst, 0.0)
+        elif measure.name == REWARD.name in told:
+            after[UNPAID] = (after.get(UNPAID, NOTHING)[0] + 1, 0.0, 0.0)
     return after
 
 
-def estimates(measures: Sequence[Measure], totals: Totals) -> tuple[Estimate, ...]:
-    """One for each measure, in their order."""
-    return tuple(_estimate(each, totals.get(each.name, NOTHING)) for each in measures)
+def worst_of(measures: Sequence[Measure], field: Iterable[Totals]) -> float:
+    """What a failed game counts as where the reward is a measure: the worst that anybody of the
+    ``field`` was paid, and 0 where nothing was worse. So who fails is never better off than by any
+    game that was seen, and what the games paid can be told from the log alone."""
+    worst = 0.0
+    for measure in measures:
+        if measure.name == REWARD.name:
+            if measure.kind is Kind.SHARE:
+                return 0.0 if measure.is_higher_better else 1.0
+            for totals in field:
+                worst = _worse(measure, worst, totals.get(WORST, NOTHING)[1])
+    return worst
+
+
+def estimates(
+    measures: Sequence[Measure], totals: Totals, worst: float = 0.0
+) -> tuple[Estimate, ...]:
+    """One for each measure, in their order; a failed game's reward counts as ``worst``."""
+    unpaid = totals.get(UNPAID, NOTHING)[0]
+    found = []
+    for each in measures:
+        games, total, squares = totals.get(each.name, NOTHING)
+        if unpaid and each.name == REWARD.name:
+            games, total, squares = (
+                games + unpaid,
+                total + unpaid * worst,
+                squares + unpaid * worst * worst,
+            )
+        found.append(_estimate(each, (games, total, squares)))
+    return tuple(found)
 
 
 def order(measures: Sequence[Measure], found: Sequence[Estimate]) -> tuple[float, ...]:
@@ -110,6 +150,10 @@ def _worth(measure: Measure, one: Estimate) -> float:
     if counts is None:
         return math.inf
     return float(f"{-counts if measure.is_higher_better else counts:.{DIGITS}g}")
+
+
+def _worse(measure: Measure, one: float, two: float) -> float:
+    return min(one, two) if measure.is_higher_better else max(one, two)
 
 
 def _estimate(measure: Measure, sums: Sums) -> Estimate:

@@ -36,11 +36,14 @@ def play(game: Game[Any], seats: int, episode: Callable[[tuple[int, ...]], Playe
 
 def paired(first: Played, second: Played) -> Played:
     """Both as one, with the seats of the first. A fault in either is the seat's, the first one
-    counts; an episode that paid a seat nothing for its fault counts as 0."""
+    counts; an episode that paid a seat nothing for its fault counts as the worst that either paid
+    to anybody, and as 0 where nothing was worse."""
     seats = len(first.seats)
     mirrored = [second.seats[seat] for seat in seating(seats, 1)]
+    worst = min(0.0, *(seat.reward or 0.0 for seat in (*first.seats, *mirrored)))
     sums = [
-        (one.reward or 0.0) + (two.reward or 0.0)
+        (worst if one.reward is None else one.reward)
+        + (worst if two.reward is None else two.reward)
         for one, two in zip(first.seats, mirrored, strict=True)
     ]
     placements = placements_from(sums)

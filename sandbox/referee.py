@@ -171,6 +171,10 @@ class _Match:
                 if seat.index not in to_move:
                     seat.watch()
         for group in self._groups(able):
+            # Who waits for its turn, or has answered, must not compute while these are asked.
+            for seat in able:
+                if seat not in group:
+                    seat.watch()
             moves.update(self._ask(group))
         answers = {seat.index: seat.record.answers[-1] for seat in able}
         with _rules("step"):

@@ -36,7 +36,7 @@ ENTRY: Final = (
     " t.name as team_name, e.submission_id, b.number as submission_number, e.profile, e.state,"
     " e.reason, e.is_anchor, e.pairing_weight, e.validation_match_id, e.deadline_at, e.mu, e.sigma,"
     " e.games, e.in_flight, e.faults, e.last_match_at, e.created_at, e.activated_at,"
-    " e.disqualified_at"
+    " e.disqualified_at, s.measures is null as is_rated"
     " from entries e join seasons s on s.id = e.season_id join agents a on a.id = e.agent_id"
     " join teams t on t.id = e.team_id join submissions b on b.id = e.submission_id"
 )

@@ -37,7 +37,8 @@ class Kind(StrEnum):
     RATED = "rated"
     """A rated match was counted."""
     CORRECTED = "corrected"
-    """A result was taken back, and the rating with it."""
+    """A result was taken back, and the rating with it: one of the entry's own if it lost any, else
+    one of those it met. What went with it in the same stretch of the log is in the same item."""
     SCRIM = "scrim"
     """All games of a scrim are over."""
     SEALED = "sealed"

@@ -18,7 +18,7 @@ from ladder.rating import Rating
 from ladder.solo import Estimate
 from ladder.store import entries, official
 from ladder.store.db import Connection
-from ladder.store.solo import of_json
+from ladder.store.solo import of_json, worst_reward
 
 GAMES: Final = 1000
 """Of the entry that are looked at, the newest."""
@@ -118,7 +118,8 @@ def read(conn: Connection, entry: Entry, season: Season, within: float) -> Insig
 def _estimates(conn: Connection, entry: Entry, season: Season) -> tuple[Estimate, ...]:
     row = conn.execute("select totals from entries where id = %s", (entry.id,)).fetchone()
     assert row is not None
-    return solo.estimates(season.measures, of_json(row[0]))
+    worst = worst_reward(conn, season.id, season.measures)
+    return solo.estimates(season.measures, of_json(row[0]), worst)
 
 
 def read_pace(conn: Connection, season: Season) -> Pace:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ladder import solo
 from ladder.access import LeagueSeen
@@ -16,7 +17,7 @@ from ladder.standings import Contender, Fitted, Terms, build
 from ladder.standings import Standing as Standing
 from ladder.store import leagues, official, sealing
 from ladder.store.db import Connection
-from ladder.store.solo import of_json
+from ladder.store.solo import of_json, worst_reward
 
 
 def read(
@@ -24,11 +25,13 @@ def read(
     season_id: SeasonId,
     supposed: Mapping[EntryId, Place] | None = None,
     unsealed: Collection[TeamId] = (),
+    totals: Mapping[EntryId, solo.Totals] | None = None,
 ) -> Board:
     """The whole board and the revision it belongs to, of one moment. Raises NotFound.
 
     Keep it per revision: it changes only when the season's revision does. With ``supposed`` places
-    it is the board as those would make it, were these teams ``unsealed``.
+    it is the board as those would make it, were these teams ``unsealed``; with ``totals``, as it is
+    if those were what some have.
     """
     rows = conn.execute(
         "select s.revision, s.score_offset, s.accepted_no, s.medals, s.medal_confidence,"
@@ -56,8 +59,14 @@ def read(
     if supposed is not None:
         places = dict(supposed)
     measures = leagues.measures_of(rows[0][-1])
+    worst = worst_reward(conn, season_id, measures, totals)
+    totals = totals or {}
+
+    def estimates(row: tuple[Any, ...]) -> tuple[solo.Estimate, ...]:
+        return solo.estimates(measures, totals.get(row[7], of_json(row[-2])), worst)
+
     contenders = (
-        Contender(*(*row[7:-2], places.get(row[7]), solo.estimates(measures, of_json(row[-2]))))
+        Contender(*(*row[7:-2], places.get(row[7]), estimates(row)))
         for row in rows
         if row[7] is not None and (row[7] in places or measures or not is_final)
     )

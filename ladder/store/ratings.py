@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -14,8 +14,9 @@ from ladder import rating
 from ladder.ids import EntryId, MatchId, SeasonId
 from ladder.model import NotFound
 from ladder.rating import Parameters, Rating, Result
-from ladder.store import leagues, solo
+from ladder.store import leagues, replays, solo
 from ladder.store.db import Connection, whole
+from ladder.store.replays import Replay
 
 RATER_LOCK: Final = 0x72617465  # "rate": class of the advisory locks, one per season
 WITH_WITHDRAWALS: Final = 25
@@ -42,6 +43,10 @@ class _Fold:
     ratings: dict[EntryId, Rating]
     games: Counter[EntryId] = field(default_factory=Counter)
     last: dict[EntryId, MatchId] = field(default_factory=dict)
+    since: set[MatchId] = field(default_factory=set)
+    """Accepted in this stretch, after the last replay if there was one."""
+    replay: Replay | None = None
+    """What the stretch withdraws is out of the ratings by now."""
     rows: list[tuple[int, EntryId, MatchId, Rating, Rating]] = field(default_factory=list)
 
     def move(self, no: int, match_id: MatchId, after: dict[EntryId, Rating]) -> None:
@@ -61,7 +66,9 @@ def apply(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
     One rater per season at a time (advisory lock of the transaction); the caller commits. A
     withdrawal rates the whole standing log anew, so ratings remain a pure function of its prefix;
     the first one takes out what the rest of the stretch withdraws too, and where there is one the
-    stretch is longer than ``limit``. In a season of one seat nobody's rating moves, and totals of
+    stretch is longer than ``limit``. Of a long log that is done a piece a call, so that other
+    seasons have their turn: such a call folds nothing yet, writes down how far it came, and returns
+    how many results it rated anew. In a season of one seat nobody's rating moves, and totals of
     its measures grow instead; whoever loses a result is added up anew once, at the stretch's end.
     A disqualification moves nobody here: live ratings tell what was played, the official fit what
     counts. Raises NotFound.
@@ -77,16 +84,24 @@ def apply(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
     parameters, rated_no = Parameters(*season[:6]), season[6]
     measures = leagues.measures_of(season[7])
     tally = solo.Tally(conn, season_id, measures)
-    log = _stretch(conn, season_id, rated_no, limit)
+    replay = replays.begun(conn, season_id, parameters)
+    log = _stretch(conn, season_id, rated_no, limit, None if replay is None else replay.until)
     if not log:
         return 0
     until = log[-1][0]
-    results = _results(conn, [match_id for _, match_id, _ in log if match_id is not None])
+    first = next((no for no, _, act in log if act == "withdraw"), None)
+    if first is not None and not measures:
+        replay = replay or Replay(season_id, parameters, until)
+        rated = replay.go_on(conn, first, replays.AT_ONCE)
+        if replay.no < first - 1:
+            replays.save(conn, replay)
+            return rated
+    results = replays.results(conn, [match_id for _, match_id, _ in log if match_id is not None])
     played = {entry for result in results.values() for entry in result.entries}
     state = _Fold(_ratings(conn, season_id, played))
     if measures:
         tally.load(played)
-    is_anew, since, lost = False, set[MatchId](), set[EntryId]()
+    lost = set[EntryId]()
     for no, match_id, act in log:
         if match_id is None:
             continue
@@ -97,7 +112,7 @@ def apply(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
                 state.stay(no, match_id, result.entries)
             else:
                 state.move(no, match_id, rating.fold(parameters, state.ratings, result))
-            since.add(match_id)
+            state.since.add(match_id)
             for entry in set(result.entries):
                 state.games[entry] += 1
                 state.last[entry] = match_id
@@ -105,13 +120,15 @@ def apply(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
             if measures:
                 lost.update(result.entries)
                 state.stay(no, match_id, result.entries)
-            elif not is_anew or match_id in since:
-                _withdraw(conn, season_id, parameters, state, no, match_id, until)
-                is_anew, since = True, set()
+            elif replay is not None and (state.replay is None or match_id in state.since):
+                replay.go_on(conn, no)
+                own = _own(log, results, no, state)
+                _withdraw(conn, season_id, replay, state, no, match_id, own)
             for entry in set(result.entries):
                 state.games[entry] -= 1
     overturned = any(act != "accept" for _, _, act in log)
     _write(conn, season_id, state, until, overturned=overturned)
+    replays.forget(conn, season_id)
     if measures:
         tally.add_anew(lost, until)
         tally.write()
@@ -136,10 +153,12 @@ def curve(conn: Connection, entry_id: EntryId, limit: int = 500) -> list[RatingP
 
 
 def _stretch(
-    conn: Connection, season_id: SeasonId, after: int, limit: int
+    conn: Connection, season_id: SeasonId, after: int, limit: int, until: int | None
 ) -> list[tuple[int, MatchId | None, str]]:
-    """The next numbers of the log: ``limit`` of them, or more where one withdraws a result."""
-    for most in (limit, WITH_WITHDRAWALS * limit):
+    """The next numbers of the log: ``limit`` of them, or more where one withdraws a result; those
+    ``until`` then where a replay that has begun says so."""
+    sizes = (limit, WITH_WITHDRAWALS * limit) if until is None else (until - after,)
+    for most in sizes:
         log = conn.execute(
             "select no, match_id, act from acceptances where season_id = %s and no > %s"
             " order by no limit %s",
@@ -150,46 +169,44 @@ def _stretch(
     return log
 
 
+def _own(
+    log: Sequence[tuple[int, MatchId | None, str]],
+    results: Mapping[MatchId, Result],
+    no: int,
+    state: _Fold,
+) -> dict[EntryId, MatchId]:
+    """For each entry that loses a result by the replay at this number: the first such result."""
+    own: dict[EntryId, MatchId] = {}
+    later = set[MatchId]()
+    for at, match_id, act in log:
+        if at < no or match_id is None:
+            continue
+        if act == "accept":
+            later.add(match_id)
+        elif match_id in state.since if state.replay else match_id not in later:
+            for entry in results[match_id].entries:
+                own.setdefault(entry, match_id)
+    return own
+
+
 def _withdraw(
     conn: Connection,
     season_id: SeasonId,
-    parameters: Parameters,
+    replay: Replay,
     state: _Fold,
     no: int,
     match_id: MatchId,
-    until: int,
+    own: Mapping[EntryId, MatchId],
 ) -> None:
-    """Moves everybody to where the log up to ``no`` puts them without what is withdrawn ``until``
-    then, this match among it."""
-    standing = conn.execute(
-        "select a.match_id from acceptances a where a.season_id = %s and a.no < %s"
-        " and a.act = 'accept' and not exists (select 1 from acceptances w"
-        "   where w.match_id = a.match_id and w.act = 'withdraw' and w.no <= %s) order by a.no",
-        (season_id, no, until),
-    ).fetchall()
-    results = _results(conn, [row[0] for row in standing])
-    anew = rating.replay(parameters, (results[row[0]] for row in standing))
+    """Moves everybody to where the replay has them, this match and more being out. An entry's row
+    names the match of its ``own`` that went, or this one."""
     everybody = _ratings(conn, season_id, None)
     state.ratings = {**everybody, **state.ratings}
-    moved = {
-        entry: anew.get(entry, parameters.start)
-        for entry, now in state.ratings.items()
-        if anew.get(entry, parameters.start) != now
-    }
-    state.move(no, match_id, moved)
-
-
-def _results(conn: Connection, match_ids: Sequence[MatchId]) -> dict[MatchId, Result]:
-    rows = conn.execute(
-        "select match_id, array_agg(entry_id order by seat), array_agg(placement order by seat),"
-        " array_agg(verdict <> 'DONE' order by seat) from seats where match_id = any (%s)"
-        " group by match_id",
-        (list(match_ids),),
-    )
-    return {
-        match_id: Result(match_id, tuple(entries), tuple(placements), tuple(faults))
-        for match_id, entries, placements, faults in rows
-    }
+    for entry, now in sorted(state.ratings.items()):
+        new = replay.rating(entry)
+        if new != now:
+            state.move(no, own.get(entry, match_id), {entry: new})
+    state.replay, state.since = replay, set()
 
 
 def _ratings(

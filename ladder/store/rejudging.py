@@ -20,8 +20,9 @@ from ladder import ids
 from ladder.ids import EntryId, LeagueId, MatchId, RejudgementId, SeasonId, UserId
 from ladder.medals import Medal
 from ladder.model import Conflict, Json, MatchKind, NotFound
+from ladder.solo import Estimate
 from ladder.standings import Standing
-from ladder.store import audits, leaderboard, leagues, matches, official, sealing, suspects
+from ladder.store import audits, leaderboard, leagues, matches, official, sealing, solo, suspects
 from ladder.store.db import Connection, whole
 from ladder.store.suspects import Predicate, Suspect
 
@@ -57,9 +58,12 @@ class Row:
 
     entry_id: EntryId
     agent_name: str
-    score: float
+    score: float | None
+    """None where matches have one seat."""
     rank: int | None
     medal: Medal | None
+    estimates: tuple[Estimate, ...]
+    """What the rank goes by where matches have one seat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,8 @@ class Preview:
 
     suspects: tuple[Suspect, ...]
     version: int | None
-    """Of the official standing that is compared; None before the first fit."""
+    """Of the official standing that is compared; None before the first fit, and where matches have
+    one seat."""
     changes: tuple[Change, ...]
     """If they were void; best first."""
 
@@ -111,8 +116,13 @@ def preview(conn: Connection, season_id: SeasonId, predicate: Predicate) -> Prev
 
     Raises NotFound, LadderError (nothing given; too many matches).
     """
-    leagues.get_season(conn, season_id)
+    season = leagues.get_season(conn, season_id)
     fitting = suspects.find(conn, season_id, predicate)
+    if season.measures:
+        now = leaderboard.read(conn, season_id).rows
+        totals = solo.supposed(conn, season_id, {one.match_id for one in fitting})
+        without = leaderboard.read(conn, season_id, totals=totals).rows
+        return Preview(tuple(fitting), None, tuple(_changes(now, without)))
     found = official.latest(conn, season_id)
     places = official.supposed(conn, season_id, {one.match_id for one in fitting})
     if found is None or places is None:
@@ -339,6 +349,8 @@ def _key(row: Standing) -> str:
 def _differ(one: Standing | None, two: Standing | None) -> bool:
     if one is None or two is None:
         return True
+    if one.estimates != two.estimates:
+        return True
     return (one.entry_id, one.rank, one.medal) != (two.entry_id, two.rank, two.medal) or abs(
         one.shown[0] - two.shown[0]
     ) >= NOTICED
@@ -347,4 +359,5 @@ def _differ(one: Standing | None, two: Standing | None) -> bool:
 def _row(row: Standing | None) -> Row | None:
     if row is None:
         return None
-    return Row(row.entry_id, row.agent_name, row.shown[0], row.rank, row.medal)
+    score = None if row.estimates else row.shown[0]
+    return Row(row.entry_id, row.agent_name, score, row.rank, row.medal, row.estimates)

@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 from psycopg.types.json import Jsonb
 
 from ladder.ids import EntryId, MatchId, SeasonId
 from ladder.model import MatchKind, Season
 from ladder.pairing import Candidate, Runner
-from ladder.solo import REWARD, Measure, Totals, added
-from ladder.store import entries, matches
+from ladder.solo import REWARD, WORST, Measure, Totals, added, worst_of
+from ladder.store import entries, leagues, matches
 from ladder.store.db import Connection, whole
+
+MOST_TRIES: Final = 3
+"""Matches made of one round for one entry: what is void thrice would be void again."""
 
 
 def runners(conn: Connection, season: Season) -> tuple[list[Runner], int]:
@@ -44,11 +48,60 @@ def queue(
 ) -> MatchId:
     """The entry's match of this round, queued; the round has begun then.
 
-    A match that comes to nothing leaves the entry without that round. Raises Conflict.
+    Raises Conflict.
     """
     conn.execute(
         "update seasons set round = %s where id = %s and round < %s", (number, season.id, number)
     )
+    match_id = _create(conn, season, candidate, number, turn, tries=1)
+    conn.execute("update entries set round = %s where id = %s", (number, candidate.entry_id))
+    return match_id
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A round whose match came to nothing, by no fault of its entry."""
+
+    match_id: MatchId
+    entry_id: EntryId
+    round: int
+    tries: int
+
+
+def gaps(conn: Connection, season_id: SeasonId) -> list[Gap]:
+    """The season's void matches that are to be made again, oldest round first."""
+    rows = conn.execute(
+        "select r.match_id, r.entry_id, r.round, r.tries from round_matches r"
+        " join matches m on m.id = r.match_id join entries e on e.id = r.entry_id"
+        " where r.season_id = %s and m.state = 'void' and e.state = 'active' and r.tries < %s"
+        " order by r.round, r.entry_id",
+        (season_id, MOST_TRIES),
+    )
+    return [Gap(*row) for row in rows]
+
+
+@whole
+def queue_again(
+    conn: Connection, season: Season, candidate: Candidate, gap: Gap, turn: int
+) -> MatchId:
+    """The entry's match of that round once more, on the same seed. Raises Conflict."""
+    conn.execute("delete from round_matches where match_id = %s", (gap.match_id,))
+    return _create(conn, season, candidate, gap.round, turn, tries=gap.tries + 1)
+
+
+def forget(conn: Connection, season_id: SeasonId) -> int:
+    """Drops what is known of round matches that were played, or are not made again."""
+    return conn.execute(
+        "delete from round_matches r using matches m, entries e where m.id = r.match_id"
+        " and e.id = r.entry_id and r.season_id = %s and (m.state = 'finished'"
+        "   or m.state = 'void' and (r.tries >= %s or e.state = 'retired'))",
+        (season_id, MOST_TRIES),
+    ).rowcount
+
+
+def _create(
+    conn: Connection, season: Season, candidate: Candidate, number: int, turn: int, *, tries: int
+) -> MatchId:
     match_id = matches.create(
         conn,
         season=season,
@@ -57,7 +110,11 @@ def queue(
         seed=seed(conn, season.id, number),
         turn=turn,
     )
-    conn.execute("update entries set round = %s where id = %s", (number, candidate.entry_id))
+    conn.execute(
+        "insert into round_matches (match_id, season_id, entry_id, round, tries)"
+        " values (%s, %s, %s, %s, %s)",
+        (match_id, season.id, candidate.entry_id, number, tries),
+    )
     return match_id
 
 
@@ -91,9 +148,11 @@ class Tally:
         for entry, statistics, reward in rows:
             self._add(entry, statistics, reward)
 
-    def add_anew(self, entry_ids: Iterable[EntryId], until: int) -> None:
+    def add_anew(
+        self, entry_ids: Iterable[EntryId], until: int, void: Collection[MatchId] = ()
+    ) -> None:
         """Adds up anew what stands of these entries in the log up to this number, so that totals
-        remain a pure function of its prefix."""
+        remain a pure function of its prefix; as if these matches had been ``void``."""
         for entry in sorted(set(entry_ids)):
             self.totals[entry] = {}
             rows = self._conn.execute(
@@ -101,8 +160,9 @@ class Tally:
                 " join acceptances a on a.match_id = t.match_id and a.act = 'accept'"
                 " where t.entry_id = %s and a.season_id = %s and a.no <= %s and not exists ("
                 "   select 1 from acceptances w where w.match_id = a.match_id"
-                "   and w.act = 'withdraw' and w.no <= %s) order by a.no, t.seat",
-                (entry, self._season_id, until, until),
+                "   and w.act = 'withdraw' and w.no <= %s) and a.match_id <> all (%s)"
+                " order by a.no, t.seat",
+                (entry, self._season_id, until, until, sorted(void)),
             )
             for statistics, reward in rows:
                 self._add(entry, statistics, reward)
@@ -118,8 +178,41 @@ class Tally:
     def _add(
         self, entry: EntryId, statistics: Mapping[str, float] | None, reward: float | None
     ) -> None:
-        told = {REWARD.name: reward or 0.0, **(statistics or {})}
+        told = {REWARD.name: reward, **(statistics or {})}
         self.totals[entry] = added(self._measures, self.totals.get(entry, {}), told)
+
+
+def worst_reward(
+    conn: Connection,
+    season_id: SeasonId,
+    measures: Sequence[Measure],
+    supposed: Mapping[EntryId, Totals] | None = None,
+) -> float:
+    """What a game counts as that paid nothing, by all that the season's games have paid; were these
+    the totals of some."""
+    if all(each.name != REWARD.name for each in measures):
+        return 0.0
+    rows = conn.execute(
+        "select id, totals from entries where season_id = %s and totals ? %s", (season_id, WORST)
+    )
+    field = {EntryId(entry): of_json(stored) for entry, stored in rows}
+    return worst_of(measures, {**field, **(supposed or {})}.values())
+
+
+def supposed(
+    conn: Connection, season_id: SeasonId, void: Collection[MatchId]
+) -> dict[EntryId, Totals]:
+    """The totals of whoever sat in these matches, as if they had been void. Nothing is written."""
+    row = conn.execute(
+        "select rated_no, measures from seasons where id = %s", (season_id,)
+    ).fetchone()
+    assert row is not None
+    sat = conn.execute(
+        "select distinct entry_id from seats where match_id = any (%s)", (sorted(void),)
+    )
+    tally = Tally(conn, season_id, leagues.measures_of(row[1]))
+    tally.add_anew([EntryId(entry) for (entry,) in sat], row[0], void)
+    return tally.totals
 
 
 def of_json(stored: Mapping[str, Any]) -> Totals:

@@ -48,8 +48,11 @@ class EntryOut(BaseModel):
     profile: str
     state: EntryState
     is_anchor: bool
-    mu: float
-    sigma: float
+    mu: float | None = Field(
+        description="of the live rating; null, like sigma, where a match has one seat: what the "
+        "board ranks by there stands on the board and in the entry's insights"
+    )
+    sigma: float | None
     games: int
     last_match_at: datetime | None
     created_at: datetime
@@ -93,6 +96,8 @@ class CurvePoint(BaseModel):
 def shown(conn: Db, who: Viewer, entry: Entry) -> EntryOut:
     """What this viewer may know of it; the caller has checked that it may know it at all."""
     out = EntryOut.model_validate(entry)
+    if not entry.is_rated:
+        out.mu = out.sigma = None
     out.reason, out.validation_match_id = None, None
     if sight.owns(who, entry.team_id):
         out.reason, out.validation_match_id = entry.reason, entry.validation_match_id
@@ -194,9 +199,10 @@ def read_rating_curve(
     who: Anyone,
     limit: Annotated[int, Query(ge=1, le=5000)] = 1000,
 ) -> Page[CurvePoint]:
-    """One point per rated match, oldest first; the newest ``limit`` of them."""
+    """One point per rated match, oldest first; the newest ``limit`` of them. None where a match has
+    one seat."""
     found = sight.entry(conn, who, entry)
-    points = ratings.curve(conn, found.id, limit)
+    points = ratings.curve(conn, found.id, limit) if found.is_rated else []
     return Page(items=[CurvePoint.model_validate(point) for point in points])
 
 

@@ -16,8 +16,10 @@ from services.api import sight
 from services.api.auth import Host, Known
 from services.api.fields import Key, LeagueKey, Line, Moment, RejudgementKey, SeasonKey
 from services.api.idempotency import Once
+from services.api.leaderboard import EstimateOut
 from services.api.paging import Page, Paging
 from services.api.problems import of
+from services.api.seasons import MeasureOut
 from services.api.state import Db
 
 router = APIRouter(prefix="/v1", tags=["repair"])
@@ -110,9 +112,10 @@ class PositionOut(BaseModel):
     model_config = ConfigDict(from_attributes=True)
     entry_id: str
     agent_name: str
-    score: float
+    score: float | None = Field(description="null where a match has one seat")
     rank: int | None
     medal: Medal | None
+    estimates: list[EstimateOut] = Field(description="empty where entries are rated")
 
 
 class ChangeOut(BaseModel):
@@ -129,7 +132,13 @@ class PreviewOut(BaseModel):
 
     total: int = Field(description="matches")
     matches: list[SuspectOut] = Field(description=f"the first {MATCHES_SHOWN} of them")
-    version: int | None = Field(description="of the official standing that is compared")
+    version: int | None = Field(
+        description="of the official standing that is compared; null before the first, and where a "
+        "match has one seat"
+    )
+    measures: list[MeasureOut] = Field(
+        description="what is compared where a match has one seat; else empty"
+    )
     changes: list[ChangeOut] = Field(description="if these results were void, best first")
 
 
@@ -223,6 +232,7 @@ def preview_rejudgement(season: SeasonKey, body: Question, conn: Db, who: Host) 
         total=len(seen.suspects),
         matches=[SuspectOut.model_validate(one) for one in seen.suspects[:MATCHES_SHOWN]],
         version=seen.version,
+        measures=[MeasureOut.model_validate(each) for each in found.measures],
         changes=[ChangeOut.model_validate(one) for one in seen.changes],
     )
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from services.cli.boards import estimate
 from services.cli.choosing import season_key, slug_of
 from services.cli.display import AsJson, moment, out, print_json, table
 from services.cli.places import Unset, connect
@@ -172,23 +173,32 @@ def show_preview(seen: Json) -> None:
         ],
     )
     out.print(f"{seen['total']} to be judged again")
-    if seen["version"] is None:
+    titles = [one["title"].lower() for one in seen["measures"]]
+    if not titles and seen["version"] is None:
         out.print("No official standing yet to compare with.")
         return
-    out.print(f"If they were void, against version {seen['version']} of the official standing:")
+    standing = "the board" if titles else f"version {seen['version']} of the official standing"
+    out.print(f"If they were void, against {standing}:")
+    compared = [name for title in titles or ["score"] for name in (title, "without")]
     table(
-        ["team", "agent", "rank", "without", "score", "without", "medal", "without"],
-        [changed(row) for row in seen["changes"]],
+        ["team", "agent", "rank", "without", *compared, "medal", "without"],
+        [changed(row, len(titles)) for row in seen["changes"]],
     )
     out.print("Nothing was changed; --apply with --reason judges them again.")
 
 
-def changed(row: Mapping[str, Any]) -> tuple[object, ...]:
+def changed(row: Mapping[str, Any], measures: int) -> tuple[object, ...]:
     """One line of the comparison."""
-    before, after = row["before"] or {}, row["after"] or {}
+    sides = row["before"] or {}, row["after"] or {}
     name = (row["after"] or row["before"])["agent_name"]
-    pairs = ((before.get(what), after.get(what)) for what in ("rank", "score", "medal"))
-    return (row["team_name"], name, *(value for pair in pairs for value in pair))
+
+    def said(side: Mapping[str, Any]) -> list[object]:
+        if not measures:
+            return [side.get("score")]
+        return [estimate(one) for one in side["estimates"]] if side else [None] * measures
+
+    told = [[side.get("rank"), *said(side), side.get("medal")] for side in sides]
+    return (row["team_name"], name, *(value for pair in zip(*told, strict=True) for value in pair))
 
 
 def show_progress(found: Json) -> None:

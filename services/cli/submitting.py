@@ -131,7 +131,7 @@ def submissions(
                 moment(row["created_at"]),
                 row["message"],
                 state_of(entries[row["id"]]) if row["id"] in entries else "not entered",
-                float(entries[row["id"]]["mu"]) if row["id"] in entries else None,
+                entries[row["id"]]["mu"] if row["id"] in entries else None,
             )
             for row, one in rows
         ],
@@ -159,7 +159,7 @@ def entries(
                 row["agent_name"],
                 row["submission_number"],
                 state_of(row),
-                float(row["mu"]),
+                row["mu"],
                 row["games"],
                 moment(row["last_match_at"]),
             )

@@ -202,15 +202,30 @@ def _advance(
     turn: Callable[[Sequence[LineupSeat]], int],
     workers: Sequence[matches.Worker],
 ) -> int:
-    """The same for a season of one seat: the next rounds of those who lack one. Who cannot be
-    played has no turn among those who can."""
+    """The same for a season of one seat: first what came to nothing, on its round's own seed, then
+    the next rounds of those who lack one. Who cannot be played has no turn among those who can."""
     field, begun = solo.runners(conn, season)
     seats = {runner.candidate.profile: runner.candidate.seat for runner in field}
     served = {
         profile for profile, seat in seats.items() if serving.missing_for(workers, [seat]) is None
     }
     made = 0
-    for candidate, number in pairing.advance(field, begun, missing, served):
+    with conn.transaction():
+        solo.forget(conn, season.id)
+    able = {runner.candidate.entry_id: runner.candidate for runner in field}
+    for gap in solo.gaps(conn, season.id):
+        runner = able.get(gap.entry_id)
+        if made == missing:
+            break
+        if runner is None or runner.profile not in served or runner.weight <= 0:
+            continue
+        try:
+            with conn.transaction():
+                solo.queue_again(conn, season, runner, gap, turn([runner.seat]))
+            made += 1
+        except Conflict:
+            continue
+    for candidate, number in pairing.advance(field, begun, missing - made, served):
         try:
             with conn.transaction():
                 solo.queue(conn, season, candidate, number, turn([candidate.seat]))

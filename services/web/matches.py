@@ -7,9 +7,9 @@ import json
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Header, Path, Query, Request, Response
 
-from games import GAMES, frames, kaggle
+from games import GAMES, frames, kaggle, outside
 from games import episode as episodes
 from games.protocol import GameError
 from ladder.model import Episode, Match, MatchState, NotFound, Seat, Viewer
@@ -89,25 +89,41 @@ def send_episode(
     position: Position = 0,
     download: bool = False,
     if_none_match: etags.IfNoneMatch = None,
+    accept_encoding: Annotated[str, Header()] = "",
 ) -> Response:
-    """The episode for the player and to keep: as Kaggle writes it, or as frames of its game."""
+    """The episode for the player and to keep: as Kaggle writes it, or as frames of its game.
+
+    A replay never changes; who may see it does, so browsers ask each time and are told that theirs
+    is the one. Its tag holds the rules, too: frames are what they make of it.
+    """
     found, one = replay_of(house, conn, who, match, position)
     is_kaggle = found.game in kaggle.GAME_NAMES
     form = "kaggle" if is_kaggle else "frames"
-    tag = f'W/"{one.id}.{form}"'
+    rules = outside.digest(found.game)[:16] if found.game in GAMES else "none"
+    tag = f'W/"{one.id}.{form}.{rules}"'
     if etags.matches(if_none_match, tag):
         return unchanged(tag)
-    record = episodes.from_bytes(b"".join(house.blobs.open(one.replay_digest)))
-    if is_kaggle:
-        names = [seat.team_name for seat in found.seats]
-        content = kaggle.episode_json(record, episode_id=one.number, team_names=names)
+    names = tuple(seat.team_name for seat in found.seats)
+
+    def made() -> bytes:
+        record = episodes.from_bytes(b"".join(house.blobs.open(one.replay_digest)))
+        content = (
+            kaggle.episode_json(record, episode_id=one.number, team_names=names)
+            if is_kaggle
+            else frames_of(record)
+        )
+        return json.dumps(content, separators=(",", ":")).encode()
+
+    content = house.replays.packed((tag, names), made)
+    headers = {**HEADERS, "ETag": tag, "Vary": f"{HEADERS['Vary']}, Accept-Encoding"}
+    if "gzip" in accept_encoding:
+        headers["Content-Encoding"] = "gzip"
     else:
-        content = frames_of(record)
-    headers = {**HEADERS, "ETag": tag}
+        content = gzip.decompress(content)
     if download:
         end = "replay" if is_kaggle else form
         headers["Content-Disposition"] = f'attachment; filename="episode-{one.number}-{end}.json"'
-    return Response(json.dumps(content), headers=headers, media_type="application/json")
+    return Response(content, headers=headers, media_type="application/json")
 
 
 def frames_of(record: episodes.Episode) -> Any:

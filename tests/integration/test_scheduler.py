@@ -76,6 +76,26 @@ def test_seasons_of_one_seat_advance_round_by_round_beside_the_others(contest: C
     assert one(conn, rounds.format(alone.season.id)) == [1, 2]
 
 
+def test_a_round_whose_match_is_void_is_made_again_at_most_twice(conn: Connection) -> None:
+    alone = raise_contest(conn, seats=1, max_in_flight=1)
+    entry = alone.active()
+    silence_workers(conn)
+    matches.register_worker(conn, hello("w1", slots=1))
+    queued = "select id from matches where kind = 'rated' and state = 'queued'"
+    seeds = []
+    for _ in range(4):
+        assert repairs.pair(conn, Random(1)) == {"paired": 1}
+        match_id = one(conn, queued)
+        assert isinstance(match_id, str)
+        seeds.append(matches.get_match(conn, MatchId(match_id)).seed)
+        assert matches.void(conn, [MatchId(match_id)], "the node burned") == 1
+    assert seeds[0] == seeds[1] == seeds[2] != seeds[3]
+    assert one(conn, f"select round from entries where id = '{entry}'") == 2
+    repairs.pair(conn, Random(1))
+    conn.execute("update entries set state = 'retired'")
+    assert repairs.pair(conn, Random(1)) == {"paired": 0}
+
+
 def test_rounds_go_on_beside_entries_that_no_live_node_could_play(conn: Connection) -> None:
     alone = raise_contest(conn, seats=1)
     able, *unable = (alone.active() for _ in range(1 + repairs.MATCHES_PER_SLOT))

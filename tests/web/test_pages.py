@@ -260,6 +260,20 @@ def test_the_kaggle_download_is_the_episode_of_the_api(site: Site) -> None:
     assert json.loads(own.text)["steps"] == api.json()["steps"]
 
 
+def test_an_episode_is_sent_packed_and_not_again_to_who_has_it(site: Site) -> None:
+    path = f"{site.address}/matches/{site.contest.other_games['golad']}/episode.json"
+    packed, plain = (
+        httpx.get(path, headers={"Accept-Encoding": accepted}) for accepted in ("gzip", "identity")
+    )
+    assert packed.headers["content-encoding"] == "gzip"
+    assert "content-encoding" not in plain.headers
+    assert packed.content == plain.content
+    assert int(packed.headers["content-length"]) < len(plain.content) / 5
+    assert "Accept-Encoding" in packed.headers["vary"]
+    known = httpx.get(path, headers={"If-None-Match": packed.headers["etag"]})
+    assert (known.status_code, known.content) == (304, b"")
+
+
 def test_times_and_numbers_read_well() -> None:
     now = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
     for seconds, text in (

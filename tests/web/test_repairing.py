@@ -113,7 +113,8 @@ def test_where_matches_have_one_seat_no_official_standing_is_promised(site: Site
         data = {"form_token": proof, "season": season, "predicate.verdict": "DONE"}
         shown = client.post(f"{path}/preview", data=data)
         assert shown.status_code == 200
-        assert "Nothing is compared" in shown.text
+        assert "against the board" in shown.text
+        assert "No official standing yet" not in shown.text
         anchors = client.get("/new-league", params={"game": "snake"}).text
         assert "pin the scale" not in anchors
         assert "have no rank." in anchors

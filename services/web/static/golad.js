@@ -7,7 +7,7 @@ import { CELL, Grid } from "./grid.js";
 
 const INERT = ["ERROR", "TIMEOUT"];
 
-const count = (frame, letter) => frame.field.flat().filter((one) => one === letter).length;
+const count = (frame, letter) => frame.field.join("").split(letter).length - 1;
 
 function result(counts, seat) {
   if (Boolean(counts[0]) === Boolean(counts[1])) return "drew";
@@ -62,7 +62,7 @@ export class Board {
 
   draw(frame) {
     const nodes = [];
-    frame.field.forEach((row, y) => row.forEach((owner, x) => {
+    frame.field.forEach((row, y) => [...row].forEach((owner, x) => {
       if (owner !== ".") nodes.push(this.cell(owner, [x, y]));
     }));
     for (const { kind, cell, seat } of frame.marks) {

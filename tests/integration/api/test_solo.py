@@ -40,6 +40,17 @@ def alone(world: World) -> str:
     return entry_id
 
 
+def form_token(world: World, page: str) -> str:
+    form = world.http.get(page).text
+    return form.split('name="form_token" value="', 1)[1].split('"', 1)[0]
+
+
+def sign_in(world: World, name: str) -> None:
+    proof = form_token(world, "/sign-in")
+    signed = {"token": world.tokens[name], "form_token": proof, "next": "/me"}
+    assert world.http.post("/sign-in", data=signed).status_code == 303
+
+
 def test_a_league_of_one_seat_tells_measures_with_intervals_and_no_scores(
     world: World, alone: str, peck: Peck
 ) -> None:
@@ -52,6 +63,9 @@ def test_a_league_of_one_seat_tells_measures_with_intervals_and_no_scores(
     assert one["low"] <= one["value"] <= one["high"]
     member = world.client("member")
     assert member.get(f"/v1/entries/{alone}/insights")["estimates"] == [one]
+    entry = member.entry(alone)
+    assert (entry["games"], entry["mu"], entry["sigma"]) == (3, None, None)
+    assert world.http.get(f"/v1/entries/{alone}/ratings").json()["items"] == []
     match = world.http.get("/v1/matches", params={"entry": alone}).json()["items"][0]
     assert match["seats"][0]["mu_after"] is None
 
@@ -69,14 +83,46 @@ def test_a_league_of_one_seat_tells_measures_with_intervals_and_no_scores(
     as_member = {"PECK_TOKEN": world.tokens["member"]}
     assert "reward" in peck("leaderboard", "alone").stdout
     assert "reward: " in peck("insights", alone, **as_member).stdout
+    for verb in ("entries", "submissions"):
+        listed = peck(verb, **as_member).stdout.splitlines()
+        [hermit] = [line for line in listed if "Hermit" in line]
+        assert "600" not in hermit
     assert "Hermit played" in peck("feed", **as_member).stdout
-    form = world.http.get("/sign-in").text
-    proof = form.split('name="form_token" value="', 1)[1].split('"', 1)[0]
-    signed = {"token": world.tokens["member"], "form_token": proof, "next": "/me"}
-    assert world.http.post("/sign-in", data=signed).status_code == 303
+    sign_in(world, "member")
     mine = world.http.get("/me")
     assert mine.status_code == 200
     assert "Hermit" in mine.text
+
+
+def test_a_preview_shows_the_board_of_one_seat_without_the_results(
+    world: World, alone: str, peck: Peck
+) -> None:
+    host = world.client("host")
+    [row] = world.http.get("/v1/seasons/alone/leaderboard").json()["items"]
+    [match, *_] = world.http.get("/v1/matches", params={"entry": alone, "kind": "rated"}).json()[
+        "items"
+    ]
+    until = match["finished_at"]  # of the newest: all others are in doubt
+    season = host.entry(alone)["season_id"]
+    seen = host.preview_rejudgement(season, until=until)
+    assert (seen["total"], seen["version"]) == (2, None)
+    assert [one["name"] for one in seen["measures"]] == ["reward"]
+    [change] = seen["changes"]
+    assert change["before"]["estimates"] == row["estimates"]
+    assert (change["after"]["score"], change["after"]["rank"]) == (None, 1)
+    [left] = change["after"]["estimates"]
+    assert (left["games"], left["value"]) == (1, match["seats"][0]["reward"])
+    assert world.http.get("/v1/seasons/alone/leaderboard").json()["items"] == [row]
+    said = peck("rejudge", "--league", "alone", "--until", until, PECK_TOKEN=world.tokens["host"])
+    assert "against the board" in said.stdout
+    assert f"{left['value']:.1f}" in said.stdout
+    sign_in(world, "host")
+    form = form_token(world, "/leagues/alone/repair")
+    asked = {"form_token": form, "season": season, "predicate.until": until}
+    page = world.http.post("/leagues/alone/repair/preview", data=asked)
+    assert page.status_code == 200
+    assert '<th scope="col" class="right">Reward</th>' in page.text
+    assert f"→ {left['value']:.1f}</td>" in page.text
 
 
 def test_what_takes_a_score_is_refused_to_a_season_of_one_seat(world: World) -> None:

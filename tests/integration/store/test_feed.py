@@ -87,6 +87,21 @@ def test_a_result_taken_back_is_told_as_a_correction(contest: Contest) -> None:
     assert sorted(kinds) == ["corrected", "passed", "rated", "rated"]
 
 
+def test_a_correction_names_the_result_that_its_reader_lost(contest: Contest) -> None:
+    field = [contest.active() for _ in range(8)]
+    lineups = field[:4], field[4:]
+    lost = [contest.rated(*lineup) for lineup in lineups]
+    for match_id in lost:
+        contest.play(match_id, [1, 2, 3, 4])
+    rate(contest)
+    for match_id, lineup in zip(lost, lineups, strict=True):
+        contest.play(contest.rated(*lineup, rejudges=match_id), [2, 1, 3, 4])
+    rate(contest)
+    for match_id, entry in zip(lost, (field[0], field[4]), strict=True):
+        told = feed.latest(contest.conn, owner(contest, entry))
+        assert [item.match_id for item in told if item.kind == "corrected"] == [match_id]
+
+
 def test_who_left_a_private_league_reads_no_more_of_its_results(
     contest: Contest, monkeypatch: pytest.MonkeyPatch
 ) -> None:

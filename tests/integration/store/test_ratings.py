@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import pairwise
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from ladder import rating
 from ladder.ids import EntryId, MatchId, SeasonId
 from ladder.model import MatchKind
-from ladder.rating import Parameters, Rating, Result
-from ladder.store import db, entries, leaderboard, leagues, matches, official, ratings
+from ladder.rating import Parameters, Result
+from ladder.store import db, entries, leaderboard, leagues, matches, official, ratings, replays
 from ladder.store.db import Connection
 from tests.integration.store.contest import Contest, raise_contest
 from workers import tasks
@@ -156,20 +156,76 @@ def test_one_replay_serves_all_that_a_stretch_withdraws(
     _apply(contest)
     for match_id in wrong:
         contest.play(contest.rated(*four, rejudges=match_id), [4, 3, 2, 1])
-    replays = []
-    replay = rating.replay
+    counted = list[MatchId]()
+    withdraw = ratings._withdraw
 
-    def counted(parameters: Parameters, results: Iterable[Result]) -> dict[EntryId, Rating]:
-        replays.append(parameters)
-        return replay(parameters, results)
+    def counting(*given: Any) -> None:
+        counted.append(given[5])
+        withdraw(*given)
 
-    monkeypatch.setattr(rating, "replay", counted)
+    monkeypatch.setattr(ratings, "_withdraw", counting)
     assert ratings.apply(contest.conn, contest.season.id, limit=1) == 6
-    assert len(replays) == 1
+    assert counted == wrong[:1]
     curve = ratings.curve(contest.conn, four[0])
     assert [point.no for point in curve] == [1, 2, 3, 4, 5, 7, 9]
     assert (curve[3].mu, curve[3].sigma) == (600.0, 200.0)  # all three are out
     _check_against_history(contest, four)
+
+
+def test_a_long_log_is_rated_anew_a_piece_at_a_time_and_others_have_their_turn(
+    database_url: str, contest: Contest, four: list[EntryId], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = raise_contest(contest.conn)
+    field = [other.active() for _ in range(4)]
+    played = [contest.rated(*four) for _ in range(6)]
+    for match_id in played:
+        contest.play(match_id, [1, 2, 3, 4])
+    _apply(contest)
+    before = entries.get_entry(contest.conn, four[0]).mu
+    contest.play(contest.rated(*four, rejudges=played[5]), [4, 3, 2, 1])
+    for _ in range(2):
+        other.play(other.rated(*field), [1, 2, 3, 4])
+    monkeypatch.setattr(replays, "AT_ONCE", 2)
+    with db.connect(database_url) as rater:  # which ends after a piece
+        assert ratings.apply(rater, contest.season.id) == 2
+    contest.play(contest.rated(*four, rejudges=played[0]), [4, 3, 2, 1])  # not in this stretch
+    assert entries.get_entry(contest.conn, four[0]).mu == before
+    told: list[object] = []
+    monkeypatch.setattr(tasks, "emit", lambda event, **each: told.append(each.get("season")))
+    monkeypatch.setattr(tasks, "database_url", database_url)
+    monkeypatch.setattr(tasks, "FOLD", 1)
+    monkeypatch.setattr(official.Fitter, "refit", lambda *_: 0)
+    monkeypatch.setattr(official, "due", lambda conn: [])
+    tasks.rate("a bell")
+    one, two = contest.season.id, other.season.id
+    assert told[:4] == [one, two, one, two]
+    _check_against_history(contest, four)
+    _check_against_history(other, field)
+    assert contest.conn.execute("select count(*) from replays").fetchone() == (0,)
+
+
+def test_a_rating_that_was_corrected_names_the_result_of_its_own_that_went(
+    contest: Contest,
+) -> None:
+    field = [contest.active() for _ in range(9)]
+    first, second = contest.rated(*field[:4]), contest.rated(*field[4:8])
+    for match_id in (first, second):
+        contest.play(match_id, [1, 2, 3, 4])
+    contest.play(contest.rated(*field[5:9]), [4, 3, 2, 1])
+    _apply(contest)
+    for match_id, lineup in ((first, field[:4]), (second, field[4:8])):
+        contest.play(contest.rated(*lineup, rejudges=match_id), [2, 1, 3, 4])
+    _apply(contest)
+    named = contest.conn.execute(
+        "select r.entry_id, r.match_id from ratings r join acceptances a on a.act = 'withdraw'"
+        " and (a.season_id, a.no) = (r.season_id, r.no)"
+    ).fetchall()
+    assert set(named) == {
+        *((entry, first) for entry in field[:4]),
+        *((entry, second) for entry in field[4:8]),
+        (field[8], first),  # it lost none itself, and met who did
+    }
+    _check_against_history(contest, field)
 
 
 @settings(
@@ -179,7 +235,7 @@ def test_one_replay_serves_all_that_a_stretch_withdraws(
 def test_ratings_are_a_pure_function_of_the_log_however_it_is_cut(
     conn: Connection, seed: int
 ) -> None:
-    rng = Random(seed)
+    rng, at_once = Random(seed), replays.AT_ONCE
     contest = raise_contest(conn)
     field = [contest.active() for _ in range(5)]
     finished: list[MatchId] = []
@@ -201,10 +257,12 @@ def test_ratings_are_a_pure_function_of_the_log_however_it_is_cut(
             contest.play(match_id, placements, verdicts)
             finished.append(match_id)
         if rng.random() < 0.5:
+            replays.AT_ONCE = rng.randint(1, 4)  # type: ignore[misc]
             with conn.transaction():
                 ratings.apply(conn, contest.season.id, limit=rng.randint(1, 4))
     while _apply(contest):
         pass
+    replays.AT_ONCE = at_once  # type: ignore[misc]
     _check_against_history(contest, field)
 
 

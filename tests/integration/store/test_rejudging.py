@@ -123,7 +123,7 @@ def test_a_preview_shows_the_board_without_the_results_and_writes_nothing(
     assert best.after is not None
     assert worst.after is not None
     assert (best.before.rank, best.after.rank, worst.after.rank) == (4, 1, 4)
-    assert best.after.score > best.before.score + 10
+    assert (best.after.score or 0.0) > (best.before.score or 0.0) + 10
     assert leaderboard.read(conn, season) == board
     assert len(official.list_versions(conn, season)) == 1
     assert audits.list_audits(conn, contest.league.id) == []

@@ -19,9 +19,11 @@ from ladder.standings import Board
 from ladder.store import (
     entries,
     feed,
+    insights,
     leaderboard,
     leagues,
     matches,
+    migrate,
     official,
     ratings,
     repair,
@@ -244,3 +246,89 @@ def test_a_game_without_measures_is_ranked_by_its_reward(conn: Connection) -> No
     stored = conn.execute("select totals from entries where id = %s", (row.entry_id,)).fetchone()
     assert stored is not None
     assert json.dumps(stored[0]) == '{"reward": [1, 9.0, 81.0]}'
+
+
+def paid(contest: Contest, match_id: MatchId, reward: float | None) -> None:
+    """Plays the match with this reward; None: the entry fails in it."""
+    order = contest.claim(match_id)
+    [seat] = results([1], ["DONE" if reward is not None else "ERROR"])
+    finished = matches.finish(
+        contest.conn,
+        match_id,
+        order.attempt,
+        "w1",
+        [replace(seat, reward=reward)],
+        [EpisodeResult(42, digest("replay"))],
+        node="node",
+        image_digest="sha256:image",
+        rules_digest="sha256:rules",
+    )
+    assert finished is Finish.ACCEPTED
+
+
+def test_crashing_where_rewards_are_negative_ranks_behind_playing(conn: Connection) -> None:
+    contest = raise_contest(conn, seats=1)
+    playing, crashing = contest.active(), contest.active()
+    for number, match_id in enumerate(queue(contest, 6)):
+        paid(contest, match_id, -5.0 - number if entry_of(contest, match_id) == playing else None)
+    rate(contest, limit=2)
+    shown = board(contest)
+    assert [row.entry_id for row in shown.rows] == [playing, crashing]
+    [of_crashing] = shown.rows[1].estimates
+    least = conn.execute("select min(reward) from seats").fetchone()
+    assert (of_crashing.games, of_crashing.value) == (3, (least or (None,))[0])
+    season = leagues.get_season(conn, contest.season.id)
+    told = insights.read(conn, entries.get_entry(conn, crashing), season, 10.0)
+    assert told.estimates == (of_crashing,)
+
+
+def test_totals_of_before_are_brought_to_what_a_new_count_makes_of_them(conn: Connection) -> None:
+    contest = raise_contest(conn, seats=1)
+    names = [contest.active() for _ in range(3)]
+    rewards: list[list[float | None]] = [[-5.0, None], [None, None], [2.0, 3.0]]
+    told = dict(zip(names, rewards, strict=True))
+    for match_id in queue(contest, 6):
+        paid(contest, match_id, told[entry_of(contest, match_id)].pop())
+    rate(contest)
+    query = "select id, totals from entries order by id"
+    counted = conn.execute(query).fetchall()
+    for entry, old in zip(
+        names, ("[2, -5.0, 25.0]", "[2, 0.0, 0.0]", "[2, 5.0, 13.0]"), strict=True
+    ):
+        conn.execute(
+            "update entries set totals = jsonb_build_object('reward', %s::jsonb) where id = %s",
+            (old, entry),
+        )
+    text = dict(migrate.files())["0013_rounds_and_replays.sql"]
+    conn.execute(text[text.index("with counted") :].encode())
+    assert conn.execute(query).fetchall() == counted
+
+
+def void(contest: Contest, match_id: MatchId) -> None:
+    assert matches.void(contest.conn, [match_id], "the node burned") == 1
+
+
+def test_a_round_that_came_to_nothing_is_made_again_on_its_own_seed(alone: Contest) -> None:
+    alone.active(), alone.active()
+    lost, *others = queue(alone, 4)
+    entry, seed = entry_of(alone, lost), matches.get_match(alone.conn, lost).seed
+    void(alone, lost)
+    for match_id in others:
+        play(alone, match_id, 1, 10)
+    season = leagues.get_season(alone.conn, alone.season.id)
+    [gap] = solo.gaps(alone.conn, season.id)
+    assert (gap.match_id, gap.entry_id, gap.round) == (lost, entry, 1)
+    [candidate] = [
+        each.candidate
+        for each in solo.runners(alone.conn, season)[0]
+        if each.candidate.entry_id == entry
+    ]
+    again = solo.queue_again(alone.conn, season, candidate, gap, 0)
+    assert matches.get_match(alone.conn, again).seed == seed
+    assert entry_of(alone, again) == entry
+    assert solo.gaps(alone.conn, season.id) == []
+    assert round_of(alone, entry) == 2
+    assert solo.forget(alone.conn, season.id) == 3
+    play(alone, again, 1, 10)
+    assert solo.forget(alone.conn, season.id) == 1
+    assert solo.forget(alone.conn, season.id) == 0

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ladder.ids import AgentId, EntryId, SubmissionId, TeamId
 from ladder.pairing import Candidate, Runner, advance
 from ladder.pairing.rounds import CATCH_UP
-from ladder.solo import Kind, Measure, Totals, added, estimates, order, student95
+from ladder.solo import REWARD, Kind, Measure, Totals, added, estimates, order, student95, worst_of
 
 SNAKE = (
     Measure("won", "Won", Kind.SHARE),
@@ -47,6 +47,33 @@ def runner(name: str, last: int, in_flight: int = 0, weight: float = 1.0) -> Run
         ),
         last,
     )
+
+
+def rewards(measure: Measure, *paid: float | None) -> Totals:
+    """Totals after games that paid this; None: the entry failed."""
+    totals: Totals = {}
+    for reward in paid:
+        totals = added((measure,), totals, {"reward": reward})
+    return totals
+
+
+def test_failing_is_worth_the_worst_reward_that_anybody_got() -> None:
+    honest, crashing = rewards(REWARD, -4.0, -8.0), rewards(REWARD, -4.0, None)
+    worst = worst_of((REWARD,), (honest, crashing))
+    [one], [two] = (estimates((REWARD,), each, worst) for each in (honest, crashing))
+    assert (one.games, one.value) == (two.games, two.value) == (2, -6.0)
+    assert (one.low, one.high) == (two.low, two.high)
+    [all_failed] = estimates((REWARD,), rewards(REWARD, None, None), worst)
+    assert (all_failed.games, all_failed.value) == (2, -8.0)
+
+
+def test_failing_is_worth_nothing_where_nobody_got_less() -> None:
+    paid = rewards(REWARD, 3.0, 9.0, None)
+    assert worst_of((REWARD,), (paid,)) == 0.0
+    assert [one.value for one in estimates((REWARD,), paid, 0.0)] == [4.0]
+    fewer = replace(REWARD, is_higher_better=False)
+    assert worst_of((fewer,), (rewards(fewer, 3.0, 9.0, None), rewards(fewer, 5.0))) == 9.0
+    assert worst_of((replace(fewer, kind=Kind.SHARE),), ()) == 1.0
 
 
 def test_a_few_lucky_games_do_not_stand_above_what_hundreds_have_proven() -> None:

@@ -70,6 +70,14 @@ def test_a_fault_in_either_episode_is_the_seats_and_says_in_which(position: int)
     assert other.placement == 1
 
 
+def test_failing_where_rewards_are_negative_pays_no_better_than_the_worst_of_the_pair() -> None:
+    bad = report(None, "it thought too long")
+    pair, _ = played(episode(bad, report(1.0)), episode(report(-1.0), report(1.0)))
+    assert [(seat.reward, seat.placement) for seat in pair.seats] == [(0.0, 1), (0.0, 1)]
+    pair, _ = played(episode(report(-3.0), report(-2.0)), episode(report(-2.0), bad))
+    assert [(seat.reward, seat.placement) for seat in pair.seats] == [(-6.0, 2), (-4.0, 1)]
+
+
 def test_what_is_not_mirrored_is_one_episode() -> None:
     game: Any = SimpleNamespace(mirrored=False)
     one = episode(report(1.0), report(0.0))

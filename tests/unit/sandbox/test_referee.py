@@ -24,6 +24,7 @@ from sandbox.errors import BundleRefused, HostFault
 from sandbox.loans import Ending, Loan
 from sandbox.meter import Meter
 from sandbox.record import Played
+from sandbox.seat import Seat
 from tests.integration.counting import Counting
 
 GEESE = GAMES["hungry_geese"]
@@ -228,3 +229,40 @@ def test_a_seat_that_is_out_and_computes_is_frozen(
         )
         assert meter.is_frozen is bool(frozen)
     assert freeze.read_bytes() == frozen
+
+
+@pytest.mark.parametrize(("used", "frozen"), [(0, False), (5_000_000, True)])
+def test_a_seat_that_computes_until_its_turn_comes_is_frozen_while_another_is_asked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, used: int, frozen: bool
+) -> None:
+    monkeypatch.setattr(referee, "end_together", lambda loans: None)
+    monkeypatch.setattr(Seat, "is_quick", False)
+    usage, freeze = tmp_path / "cpu.stat", tmp_path / "cgroup.freeze"
+    usage.write_bytes(b"usage_usec 0\n")
+    freeze.touch()
+    files = {"cpu_stat": os.open(usage, os.O_RDONLY), "freeze": os.open(freeze, os.O_WRONLY)}
+    game: Any = Counting(Verdict.INVALID)
+    asked: list[tuple[int, int, bool]] = []
+    asking = Seat.asking
+
+    def compute(step: int) -> None:
+        usage.write_bytes(b"usage_usec %d\n" % used)
+
+    with contextlib.closing(Meter(files, 1.0, False)) as meter:
+
+        def noted(seat: Seat, step: int, observation: Json) -> Any:
+            asked.append((step, seat.index, meter.is_frozen))
+            return asking(seat, step, observation)
+
+        monkeypatch.setattr(Seat, "asking", noted)
+        referee.play(
+            game,
+            {"steps": 2},
+            Clock(),
+            bytes(16),
+            [DeafAtTheEnd(), DeafAtTheEnd(meter)],
+            lanes=1,
+            stop_after_seconds=60,
+            on_step=compute,
+        )
+    assert asked[:3] == [(1, 1, False), (1, 0, False), (2, 0, frozen)]
