@@ -1,58 +1,20 @@
-"""Recorded episodes as arrays to learn from: what a seat saw, and what it did.
+"""Planes of Hungry Geese, those that its players have trained on since the contest.
 
-A sample is one move of one seat. The planes of Hungry Geese are those that its players have trained
-on since the contest: where each goose's head, tail, body and last head are, and the food, the seat
-itself first and the others in the order of seats after it.
+Where each goose's head, tail, body and last head are, and the food.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from games.episode import Episode, states
-from games.hungry_geese import GAME as GEESE
-from games.hungry_geese import MOVES as GOOSE_MOVES
-from games.protocol import GameError
+from games.episode import Episode
+from games.hungry_geese import GAME, MOVES, OPPOSITE, State
+from games.planes.samples import Encoder, Legal, Planes, Sample, directions, made
 
-Planes = NDArray[np.uint8]
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One move of one seat."""
-
-    seat: int
-    step: int
-    """Steps played before it."""
-    planes: Planes
-    move: int
-    """Index into the encoder's ``moves``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Encoder:
-    """How the episodes of one game become samples."""
-
-    moves: tuple[str, ...]
-    axes: str
-    """What the axes of a sample's planes are, in words for the manifest."""
-    samples: Callable[[Episode, Collection[int]], Iterator[Sample]]
-    """The samples of these seats of an episode, step by step. Raises EpisodeError where the record
-    does not fit the rules."""
-
-
-def encoder(game: str) -> Encoder:
-    """The encoder of this game. Raises GameError naming those there are."""
-    try:
-        return ENCODERS[game]
-    except KeyError:
-        known = ", ".join(sorted(ENCODERS))
-        raise GameError(f"game: {game!r} cannot be encoded; those that can are {known}") from None
+NAMES: Final = tuple(MOVES)
 
 
 def goose_planes(
@@ -79,24 +41,32 @@ def goose_planes(
     return flat.reshape(4 * count + 1, rows, columns).transpose(2, 1, 0)
 
 
-def _goose_samples(episode: Episode, seats: Collection[int]) -> Iterator[Sample]:
+def legal(state: State, seat: int) -> Legal:
+    """Moves that neither turn back nor bite the goose itself; its tail moves away."""
+    body, last = state.geese[seat], state.last_moves[seat]
+    return np.array(
+        [
+            last != OPPOSITE[move] and state.rules.next_cell[move][body[0]] not in body[:-1]
+            for move in NAMES
+        ]
+    )
+
+
+def _samples(episode: Episode, seats: Collection[int]) -> Iterator[Sample]:
     rows, columns = episode.configuration["rows"], episode.configuration["columns"]
     before: dict[int, Mapping[str, Any]] = {}
-    played = zip(states(GEESE, episode), episode.steps, strict=False)  # the last has no move
-    for number, (state, step) in enumerate(played):
-        for seat in GEESE.to_move(state):
-            move = step.moves[seat]
-            if seat in seats and isinstance(move, str):
-                seen = GEESE.observe(state, seat)
-                planes = goose_planes(seen, before.get(seat), rows, columns)
-                yield Sample(seat, number, planes, GOOSE_MOVES.index(move))
-                before[seat] = seen
+    for number, state, seat, move in made(GAME, episode, seats):
+        seen = GAME.observe(state, seat)
+        planes = goose_planes(seen, before.get(seat), rows, columns)
+        yield Sample(seat, number, planes, legal(state, seat), NAMES.index(move))
+        before[seat] = seen
 
 
-ENCODERS: Final[Mapping[str, Encoder]] = {
-    GEESE.name: Encoder(
-        moves=tuple(GOOSE_MOVES),
-        axes="column, row, plane (heads, tails, bodies, last heads of each goose; food)",
-        samples=_goose_samples,
-    )
-}
+_moves, _answer = directions(NAMES)
+ENCODER: Final = Encoder(
+    game=GAME.name,
+    moves=_moves,
+    axes="column, row, plane (heads, tails, bodies, last heads of each goose; food)",
+    samples=_samples,
+    answer=_answer,
+)

@@ -89,5 +89,6 @@ def test_the_network_does_not_mind_where_on_the_torus_a_position_lies(network: M
 
 
 def test_a_game_without_planes_is_refused_by_name() -> None:
-    with pytest.raises(GameError, match=r"'chess' cannot be encoded.*hungry_geese"):
+    known = "battlesnake, golad, hungry_geese, snake"
+    with pytest.raises(GameError, match=f"'chess' cannot be encoded; .* are {known}"):
         planes.encoder("chess")
