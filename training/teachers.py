@@ -119,13 +119,15 @@ def games(count: int, seed: int, names: Sequence[str]) -> Iterator[Asked]:
             state, _ = GAME.step(state, moves, random)
 
 
-def play(count: int, seed: int, names: Sequence[str], target: Path) -> None:
-    """Write the moves of so many games."""
+def play(count: int, seed: int, names: Sequence[str], of: Sequence[str], target: Path) -> None:
+    """Write the moves that these teachers made in so many games."""
     arrays: dict[str, list[Any]] = {
         name: [] for name in ("planes", "moves", "episode", "seat", "step", "teacher")
     }
     started = time.monotonic()
     for one in games(count, seed, names):
+        if TEACHERS[one.teacher] not in of:
+            continue
         values = (
             planes_of(one),
             NAMES.index(one.move),
@@ -277,7 +279,8 @@ def main() -> int:
     parser.add_argument("--games", type=int, default=400)
     parser.add_argument("--positions", type=int, default=1000)
     parser.add_argument("--out", type=Path, default=Path("teachers.npz"))
-    parser.add_argument("--agents", nargs="+", default=[*TEACHERS, *OTHERS])
+    parser.add_argument("--agents", nargs="+", default=[*TEACHERS, *OTHERS], help="who plays")
+    parser.add_argument("--of", nargs="+", default=TEACHERS, choices=TEACHERS, help="whose moves")
     parser.add_argument(
         "--weights",
         nargs=3,
@@ -289,7 +292,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     if options.what == "play":
-        play(options.games, options.seed, options.agents, options.out)
+        play(options.games, options.seed, options.agents, options.of, options.out)
     else:
         measure = ceiling if options.what == "ceiling" else mirrors
         measure(options.positions, options.seed, options.agents, options.weights)

@@ -45,10 +45,10 @@ def test_a_teachers_opinion_of_a_position_is_what_it_played_there(name: str) -> 
 
 
 def test_games_of_teachers_become_arrays_as_a_dataset_has_them(tmp_path: Path) -> None:
-    teachers.play(1, 2, FIELD, tmp_path / "teachers.npz")
+    teachers.play(1, 2, FIELD, ["survivor"], tmp_path / "teachers.npz")
     with np.load(tmp_path / "teachers.npz", allow_pickle=False) as data:
         count = len(data["moves"])
         assert data["planes"].shape == (count, 11, 7, 17)
-        assert set(data["teacher"].tolist()) <= {1, 2}
+        assert set(data["teacher"].tolist()) == {TEACHERS.index("survivor")}
         assert (data["moves"] < len(NAMES)).all()
         assert all(len(data[name]) == count for name in data)
