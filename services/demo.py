@@ -62,6 +62,7 @@ LEAGUES: Final = (
             DemoAgent("greedy", "Greedy", "Breadcrumb Club"),
             DemoAgent("survivor", "Survivor", "Pond Patrol"),
             DemoAgent("numpy_heuristic", "Numpy Heuristic", "Vector Flock"),
+            DemoAgent("convolutional", "Convolutional", "Understudies"),
             DemoAgent("searcher", "Searcher", "Deep Waters", weight=0.1),
             DemoAgent("bank_spender", "Bank Spender", "Overtime", weight=0.1),
         ),

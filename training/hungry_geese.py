@@ -9,7 +9,8 @@ Geese" (Damavis, 2021): planes of 11 x 7 x 17; six blocks of a 3 x 3 convolution
 batch normalisation and leaky ReLU; global average pooling; dense layers of 1024 and 512; dropout of
 one half; four outputs; SGD with momentum 0.9 from a rate of 0.01, times 0.3 on a plateau, at least
 0.0001. Two things are ours: the borders of a convolution wrap around as the pond does, and each
-batch is mirrored at random in both directions, its moves with it.
+batch is mirrored at random in both directions, its moves with it. With --at-head the dense layers
+are given what the convolutions say of the own head's cell in place of the average of all cells.
 
 A tenth of the episodes, whole ones, is kept apart and never trained on; accuracy is the share of
 their moves that are the network's first choice. The weights go to the bundle as float16 with batch
@@ -42,7 +43,7 @@ FLIP_COLUMNS: Final = (0, 3, 2, 1)
 FLIP_ROWS: Final = (2, 1, 0, 3)
 
 
-def network(planes: int) -> Any:
+def network(planes: int, at_head: bool) -> Any:
     """The network for samples of (planes, columns, rows), untrained."""
     layers: list[Any] = []
     width = planes
@@ -53,10 +54,19 @@ def network(planes: int) -> Any:
             nn.LeakyReLU(SLOPE),
         ]
         width = FILTERS
-    layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten()]
+    if not at_head:
+        layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten()]
     layers += [nn.Linear(FILTERS, 1024), nn.LeakyReLU(SLOPE)]
     layers += [nn.Linear(1024, 512), nn.LeakyReLU(SLOPE), nn.Dropout(0.5), nn.Linear(512, 4)]
     return nn.Sequential(*layers)
+
+
+def scores(model: Any, planes: Any, at_head: bool) -> Any:
+    """The four outputs for each sample; its first plane is the own head."""
+    if not at_head:
+        return model(planes)
+    convolutions = 3 * BLOCKS
+    return model[convolutions:]((model[:convolutions](planes) * planes[:, :1]).sum((2, 3)))
 
 
 def mirrored(planes: Any, moves: Any, generator: Any) -> tuple[Any, Any]:
@@ -68,7 +78,9 @@ def mirrored(planes: Any, moves: Any, generator: Any) -> tuple[Any, Any]:
     return planes, moves
 
 
-def accuracy(model: Any, planes: Any, moves: Any, device: str) -> tuple[float, float]:
+def accuracy(
+    model: Any, planes: Any, moves: Any, device: str, at_head: bool
+) -> tuple[float, float]:
     """Mean loss, and the share of moves that are the first choice."""
     model.eval()
     loss = right = 0.0
@@ -76,9 +88,9 @@ def accuracy(model: Any, planes: Any, moves: Any, device: str) -> tuple[float, f
         for first in range(0, len(moves), 4096):
             batch = planes[first : first + 4096].to(device).float()
             answers = moves[first : first + 4096].to(device)
-            scores = model(batch)
-            loss += float(nn.functional.cross_entropy(scores, answers, reduction="sum"))
-            right += float((scores.argmax(1) == answers).sum())
+            found = scores(model, batch, at_head)
+            loss += float(nn.functional.cross_entropy(found, answers, reduction="sum"))
+            right += float((found.argmax(1) == answers).sum())
     return loss / len(moves), right / len(moves)
 
 
@@ -108,6 +120,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=BUNDLE, help="folder of the bundle")
     parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--at-head", action="store_true", help="no average over the pond")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options = parser.parse_args()
     torch.manual_seed(options.seed)
@@ -127,7 +140,7 @@ def main() -> int:
         f"{len(train):,} moves of {episodes - len(apart)} episodes to learn from, "
         f"{int(held.sum()):,} of {len(apart)} kept apart; {options.device}"
     )
-    model = network(planes.shape[1]).to(options.device)
+    model = network(planes.shape[1], options.at_head).to(options.device)
     optimiser = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(
         optimiser, factor=0.3, patience=1, min_lr=LEAST_RATE
@@ -141,13 +154,16 @@ def main() -> int:
         for batch in train[torch.randperm(len(train), generator=generator)].split(BATCH):
             seen, answers = mirrored(planes[batch].float(), moves[batch], generator)
             loss = nn.functional.cross_entropy(
-                model(seen.to(options.device)), answers.to(options.device)
+                scores(model, seen.to(options.device), options.at_head),
+                answers.to(options.device),
             )
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
             total += float(loss) * len(batch)
-        held_loss, share = accuracy(model, planes[held], moves[held], options.device)
+        held_loss, share = accuracy(
+            model, planes[held], moves[held], options.device, options.at_head
+        )
         rate = optimiser.param_groups[0]["lr"]
         plateau.step(held_loss)
         if held_loss < best[0]:
@@ -161,7 +177,10 @@ def main() -> int:
     model.load_state_dict(kept)
     options.out.mkdir(parents=True, exist_ok=True)
     with (options.out / "weights.npz").open("wb") as file:
-        np.savez_compressed(file, allow_pickle=False, **folded(model))
+        arrays = folded(model)
+        if options.at_head:
+            arrays["at_head"] = np.ones(1, dtype=np.float16)
+        np.savez_compressed(file, allow_pickle=False, **arrays)
     report = {
         "accuracy": round(best[1], 4),
         "of_moves": int(held.sum()),

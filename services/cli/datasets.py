@@ -18,6 +18,7 @@ from games import planes
 from games.episode import from_document
 from games.planes import Encoder, Sample
 from games.protocol import GameError
+from sandbox.pairs import seating
 from services.cli.choosing import season_key
 from services.cli.display import AsJson, out, print_json
 from services.cli.places import Unset, connect
@@ -34,24 +35,27 @@ class Gathering:
         self.episodes: list[int] = []
         """By sample: index into ``sources``."""
         self.placements: list[int] = []
+        self.rewards: list[float | None] = []
         self.sources: list[Json] = []
         self.not_shown = 0
 
     def add(self, match: Json, encoder: Encoder, replays: Sequence[Json], seats: set[int]) -> None:
-        """All samples of these seats in a match."""
-        placed = {seat["seat"]: seat["placement"] for seat in match["seats"]}
+        """All samples of these members of a match's lineup, wherever they sat."""
         for position, replay in enumerate(replays):
             episode = from_document(replay)
-            found = list(encoder.samples(episode, seats))
+            seated = seating(episode.seats, position)
+            sat = {seat for seat, member in enumerate(seated) if member in seats}
+            found = list(encoder.samples(episode, sat))
             self.samples += found
             self.episodes += [len(self.sources)] * len(found)
-            self.placements += [placed[sample.seat] for sample in found]
+            self.placements += [episode.placements[sample.seat] for sample in found]
+            self.rewards += [episode.rewards[sample.seat] for sample in found]
             self.sources.append(
                 {
                     "match": match["id"],
                     "season": match["season_id"],
                     "position": position,
-                    "seats": sorted(seats),
+                    "seats": sorted(sat),
                     "samples": len(found),
                 }
             )
@@ -73,9 +77,10 @@ def dataset(
 ) -> None:
     """Export what the best of seasons saw and did as arrays to learn from (.npz), with a manifest.
 
-    planes are what a seat saw, moves what it did (an index into the manifest's moves); episode says
-    which of the manifest's episodes a sample is of, so that none is cut in two when some are kept
-    apart to be tested on.
+    planes are what a seat saw, legal what it could do, moves what it did (an index into the
+    manifest's moves; where that does not say all, rest has the rest); placement and reward are what
+    the seat's episode ended with. episode says which of the manifest's episodes a sample is of, so
+    that none is cut in two when some are kept apart to be tested on.
     """
     target = to if to.suffix == ".npz" else to.with_name(to.name + ".npz")
     if not target.parent.is_dir():
@@ -113,9 +118,11 @@ def dataset(
 
 
 def _encoder(seasons: Sequence[Json]) -> Encoder:
-    kinds = {(season["game"], json.dumps(season["configuration"])) for season in seasons}
+    kinds = {
+        (season["game"], season["seats"], json.dumps(season["configuration"])) for season in seasons
+    }
     if len(kinds) > 1:
-        raise Unset("the seasons differ in game or configuration; export each on its own")
+        raise Unset("the seasons differ in game, seats or configuration; export each on its own")
     try:
         return planes.encoder(seasons[0]["game"])
     except GameError as error:
@@ -184,27 +191,35 @@ def _write(
     target: Path, gathered: Gathering, encoder: Encoder, seasons: Sequence[Json], chosen: Json
 ) -> dict[str, Any]:
     """The arrays, and beside them a manifest that says what they are and where they are from."""
-    moves = np.array([sample.move for sample in gathered.samples], dtype=np.int8)
+    configuration = seasons[0]["configuration"]
+    names = encoder.moves(configuration)
+    smallest = np.min_scalar_type(-len(names))  # int8 where that holds all
+    moves = np.array([sample.move for sample in gathered.samples], dtype=smallest)
     arrays: dict[str, NDArray[Any]] = {
         "planes": np.stack([sample.planes for sample in gathered.samples]),
+        "legal": np.stack([sample.legal for sample in gathered.samples]),
         "moves": moves,
         "episode": np.array(gathered.episodes, dtype=np.int32),
         "seat": np.array([sample.seat for sample in gathered.samples], dtype=np.int8),
         "step": np.array([sample.step for sample in gathered.samples], dtype=np.int32),
         "placement": np.array(gathered.placements, dtype=np.int8),
+        "reward": np.array(gathered.rewards, dtype=np.float32),  # None, of a failure, is NaN
     }
+    if encoder.rest:
+        arrays["rest"] = np.array([sample.rest for sample in gathered.samples], dtype=smallest)
     with target.open("wb") as file:
         np.savez_compressed(file, allow_pickle=False, **arrays)
     counts = Counter(moves.tolist())
     manifest = {
         "format": FORMAT,
         "game": seasons[0]["game"],
-        "configuration": seasons[0]["configuration"],
-        "moves": list(encoder.moves),
-        "counts": {move: counts[number] for number, move in enumerate(encoder.moves)},
+        "configuration": configuration,
+        "moves": list(names),
+        "counts": {move: counts[number] for number, move in enumerate(names)},
         "samples": len(moves),
         "shape": list(arrays["planes"].shape[1:]),
         "axes": encoder.axes,
+        "rest": list(encoder.rest),
         "arrays": {name: [str(value.dtype), *value.shape] for name, value in arrays.items()},
         "sha256": hashlib.sha256(target.read_bytes()).hexdigest(),
         "chosen": chosen,

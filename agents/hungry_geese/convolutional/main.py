@@ -2,8 +2,9 @@
 
 The network was trained by training/hungry_geese.py on episodes that this ladder recorded;
 weights.npz is its result, weights.json says from how much. It is asked with numpy alone: six
-convolutions of 3 x 3 whose borders wrap around, the mean over the pond, three dense layers. Of its
-choices the first that does not run into a body that will still be there is played.
+convolutions of 3 x 3 whose borders wrap around, the mean over the pond (or the cell of the own head
+where the weights were trained so), three dense layers. Of its choices the first that does not run
+into a body that will still be there is played.
 """
 
 import os
@@ -69,7 +70,7 @@ def scores(seen):
     for number in range(CONVOLUTIONS):
         gathered = values[under].reshape(columns * rows, -1)
         values = leaky(gathered @ WEIGHTS[f"conv{number}"] + WEIGHTS[f"conv{number}_bias"])
-    pooled = values.mean(axis=0)
+    pooled = values[seen[:, :, 0].argmax()] if "at_head" in WEIGHTS else values.mean(axis=0)
     pooled = leaky(pooled @ WEIGHTS["dense0"] + WEIGHTS["dense0_bias"])
     pooled = leaky(pooled @ WEIGHTS["dense1"] + WEIGHTS["dense1_bias"])
     return pooled @ WEIGHTS["dense2"] + WEIGHTS["dense2_bias"]

@@ -82,12 +82,20 @@ def test_the_agent_that_learned_sees_the_same_planes(network: ModuleType) -> Non
     assert compared > 3
 
 
-def test_the_network_does_not_mind_where_on_the_torus_a_position_lies(network: ModuleType) -> None:
+@pytest.mark.parametrize("at_head", [False, True])
+def test_the_network_does_not_mind_where_on_the_torus_a_position_lies(
+    network: ModuleType, at_head: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one = next(planes.encoder("hungry_geese").samples(episode(9), {0}))
+    mean = network.scores(one.planes)
+    if at_head:
+        monkeypatch.setitem(network.WEIGHTS, "at_head", np.ones(1))
+    assert np.allclose(network.scores(one.planes), mean) != at_head
     moved = np.roll(one.planes, (4, 3), axis=(0, 1))
     assert np.allclose(network.scores(one.planes), network.scores(moved), atol=1e-3)
 
 
 def test_a_game_without_planes_is_refused_by_name() -> None:
-    with pytest.raises(GameError, match=r"'chess' cannot be encoded.*hungry_geese"):
+    known = "battlesnake, golad, hungry_geese, snake"
+    with pytest.raises(GameError, match=f"'chess' cannot be encoded; .* are {known}"):
         planes.encoder("chess")
