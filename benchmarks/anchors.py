@@ -171,7 +171,7 @@ def _match(arena: Arena, series: Series, number: int) -> tuple[float | None, ...
 
 
 def row(
-    figure: Known, results: Sequence[tuple[float | None, ...]], games_each: int
+    figure: Known, results: Sequence[tuple[float | None, ...]], games_each: int = 1
 ) -> tuple[str, ...]:
     """what, games, measured, its 95 % interval, known, standard errors apart, met?"""
     samples = [value for result in results if (value := result[figure.column]) is not None]

@@ -6,10 +6,12 @@ import json
 import subprocess
 import sys
 from random import Random
+from types import ModuleType
 
 import pytest
 
-from benchmarks.anchors import AGENTS, Known, load, play_golad, play_snake, row
+from benchmarks.anchors import AGENTS, CONFIGURATIONS, Known, row
+from benchmarks.steps import module_of
 from games.golad import GAME as GOLAD
 from games.snake import GAME as SNAKE
 
@@ -34,6 +36,10 @@ update player0 move pass
 update player1 living_cells 3
 action move 10000
 """
+
+
+def load(game: str, name: str) -> ModuleType:
+    return module_of(game, name, "bot.py" if game == "golad" else "main.py")
 
 
 def test_the_bots_of_the_known_order_are_there() -> None:
@@ -85,10 +91,24 @@ def test_the_search_plays_on_by_the_next_generation_alone_when_its_bank_runs_low
         assert move.split()[0] in ("kill", "birth")
 
 
+def golad_reward(strong: str, weak: str, number: int) -> float:
+    """What the stronger bot was paid in a game whose number is its start and its seat."""
+    bots, own_seat = [load("golad", name) for name in (strong, weak)], number % 2
+    state, _ = GOLAD.reset(GOLAD.configure(CONFIGURATIONS["golad"]), 2, Random(number))
+    while state.seat is not None:
+        seat, seen = state.seat, GOLAD.observe(state, state.seat)
+        answer = bots[seat != own_seat].decide(
+            seen["width"], seen["height"], str(seat), seen["field"].split(",")
+        )
+        state, _ = GOLAD.step(state, {seat: GOLAD.parse(state, seat, answer)}, {})
+    outcome = GOLAD.outcome(state)
+    assert outcome is not None
+    return outcome.rewards[own_seat] or 0.0
+
+
 def test_a_stronger_bot_beats_a_weaker_one_over_a_few_games() -> None:
     for strong, weak in (("greedy", "random"), ("greedy_kills", "pass")):
-        won = sum(play_golad((strong, weak), number)[0] or 0 for number in range(30))
-        assert won > 20
+        assert sum(golad_reward(strong, weak, number) for number in range(30)) > 20
 
 
 @pytest.mark.parametrize("name", ["uniform", "cycle", "shortest_path", "cycle_repair", "rollouts"])
@@ -125,15 +145,26 @@ def test_a_snake_on_a_closed_way_fills_the_board(name: str, size: tuple[int, int
     assert outcome.statistics[0]["won"] == 1
 
 
+def snake_length(name: str) -> float:
+    agent, configuration = load("snake", name).agent, SNAKE.configure({})
+    chance = Random("apples 1")
+    state, _ = SNAKE.reset(configuration, 1, chance)
+    while SNAKE.to_move(state):
+        move = SNAKE.parse(state, 0, agent(SNAKE.observe(state, 0), configuration))
+        state, _ = SNAKE.step(state, {0: move}, chance)
+    outcome = SNAKE.outcome(state)
+    assert outcome is not None
+    return outcome.statistics[0]["length"]
+
+
 def test_cycle_repair_fills_the_papers_board_far_faster_than_the_cycle_alone() -> None:
-    length, _, _ = play_snake(("cycle_repair",), 1)
-    slow, _, _ = play_snake(("cycle",), 1)
-    assert (length or 0) > 80 > 50 > (slow or 0)
+    assert snake_length("cycle_repair") > 80 > 50 > snake_length("cycle")
 
 
 def test_a_row_tells_how_far_a_mean_is_from_the_known_figure() -> None:
     results = [(0.0,), (1.0,)] * 50
     cells = row(Known("wins", 0, 0.65, percent=True), results)
     assert cells == ("wins", "100", "50.0 %", "40.2 % .. 59.8 %", "65.0 %", "-3.0", "yes")
-    cells = row(Known("wins", 0, 0.65, "at least", percent=True), results)
+    cells = row(Known("wins", 0, 0.65, "at least", percent=True), results, games_each=2)
+    assert cells[1] == "200"
     assert cells[4:] == (">= 65.0 %", "-3.0", "NO")
