@@ -40,7 +40,7 @@ SEASON: Final = (
     " cadence_seconds, max_in_flight, max_attempts, lease_seconds, queue_seconds, opens_at,"
     " closes_at, ends_at, state, accepted_no, rated_no, official_version, medals,"
     " medal_confidence, stops_when_sealed,"
-    " revision, measures"
+    " revision, measures, remote_agents"
     " from seasons"
 )
 LEAGUE_STATES: Final = ("open", "paused", "closed")
@@ -210,6 +210,7 @@ def create_season(
     closes_at: datetime | None = None,
     ends_at: datetime | None = None,
     measures: Sequence[Measure] = (),
+    remote_agents: bool = False,
 ) -> Season:
     """The league's next season, open from ``opens_at`` (now). What is pinned here never changes.
 
@@ -245,6 +246,7 @@ def create_season(
         "closes_at": closes_at,
         "ends_at": ends_at,
         "measures": None,
+        "remote_agents": remote_agents,
     }
     if seats == 1:
         values["measures"] = Jsonb([each.to_json() for each in measures or (REWARD,)])
