@@ -161,6 +161,8 @@ class League:
     state: str
     same_team_lineups: bool
     created_at: datetime
+    remote_agents: bool
+    """Whether it has had a season that takes them, so that its terms tell of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,8 @@ create table pauses (
     constraint pauses_end check ((ended_at is null) = (outcome is null))
 );
 
--- What members of a league agreed to, as the other two settings of its terms.
+-- Whether the terms of a league tell of such seasons, and which of its members agreed to that.
+alter table leagues add column remote_agents boolean not null default false;
 alter table league_members add column agreed_remote boolean not null default false;
 
 -- How long a paused entry waits for its next try, after so many.
