@@ -101,6 +101,9 @@ class NodeHello:
 class Loan:
     """One agent's process for one match; a context manager that gives it back."""
 
+    is_elsewhere = False
+    """Whether its agent computes on none of our cores: a remote one."""
+
     def __init__(
         self,
         conversation: _Conversation,
@@ -119,7 +122,6 @@ class Loan:
         self.image_digest = image_digest
         self.memory_mb = memory_mb
         self.is_elsewhere = is_elsewhere
-        """Whether its agent computes on none of our cores: a remote one."""
         self._conversation = conversation
         self._seat = seat
 

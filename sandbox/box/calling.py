@@ -53,14 +53,15 @@ class Caller:
         host: str = "localhost",
         more_head: str = "",
         nothing_yet: tuple[type[OSError], ...] = (BlockingIOError,),
+        given_up: tuple[type[OSError], ...] = (ConnectionError,),
     ) -> None:
         """``waited`` tells how long the server has stood waiting for a core so far: that much more
         it has for its answer, which the referee does not charge it either. ``more_head`` are whole
         lines of each request; ``nothing_yet`` is what a connection raises that would have to wait
-        for bytes."""
+        for bytes, ``given_up`` what one raises that the server has given up."""
         self._connect, self._waited = connect, waited
         self._head = f"Host: {host}\r\n{more_head}"
-        self._nothing_yet = nothing_yet
+        self._nothing_yet, self._given_up = nothing_yet, given_up
         self._kept: socket.socket | None = None
         self._is_used = False
         """Whether the server has answered on the connection that is kept."""
@@ -102,7 +103,7 @@ class Caller:
                 self.fields = reading.fields
         except BaseException as error:
             line.close()
-            if is_used and isinstance(error, ConnectionError) and not reading.has_heard:
+            if is_used and isinstance(error, self._given_up) and not reading.has_heard:
                 # It gave the idle connection up while the request was on its way, as it may.
                 self._is_used = False
                 left = None if until is None else max(0.0, until - time.monotonic())
