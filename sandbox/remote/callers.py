@@ -8,6 +8,7 @@ process dies with the daemon. Whatever it is asked goes one after another and is
 from __future__ import annotations
 
 import contextlib
+import encodings.idna  # noqa: F401  TLS asks for it at its first name: too late to be found
 import gc
 import os
 import secrets

@@ -48,7 +48,7 @@ UID: Final = 61_710
 class Lender:
     """Lends callers; one for the daemon, used by a thread per conversation."""
 
-    def __init__(self, name: str, callers: Callers, most: int = MOST_CALLERS) -> None:
+    def __init__(self, name: str, callers: Callers, most: int) -> None:
         self._name = name
         self._callers = callers
         self._left, self._most = most, most
@@ -213,6 +213,7 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--socket", type=Path, required=True, help="where to listen")
     parser.add_argument("--allow-uid", type=int, action="append", default=[])
+    parser.add_argument("--most", type=int, default=MOST_CALLERS, help="seats lent at a time")
     parser.add_argument("--parent", type=int, help="end when this parent process has died")
     return parser.parse_args(arguments)
 
@@ -241,11 +242,10 @@ def main(arguments: list[str] | None = None) -> int:
     if options.parent is not None:
         guard.die_with(options.parent)  # a change of uid would have cleared it
     name = f"remote-{secrets.token_hex(4)}"
-    digests = {PROFILE: PROFILE}
-    told = {"launcher": PROFILE, "profiles": [PROFILE], "image_digests": digests, "lacks": []}
-    doors = Doors(
-        Lender(name, callers).serve, {"node": name, **told, "gpus": 0}, allowed | {os.getuid()}
-    )
+    told: dict[str, Any] = {"node": name, "launcher": PROFILE, "profiles": [PROFILE]}
+    told |= {"image_digests": {PROFILE: PROFILE}, "lacks": [], "gpus": 0}
+    lender = Lender(name, callers, options.most)
+    doors = Doors(lender.serve, told, allowed | {os.getuid()})
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     doors.open(listener)
