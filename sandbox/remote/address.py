@@ -133,8 +133,9 @@ def _error(text: str) -> AddressError:
 def _no_odd_characters(url: str) -> None:
     """Refuse what readers of URLs strip, turn or take for a boundary, wherever it stands."""
     for char in url:
-        if unicodedata.category(char)[0] in "CZ":
-            kind = "spaces" if char.isspace() else "control or invisible characters"
+        group = unicodedata.category(char)[0]
+        if group in "CZ":
+            kind = "spaces" if group == "Z" else "control or invisible characters"
             raise _error(f"leave out {kind} (U+{ord(char):04X})")
     for char, what in (
         ("\\", "write / and no backslash"),

@@ -15,11 +15,10 @@ Standard library only. See ``networks`` for the list and its sources.
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import functools
 import ipaddress
 import queue
+import re
 import socket
 import ssl
 import threading
@@ -38,6 +37,7 @@ TRIED = 4
 LOOKUPS = 4
 """Resolver calls at a time. One that hangs cannot be ended, only left behind; they are counted."""
 
+_RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 _pending = threading.BoundedSemaphore(LOOKUPS)
 
 
@@ -89,12 +89,14 @@ def connect(
     if not any(first <= address.port <= last for first, last in rules.ports):
         shown = ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in rules.ports)
         raise Forbidden(f"port {address.port} is not called from here; use one of {shown}")
-    with contextlib.ExitStack() as undo:
-        sock = undo.enter_context(_reach(address, _permitted(address, rules, until), until))
+    sock = _reach(address, _permitted(address, rules, until), until)
+    try:
         if address.scheme == "https":
-            sock = undo.enter_context(_secured(sock, address, until, context or _trust()))
-        sock.settimeout(_left(until, address, "did not answer in time"))
-        undo.pop_all()
+            sock = _secured(sock, address, until, context or _trust())
+        sock.settimeout(_left(until, address))
+    except BaseException:
+        sock.close()
+        raise
     return sock
 
 
@@ -110,44 +112,16 @@ def _spelled_as_parsed(address: Address) -> None:
 
 def _refusal(ip: IP, rules: Rules) -> str | None:
     """Why not; ends a sentence that begins with the address or with its name."""
-    hidden = networks.hidden(ip)
-    if any(form in network for form in (ip, *hidden) for network in rules.deny):
+    forms = (ip, *networks.hidden(ip), networks.mapped(ip))
+    if any(form in network for form in forms for network in rules.deny):
         return "is in a network that the operator of this ladder denies"
     if any(ip in network for network in rules.allow):
         return None
     if what := networks.special(ip):
         return f"is {what}; agents are called at public addresses alone"
-    if _is_own(ip):
+    if networks.is_own(ip):
         return "is this ladder's own machine; agents are called at other machines"
     return None
-
-
-def _is_own(ip: IP) -> bool:
-    """Whether the address is one of this machine's: public ones too, which would lead back in.
-
-    The kernel is asked at each connection, and knows: a socket can be bound to own addresses alone
-    (to broadcast ones for datagrams). Where it was told to bind to any, nothing can be known and
-    nothing is called.
-    """
-    if not _can_bind(ip):
-        return False
-    # Documentation (RFC 5737, RFC 3849): nobody's own.
-    nobody = "192.0.2.1" if ip.version == 4 else "2001:db8::1"
-    if _can_bind(ipaddress.ip_address(nobody)):
-        setting = f"net.ipv{ip.version}.ip_nonlocal_bind"
-        raise OSError(f"the ladder cannot tell its own addresses ({setting} is 1): tell its host")
-    return True
-
-
-def _can_bind(ip: IP) -> bool:
-    family = socket.AF_INET if ip.version == 4 else socket.AF_INET6
-    try:
-        with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.bind((str(ip), 0))
-    except OSError as error:
-        # No such family here: no way to reach it either. Any other trouble is taken for an own one.
-        return error.errno not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
-    return True
 
 
 def _permitted(address: Address, rules: Rules, until: float) -> list[IP]:
@@ -201,7 +175,7 @@ def _resolved(address: Address, until: float) -> list[IP]:
         _pending.release()
         raise OSError("the ladder's resolver cannot be started: tell its host") from None
     try:
-        answer = answers.get(timeout=_left(until, address, late))
+        answer = answers.get(timeout=max(0.0, until - time.monotonic()))
     except queue.Empty:
         raise TimeoutError(late) from None
     if isinstance(answer, OSError):
@@ -219,7 +193,7 @@ def _reach(address: Address, ips: list[IP], until: float) -> socket.socket:
     """Connected to the first of these that answers, each having its share of the time."""
     failure = OSError(f"{address.host} cannot be reached")
     for turn, ip in enumerate(ips):
-        left = _left(until, address, "did not answer in time")
+        left = _left(until, address)
         try:
             return _opened(ip, address.port, left / (len(ips) - turn))
         except Forbidden:
@@ -256,7 +230,7 @@ def _secured(
     sock: socket.socket, address: Address, until: float, context: ssl.SSLContext
 ) -> ssl.SSLSocket:
     """TLS over it, the certificate verified for the host."""
-    sock.settimeout(_left(until, address, "did not answer in time"))
+    sock.settimeout(_left(until, address))
     where = f"{address.host}:{address.port}"
     try:
         return context.wrap_socket(sock, server_hostname=address.host)
@@ -285,11 +259,11 @@ def _trust() -> ssl.SSLContext:
     return context
 
 
-def _left(until: float, address: Address, late: str) -> float:
+def _left(until: float, address: Address) -> float:
     """Seconds until then; TimeoutError when there are none."""
     left = until - time.monotonic()
     if left <= 0:
-        raise TimeoutError(late if address.host in late else f"{address.host} {late}")
+        raise TimeoutError(f"{address.host}:{address.port} did not answer in time")
     return left
 
 
@@ -303,13 +277,11 @@ def _networks(name: str, environ: Mapping[str, str]) -> tuple[Network, ...]:
 def _ports(name: str, environ: Mapping[str, str]) -> tuple[tuple[int, int], ...]:
     found = []
     for text in _listed(environ.get(name, "")):
-        first, _, last = text.partition("-")
-        if (
-            not (first + (last or first)).isdecimal()
-            or not 1 <= int(first) <= int(last or first) <= 65535
-        ):
+        match = _RANGE.fullmatch(text)
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+        if not 1 <= first <= last <= 65535:
             raise ValueError(f"{name}: {text!r}; write ports as 80,443,8000-8999")
-        found.append((int(first), int(last or first)))
+        found.append((first, last))
     return tuple(found)
 
 

@@ -1,4 +1,4 @@
-"""Networks that are not the public internet, and IPv4 addresses that IPv6 ones carry.
+"""Which addresses are not of the public internet, which hide another one, and which are our own.
 
 Source: IANA's registries of special-purpose addresses for IPv4 and IPv6 (RFC 6890 and its updates),
 as of 2025, by our own table: Python's ``ipaddress`` differs between releases, so it is asked only
@@ -7,7 +7,16 @@ beside it. Of IPv6, what is not global unicast (2000::/3, RFC 4291) is refused a
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
+import errno
+import socket
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
 
 IP = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -103,3 +112,36 @@ def hidden(ip: IP) -> tuple[IPv4Address, ...]:
     if ip in _TEREDO:  # the server, and the client's address with its bits turned
         found += [value >> 64, ~value]
     return tuple(IPv4Address(part & 0xFFFF_FFFF) for part in found)
+
+
+def mapped(ip: IP) -> IPv6Address:
+    """The address as IPv6 writes it: an IPv4 one mapped (RFC 4291, section 2.5.5.2)."""
+    return IPv6Address(0xFFFF << 32 | int(ip)) if isinstance(ip, IPv4Address) else ip
+
+
+def is_own(ip: IP) -> bool:
+    """Whether the address is one of this machine's: public ones too, which would lead back in.
+
+    The kernel is asked at each connection, and knows: a socket can be bound to own addresses alone
+    (to broadcast ones for datagrams). Where it was told to bind to any, nothing can be known and
+    nothing is called.
+    """
+    if not _can_bind(ip):
+        return False
+    # Documentation (RFC 5737, RFC 3849): nobody's own.
+    nobody = "192.0.2.1" if ip.version == 4 else "2001:db8::1"
+    if _can_bind(ip_address(nobody)):
+        setting = f"net.ipv{ip.version}.ip_nonlocal_bind"
+        raise OSError(f"the ladder cannot tell its own addresses ({setting} is 1): tell its host")
+    return True
+
+
+def _can_bind(ip: IP) -> bool:
+    family = socket.AF_INET if ip.version == 4 else socket.AF_INET6
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind((str(ip), 0))
+    except OSError as error:
+        # No such family here: no way to reach it either. Any other trouble is taken for an own one.
+        return error.errno not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
+    return True
