@@ -89,10 +89,12 @@ def connect(
     if not any(first <= address.port <= last for first, last in rules.ports):
         shown = ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in rules.ports)
         raise Forbidden(f"port {address.port} is not called from here; use one of {shown}")
+    # Reading the authorities takes a while, once: not while somebody waits at the other end.
+    trust = (context or _trust()) if address.scheme == "https" else None
     sock = _reach(address, _permitted(address, rules, until), until)
     try:
-        if address.scheme == "https":
-            sock = _secured(sock, address, until, context or _trust())
+        if trust:
+            sock = _secured(sock, address, until, trust)
         sock.settimeout(_left(until, address))
     except BaseException:
         sock.close()

@@ -142,6 +142,8 @@ def _can_bind(ip: IP) -> bool:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
             probe.bind((str(ip), 0))
     except OSError as error:
-        # No such family here: no way to reach it either. Any other trouble is taken for an own one.
-        return error.errno not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
+        # No such family here: no way to reach it either. Other trouble is raised: nothing is known.
+        if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
+            return False
+        raise
     return True

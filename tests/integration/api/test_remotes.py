@@ -9,7 +9,7 @@ import pytest
 from ladder.ids import EntryId
 from ladder.model import LineupSeat, MatchKind
 from ladder.store import entries, leagues, matches, remotes
-from sandbox.box import served
+from sandbox.box import battlesnake
 from services.api import seasons
 from services.client import ApiError
 from tests.integration.api.world import World, finish
@@ -143,7 +143,7 @@ def test_a_season_takes_remote_agents_only_where_they_can_play_and_all_agreed(
     world: World,
 ) -> None:
     host = world.client("host")
-    assert seasons.SPOKEN == served.NEEDED
+    assert seasons.SPOKEN == battlesnake.NEEDED
     with refused(422, r"body\.season\.remote_agents: they are asked in Battlesnake's API"):
         host.create_league("geese", "G", "hungry_geese", season={"remote_agents": True})
     with refused(422, r"body\.season\.remote_agents: with one seat"):

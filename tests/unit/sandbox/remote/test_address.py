@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sandbox.remote.address import APIS, Address, AddressError, manifest, parse, read_manifest
@@ -179,6 +179,7 @@ _CHARACTER = st.sampled_from("ahtps/.127x[]@#?%\\ -_~é①․。\uff0e\u0660ß\u
 _ANYTHING = st.lists(_CHARACTER | st.integers(0, 0x10FFFF).map(chr)).map("".join)
 
 
+@settings(max_examples=60)
 @given(st.sampled_from(["", "http://", "https://a.b/", "http://a.b:", "http://["]), _ANYTHING)
 @example("http://", "½.a.b")
 def test_whatever_is_written_is_read_once_and_for_all_or_refused(prefix: str, text: str) -> None:

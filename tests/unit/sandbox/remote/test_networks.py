@@ -6,7 +6,7 @@ import ipaddress
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sandbox.remote.egress import DEFAULT_PORTS, Forbidden, Rules, check
@@ -123,12 +123,14 @@ def refused(ip: IP) -> bool:
 _SPECIAL4 = st.sampled_from([ip for ip, _ in FORBIDDEN if ":" not in ip]).map(IPv4Address)
 
 
+@settings(max_examples=60)
 @given(st.ip_addresses())
 def test_what_python_calls_not_global_never_passes(ip: IP) -> None:
     assume(not ip.is_global or ip.is_multicast)
     assert refused(ip)
 
 
+@settings(max_examples=60)
 @given(st.ip_addresses(v=4) | _SPECIAL4)
 def test_no_ipv4_address_passes_inside_an_ipv6_one(ip: IPv4Address) -> None:
     for form in wrapped(ip):
@@ -136,6 +138,7 @@ def test_no_ipv4_address_passes_inside_an_ipv6_one(ip: IPv4Address) -> None:
         assert refused(form)
 
 
+@settings(max_examples=60)
 @given(st.ip_addresses(v=6))
 def test_of_ipv6_only_global_unicast_can_pass(ip: IPv6Address) -> None:
     if not refused(ip):
