@@ -63,6 +63,12 @@ class LeaseActs:
             match_id = self._make_rejudge(old)
             world.rows[match_id] = Row("rated", world.rows[old].entries, None, rejudges=old)
 
+    def strike_before(self, strikes: Sequence[int]) -> None:
+        """An example starts some strikes on."""
+        for entry, count in zip(self.entries, strikes, strict=True):
+            self.quick.execute("update entries set strikes = %s where id = %s", (count, entry))
+            self.world.strikes[entry] = count
+
     def resume(self, world: World) -> None:
         """The first paused entry is tried and passes, in one transaction."""
         if not world.paused:

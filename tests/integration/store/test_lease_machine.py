@@ -17,7 +17,7 @@ from hypothesis.stateful import (
 
 from ladder.store import db, matches, ratings
 from tests.integration.store.lease_acts import LeaseActs
-from tests.integration.store.lease_model import WORKERS, World
+from tests.integration.store.lease_model import STRIKES, WORKERS, World
 from tests.integration.store.lease_stage import Stage
 
 STRANGER = "w9"
@@ -33,13 +33,17 @@ def often(**weights: int) -> st.SearchStrategy[str]:
 class LeaseMachine(LeaseActs, RuleBasedStateMachine):
     """Picks the acts and their order; after each, everything is compared."""
 
-    @initialize(begun=st.lists(st.sampled_from(["w1", "w2", None]), min_size=4, max_size=4))
-    def set_up(self, begun: list[str | None]) -> None:
+    @initialize(
+        begun=st.lists(st.sampled_from(["w1", "w2", None]), min_size=4, max_size=4),
+        strikes=st.lists(st.integers(0, STRIKES - 1), min_size=3, max_size=3),
+    )
+    def set_up(self, begun: list[str | None], strikes: list[int]) -> None:
         self.world = World(live=set(WORKERS))
         self.opened, self.touched = None, set()
         self.set_seen("interval '1 hour'", WORKERS)
         self.season, self.seats = self.stage.season()
         self.entries = tuple(self.seats)
+        self.strike_before(strikes)
         for nth, worker in enumerate(begun):  # an example starts in the middle of things
             match_id = self.make("scrim" if nth == 3 else "rated", nth)
             assert match_id is not None
