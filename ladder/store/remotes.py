@@ -20,7 +20,7 @@ from ladder.store import declared, entries, leagues, matches, validations
 from ladder.store.db import Connection, whole
 
 GIVEN_UP_AFTER: Final = timedelta(days=7)
-GIVEN_UP: Final = "it was away for 7 days; submit it again once it answers"
+GIVEN_UP: Final = "it was away for 7 days; once it answers, submit it under another path"
 TRIES_APART: Final = timedelta(minutes=1)
 """Between two tries that an owner asks for; each may be a whole match."""
 
