@@ -77,17 +77,18 @@ def enter(
 ) -> tuple[Entry, Limits, bool]:
     """The submission's entry in the season, the team's limits now, and whether it was made now.
 
-    A new entry takes one of the day's uploads (unless ``count_limit`` is false) and gets its
-    validation match, all in the caller's transaction; a repeat takes nothing. The deadline is
-    compared with the moment ``waited_seconds`` ago, when the request began to arrive. A remote
-    submission has the profile ``remote``, whatever is asked for. Raises NotFound, Conflict (season
-    or league not open, no remote agents here, agent or team disqualified), LadderError (bundle too
-    large), DailyLimitReached.
+    The same submission is the same entry. A remote one that was rejected is validated again, since
+    what answers at an address can be mended. A new entry takes one of the day's uploads (unless
+    ``count_limit`` is false) and gets its validation match, all in the caller's transaction; a
+    repeat takes nothing. The deadline is compared with the moment ``waited_seconds`` ago, when the
+    request began to arrive. A remote submission has the profile ``remote``, whatever is asked for.
+    Raises NotFound, Conflict (season or league not open, no remote agents here, agent or team
+    disqualified), LadderError (bundle too large), DailyLimitReached.
     """
     season = leagues.get_season(conn, season_id)
     submission = agents.get_submission(conn, submission_id)
     known = _find(conn, season_id, submission_id)
-    if known is not None:
+    if known is not None and not (submission.url and known.state is EntryState.REJECTED):
         return known, limits(conn, season_id, submission.team_id), False
     if not is_anchor:  # whoever makes a season may enter its anchors before it opens
         arrivals.refuse_late(conn, season, submission.team_id, waited_seconds)
@@ -101,6 +102,8 @@ def enter(
         )
     day = _today(conn)
     taken = _take(conn, season, submission.team_id, day) if count_limit else None
+    if known is not None:
+        return _again(conn, season, known, taken)
     entry_id = EntryId(ids.new("ent"))
     made = conn.execute(
         "insert into entries (id, season_id, agent_id, team_id, submission_id, parent_entry_id,"
@@ -238,7 +241,8 @@ def take_off_board(conn: Connection, entry: Entry, reason: str | None = None) ->
     )
     conn.execute(
         "update entries set state = 'retired', deadline_at = null, next_try_at = null,"
-        " reason = coalesce(%s, reason) where id = %s and state in ('active', 'paused')",
+        " paused_at = null, reason = coalesce(%s, reason)"
+        " where id = %s and state in ('active', 'paused')",
         (reason, entry.id),
     )
     conn.execute(
@@ -299,6 +303,23 @@ def candidates(conn: Connection, season_id: SeasonId) -> list[Candidate]:
             " where e.season_id = %s and e.state = 'active' order by e.id",
             (season_id,),
         ).fetchall()
+
+
+def _again(
+    conn: Connection, season: Season, known: Entry, taken: date | None
+) -> tuple[Entry, Limits, bool]:
+    """The rejected entry, pending anew."""
+    made = conn.execute(
+        "update entries set state = 'pending', reason = null, validations = 0, taken_day = %s"
+        " where id = %s and state = 'rejected'",
+        (taken, known.id),
+    )
+    if made.rowcount == 1:
+        validations.make(conn, season, known.id)
+    elif taken is not None:
+        _give_back(conn, season.id, known.team_id, taken)  # somebody was a moment faster
+    told = limits(conn, season.id, known.team_id)
+    return get_entry(conn, known.id), told, made.rowcount == 1
 
 
 def _refuse_remote(season: Season, is_anchor: bool) -> None:

@@ -14,13 +14,13 @@ from typing import Final
 
 from psycopg.types.json import Jsonb
 
-from ladder.ids import EntryId, MatchId
-from ladder.model import Conflict, Entry, EntryState, LimitReached, Season
+from ladder.ids import EntryId, MatchId, SeasonId
+from ladder.model import Conflict, Entry, EntryState, League, LimitReached, Season
 from ladder.store import declared, entries, leagues, matches, validations
 from ladder.store.db import Connection, whole
 
 GIVEN_UP_AFTER: Final = timedelta(days=7)
-GIVEN_UP: Final = "it was away for 7 days; submit it again once it answers"
+GIVEN_UP: Final = "it was away for 7 days; once it answers, submit it under another path"
 TRIES_APART: Final = timedelta(minutes=1)
 """Between two tries that an owner asks for; each may be a whole match."""
 
@@ -41,6 +41,18 @@ def away(
         ).fetchone()
     assert row is not None
     return bool(row[0])
+
+
+def open_seasons(conn: Connection, limit: int = 50) -> list[tuple[Season, League]]:
+    """Seasons that take remote agents and uploads now, with their leagues, newest of all leagues
+    first; who may enter is another question."""
+    rows = conn.execute(
+        "select s.id from seasons s join leagues l on l.id = s.league_id where s.remote_agents"
+        " and s.state = 'open' and l.state <> 'closed' and s.opens_at <= now()"
+        " and coalesce(least(s.closes_at, s.ends_at) > now(), true) order by s.id desc limit %s",
+        (limit,),
+    ).fetchall()
+    return leagues.with_leagues(conn, [SeasonId(row[0]) for row in rows])[::-1]
 
 
 @whole

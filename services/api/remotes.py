@@ -66,7 +66,8 @@ def submit_remote(
     """An address of yours in the place of a bundle, for a season that takes remote agents.
 
     Repeating it gives the same submission and costs nothing. With `season` it also enters that
-    season and takes one of the team's uploads of the day, as a bundle does.
+    season and takes one of the team's uploads of the day, as a bundle does; one that was rejected
+    there is validated again.
     """
     found = sight.own_agent(conn, who, agent)
     entering = sight.season(conn, who, season) if season else None

@@ -101,6 +101,7 @@ def show_league(
         board_address=f"/leagues/{found.slug}/board?page={page}{query}",
         recent_address=f"/leagues/{found.slug}/recent?page={page}{query}",
         base_url=str(request.base_url).rstrip("/"),
+        remote=terms.REMOTE,
         terms=terms.text(*terms.of(found)),
         **values,
     )

@@ -138,6 +138,24 @@ def test_a_remote_entry_has_the_profile_remote_whatever_is_asked_for(contest: Co
         )
 
 
+def test_an_address_that_was_rejected_is_validated_again_when_it_is_submitted_again(
+    contest: Contest,
+) -> None:
+    agent = contest.agent()
+    entry = entered(contest, agent, "k3J9")
+    judge(contest, entry, "ERROR")
+    assert state(contest, entry) is EntryState.REJECTED
+    again = entered(contest, agent, "k3J9")
+    assert again == entry
+    found = entries.get_entry(contest.conn, entry)
+    assert (found.state, found.reason) == (EntryState.PENDING, None)
+    assert entries.limits(contest.conn, contest.season.id, found.team_id).used == 2
+    assert entered(contest, agent, "k3J9") == entry  # it waits already, and costs nothing
+    assert entries.limits(contest.conn, contest.season.id, found.team_id).used == 2
+    judge(contest, entry)
+    assert state(contest, entry) is EntryState.ACTIVE
+
+
 def test_a_match_with_one_who_is_away_is_void_and_strikes_that_one_alone(contest: Contest) -> None:
     away, there = active(contest), active(contest)
     match = history.get_match(contest.conn, be_away(contest, away, there))
