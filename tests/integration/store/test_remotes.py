@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -19,6 +20,7 @@ from ladder.model import (
 )
 from ladder.store import (
     agents,
+    db,
     entries,
     feed,
     history,
@@ -31,9 +33,17 @@ from ladder.store import (
     watch,
 )
 from ladder.store.db import Connection
+from tests.integration.api.conftest import database
 from tests.integration.store.contest import Contest, digest, hello, raise_contest
 
 AWAY = "GET / at its address: no connection"
+
+
+@pytest.fixture(scope="module")
+def conn(postgres_url: str, migrated_template: str) -> Iterator[Connection]:
+    """One database for all of these: each test has a contest of its own in it."""
+    with database(postgres_url, migrated_template) as url, db.connect(url, autocommit=True) as conn:
+        yield conn
 
 
 @pytest.fixture
