@@ -37,9 +37,9 @@ def read(
         "select s.revision, s.score_offset, s.accepted_no, s.medals, s.medal_confidence,"
         " s.medal_teams, s.final_version is not null, e.id, e.agent_id, a.name, e.team_id, t.name,"
         " e.mu, e.sigma, e.games, e.last_match_at, e.is_anchor, d.entry_id is not null, e.totals,"
-        " s.measures"
+        " e.profile = 'remote', e.state = 'paused', s.measures"
         " from seasons s"
-        " left join entries e on e.season_id = s.id and e.state = 'active'"
+        " left join entries e on e.season_id = s.id and e.state in ('active', 'paused')"
         " left join declared_entries d on d.entry_id = e.id"
         " left join agents a on a.id = e.agent_id left join teams t on t.id = e.team_id"
         " where s.id = %s",
@@ -63,10 +63,10 @@ def read(
     totals = totals or {}
 
     def estimates(row: tuple[Any, ...]) -> tuple[solo.Estimate, ...]:
-        return solo.estimates(measures, totals.get(row[7], of_json(row[-2])), worst)
+        return solo.estimates(measures, totals.get(row[7], of_json(row[18])), worst)
 
     contenders = (
-        Contender(*(*row[7:-2], places.get(row[7]), estimates(row)))
+        Contender(*(*row[7:18], places.get(row[7]), estimates(row), *row[19:21]))
         for row in rows
         if row[7] is not None and (row[7] in places or measures or not is_final)
     )

@@ -301,7 +301,7 @@ def test_what_waited_past_its_deadline_is_seen_to(contest: Contest) -> None:
     contest.pending()
     conn.execute("update matches set deadline_at = now() - interval '1 s' where state = 'queued'")
     conn.execute("update entries set deadline_at = now() where state = 'pending'")
-    assert repairs.expire(conn) == {"expired": 2, "validations_renewed": 1}
+    assert repairs.expire(conn) == {"expired": 2, "validations_renewed": 1, "paused_tried": 0}
 
 
 def test_the_rater_is_rung_once_for_results_that_wait(contest: Contest) -> None:

@@ -1,0 +1,291 @@
+"""The egress guard: the only way from the house to an address that an owner gave.
+
+A connection is opened in one motion: the name is resolved once, every address it has is judged, and
+the socket goes to an address that was judged, by number. Nobody resolves again in between, so a
+name that answers differently the second time (DNS rebinding) gains nothing. One address among many
+that may not be reached refuses the name. Redirects and proxies do not exist here.
+
+Refused are all networks that are not the public internet, IPv4 addresses hidden in IPv6 ones, and
+this machine's own addresses. What the operator denies is refused before all else, what they allow
+passes all but that; ports hold for both. Of a name, sentences tell what kind of address it has and
+not which one: they are for owners, and our resolver may know names that the public does not.
+
+Standard library only. See ``networks`` for the list and its sources.
+"""
+
+from __future__ import annotations
+
+import functools
+import ipaddress
+import queue
+import re
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandbox.remote import networks
+from sandbox.remote.address import Address, AddressError, parse
+from sandbox.remote.networks import IP, Network
+
+DEFAULT_PORTS = ((80, 80), (443, 443), (8000, 8999))
+TRIED = 4
+"""Addresses of one name that are tried at most; all are judged."""
+LOOKUPS = 4
+"""Resolver calls at a time. One that hangs cannot be ended, only left behind; they are counted."""
+
+_RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
+_pending = threading.BoundedSemaphore(LOOKUPS)
+
+
+class Forbidden(OSError):
+    """The guard refuses; a sentence for the owner."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What the operator says about ways out. Denied wins over allowed; ports hold for both."""
+
+    allow: tuple[Network, ...] = ()
+    deny: tuple[Network, ...] = ()
+    ports: tuple[tuple[int, int], ...] = DEFAULT_PORTS
+    """First and last of each range."""
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str]) -> Rules:
+        """From ``PECK_EGRESS_ALLOW``, ``_DENY`` (networks) and ``_PORTS``, each with commas.
+
+        ValueError names the variable; where one is empty its default holds.
+        """
+        return cls(
+            _networks("PECK_EGRESS_ALLOW", environ),
+            _networks("PECK_EGRESS_DENY", environ),
+            _ports("PECK_EGRESS_PORTS", environ) or DEFAULT_PORTS,
+        )
+
+
+def check(ip: IP, rules: Rules) -> None:
+    """Forbidden unless a connection may go to this address."""
+    if reason := _refusal(ip, rules):
+        raise Forbidden(f"{ip} {reason}")
+
+
+def connect(
+    address: Address, rules: Rules, until: float, context: ssl.SSLContext | None = None
+) -> socket.socket:
+    """A connection to the address, with TLS done where it is https; its timeout is what is left.
+
+    ``until`` (of time.monotonic) bounds everything, the resolver too. ``context`` replaces our own
+    trust in the system's authorities; it has to verify. Forbidden where the guard refuses, another
+    OSError (TimeoutError among them) where the owner's side or the way there fails: each with a
+    sentence that the owner may read.
+    """
+    if context and not (context.check_hostname and context.verify_mode is ssl.CERT_REQUIRED):
+        raise ValueError("context: it has to verify certificates and names")
+    _spelled_as_parsed(address)
+    if not any(first <= address.port <= last for first, last in rules.ports):
+        shown = ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in rules.ports)
+        raise Forbidden(f"port {address.port} is not called from here; use one of {shown}")
+    # Reading the authorities takes a while, once: not while somebody waits at the other end.
+    trust = (context or _trust()) if address.scheme == "https" else None
+    sock = _reach(address, _permitted(address, rules, until), until)
+    try:
+        if trust:
+            sock = _secured(sock, address, until, trust)
+        sock.settimeout(_left(until, address))
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def _spelled_as_parsed(address: Address) -> None:
+    """An Address is a plain record: one that no parser made is not trusted to be one."""
+    try:
+        if parse(str(address)) == address:
+            return
+    except AddressError as error:
+        raise Forbidden(str(error)) from None
+    raise Forbidden("url: not in its canonical form")
+
+
+def _refusal(ip: IP, rules: Rules) -> str | None:
+    """Why not; ends a sentence that begins with the address or with its name."""
+    forms = (ip, *networks.hidden(ip), networks.mapped(ip))
+    if any(form in network for form in forms for network in rules.deny):
+        return "is in a network that the operator of this ladder denies"
+    if any(ip in network for network in rules.allow):
+        return None
+    if what := networks.special(ip):
+        return f"is {what}; agents are called at public addresses alone"
+    if networks.is_own(ip):
+        return "is this ladder's own machine; agents are called at other machines"
+    return None
+
+
+def _permitted(address: Address, rules: Rules, until: float) -> list[IP]:
+    """The addresses of the host, all of them judged, in the order in which to try them."""
+    try:
+        literal = ipaddress.ip_address(address.host)
+    except ValueError:
+        pass
+    else:
+        check(literal, rules)
+        return [literal]
+    found = _resolved(address, until)
+    for ip in found:
+        if reason := _refusal(ip, rules):
+            raise Forbidden(f"{address.host} has an address that {reason}")
+    # By turns of the families (RFC 8305, section 4): where one leads nowhere the other is tried.
+    turns: list[tuple[int, IP]] = []
+    for version in dict.fromkeys(ip.version for ip in found):
+        turns += enumerate(ip for ip in found if ip.version == version)
+    turns.sort(key=lambda turn: turn[0])
+    return [ip for _, ip in turns][:TRIED]
+
+
+def _resolved(address: Address, until: float) -> list[IP]:
+    """What the system's resolver says, asked once, each address once.
+
+    It blocks and knows no timeout: a thread asks, and is left behind when it is late.
+    """
+    late = f"DNS did not answer for {address.host} in time"
+    answers: queue.SimpleQueue[list[IP] | OSError] = queue.SimpleQueue()
+
+    def ask() -> None:
+        try:
+            # The dot makes the name whole: our own search list is not for strangers' names. Nor is
+            # /etc/hosts, which knows no such spelling.
+            name = address.host.encode() + b"."
+            found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+            answers.put([ipaddress.ip_address(sockaddr[0]) for *_, sockaddr in found])
+        except socket.gaierror as error:
+            answers.put(_unknown(address.host, error))
+        except (OSError, ValueError) as error:
+            answers.put(OSError(f"DNS failed for {address.host}: {error}"))
+        finally:
+            _pending.release()
+
+    if not _pending.acquire(blocking=False):
+        raise TimeoutError(late)
+    try:
+        threading.Thread(target=ask, name="egress-lookup", daemon=True).start()
+    except RuntimeError:  # a limit on processes
+        _pending.release()
+        raise OSError("the ladder's resolver cannot be started: tell its host") from None
+    try:
+        answer = answers.get(timeout=max(0.0, until - time.monotonic()))
+    except queue.Empty:
+        raise TimeoutError(late) from None
+    if isinstance(answer, OSError):
+        raise answer
+    return list(dict.fromkeys(answer))
+
+
+def _unknown(host: str, error: socket.gaierror) -> OSError:
+    if error.errno == socket.EAI_AGAIN:
+        return OSError(f"DNS could not be asked for {host} now (its servers do not answer)")
+    return OSError(f"DNS knows no address of {host}")
+
+
+def _reach(address: Address, ips: list[IP], until: float) -> socket.socket:
+    """Connected to the first of these that answers, each having its share of the time."""
+    failure = OSError(f"{address.host} cannot be reached")
+    for turn, ip in enumerate(ips):
+        left = _left(until, address)
+        try:
+            return _opened(ip, address.port, left / (len(ips) - turn))
+        except Forbidden:
+            raise
+        except TimeoutError:
+            failure = TimeoutError(f"{address.host}:{address.port} did not answer in time")
+        except ConnectionRefusedError:
+            failure = ConnectionRefusedError(
+                f"nothing listens at {address.host}:{address.port} (connection refused)"
+            )
+        except OSError as error:
+            why = error.strerror or "no way there"
+            failure = OSError(f"{address.host}:{address.port} cannot be reached: {why.lower()}")
+    raise failure
+
+
+def _opened(ip: IP, port: int, timeout_seconds: float) -> socket.socket:
+    """Connected to exactly this address, which was judged."""
+    sock = socket.socket(socket.AF_INET if ip.version == 4 else socket.AF_INET6)
+    try:
+        sock.settimeout(timeout_seconds)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.connect((str(ip), port))
+        peer = sock.getpeername()
+        if (ipaddress.ip_address(peer[0]), peer[1]) != (ip, port):
+            raise Forbidden("the connection arrived at another address than the one that was asked")
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def _secured(
+    sock: socket.socket, address: Address, until: float, context: ssl.SSLContext
+) -> ssl.SSLSocket:
+    """TLS over it, the certificate verified for the host."""
+    sock.settimeout(_left(until, address))
+    where = f"{address.host}:{address.port}"
+    try:
+        return context.wrap_socket(sock, server_hostname=address.host)
+    except ssl.SSLCertVerificationError as error:
+        why = error.verify_message
+        raise OSError(f"the certificate of {where} is not accepted: {why}") from None
+    except TimeoutError:
+        raise TimeoutError(f"{where} did not finish the TLS handshake in time") from None
+    except OSError as error:  # ssl.SSLError among them
+        why = (getattr(error, "reason", None) or error.strerror or "closed").lower()
+        why = why.replace("_", " ")
+        raise OSError(f"no TLS with {where}: {why}; does it speak https at this port?") from None
+
+
+@functools.cache
+def _trust() -> ssl.SSLContext:
+    """The system's authorities, TLS 1.2 or later; nothing of it is for the owner to choose."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # verifies certificate and name
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
+    context.set_alpn_protocols(["http/1.1"])
+    context.load_default_certs(ssl.Purpose.SERVER_AUTH)
+    folder = ssl.get_default_verify_paths().capath
+    if not context.cert_store_stats()["x509_ca"] and not (folder and any(Path(folder).iterdir())):
+        raise OSError("the ladder has no authorities for certificates: tell its host")
+    return context
+
+
+def _left(until: float, address: Address) -> float:
+    """Seconds until then; TimeoutError when there are none."""
+    left = until - time.monotonic()
+    if left <= 0:
+        raise TimeoutError(f"{address.host}:{address.port} did not answer in time")
+    return left
+
+
+def _networks(name: str, environ: Mapping[str, str]) -> tuple[Network, ...]:
+    try:
+        return tuple(ipaddress.ip_network(text) for text in _listed(environ.get(name, "")))
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}; write networks as 10.20.0.0/16,fd00::/8") from None
+
+
+def _ports(name: str, environ: Mapping[str, str]) -> tuple[tuple[int, int], ...]:
+    found = []
+    for text in _listed(environ.get(name, "")):
+        match = _RANGE.fullmatch(text)
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+        if not 1 <= first <= last <= 65535:
+            raise ValueError(f"{name}: {text!r}; write ports as 80,443,8000-8999")
+        found.append((first, last))
+    return tuple(found)
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]

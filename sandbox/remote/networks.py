@@ -1,0 +1,149 @@
+"""Which addresses are not of the public internet, which hide another one, and which are our own.
+
+Source: IANA's registries of special-purpose addresses for IPv4 and IPv6 (RFC 6890 and its updates),
+as of 2025, by our own table: Python's ``ipaddress`` differs between releases, so it is asked only
+beside it. Of IPv6, what is not global unicast (2000::/3, RFC 4291) is refused as a whole.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
+
+IP = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+
+_GLOBAL_UNICAST = IPv6Network("2000::/3")
+_NAT64 = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"))  # RFC 6052, RFC 8215
+_LOW_32 = (
+    IPv6Network("::ffff:0:0/96"),  # mapped, RFC 4291
+    IPv6Network("::ffff:0:0:0/96"),  # translated, RFC 2765
+    IPv6Network("::/96"),  # compatible, RFC 4291
+    *_NAT64,
+)
+_6TO4 = IPv6Network("2002::/16")  # RFC 3056
+_TEREDO = IPv6Network("2001::/32")  # RFC 4380
+_ISATAP = (0x0000_5EFE, 0x0200_5EFE)  # RFC 5214, section 6.1
+
+_SPECIAL: tuple[tuple[Network, str], ...] = tuple(
+    (ip_network(network), what)
+    for network, what in (
+        # Addresses at which clouds serve a machine its own secrets come first: they lie in the
+        # networks below, but for Azure's.
+        ("169.254.169.254/32", "a cloud's metadata service"),
+        ("169.254.170.2/32", "a cloud's metadata service"),
+        ("100.100.100.200/32", "a cloud's metadata service"),
+        ("192.0.0.192/32", "a cloud's metadata service"),
+        ("168.63.129.16/32", "a cloud's metadata service"),
+        ("fd00:ec2::254/128", "a cloud's metadata service"),
+        ("fd20:ce::254/128", "a cloud's metadata service"),
+        ("0.0.0.0/8", "unspecified (RFC 791)"),
+        ("10.0.0.0/8", "private (RFC 1918)"),
+        ("100.64.0.0/10", "shared behind a carrier's NAT (RFC 6598)"),
+        ("127.0.0.0/8", "loopback (RFC 1122)"),
+        ("169.254.0.0/16", "link-local (RFC 3927)"),
+        ("172.16.0.0/12", "private (RFC 1918)"),
+        ("192.0.0.0/24", "reserved for protocols (RFC 6890)"),
+        ("192.0.2.0/24", "for documentation (RFC 5737)"),
+        ("192.31.196.0/24", "an AS112 sink (RFC 7535)"),
+        ("192.52.193.0/24", "for multicast tunnels (RFC 7450)"),
+        ("192.88.99.0/24", "a 6to4 relay (RFC 7526)"),
+        ("192.168.0.0/16", "private (RFC 1918)"),
+        ("192.175.48.0/24", "an AS112 sink (RFC 7534)"),
+        ("198.18.0.0/15", "for benchmarks (RFC 2544)"),
+        ("198.51.100.0/24", "for documentation (RFC 5737)"),
+        ("203.0.113.0/24", "for documentation (RFC 5737)"),
+        ("224.0.0.0/4", "multicast (RFC 5771)"),
+        ("255.255.255.255/32", "broadcast (RFC 919)"),
+        ("240.0.0.0/4", "reserved (RFC 1112)"),
+        ("::/128", "unspecified (RFC 4291)"),
+        ("::1/128", "loopback (RFC 4291)"),
+        ("100::/64", "a sink (RFC 6666)"),
+        ("fc00::/7", "private (RFC 4193)"),
+        ("fe80::/10", "link-local (RFC 4291)"),
+        ("fec0::/10", "site-local (RFC 3879)"),
+        ("ff00::/8", "multicast (RFC 4291)"),
+        # Below, what lies in global unicast and is none.
+        ("2001:db8::/32", "for documentation (RFC 3849)"),
+        ("3fff::/20", "for documentation (RFC 9637)"),
+        ("2001:2::/48", "for benchmarks (RFC 5180)"),
+        ("2001::/23", "reserved for protocols (RFC 2928)"),
+        ("2620:4f:8000::/48", "an AS112 sink (RFC 7534)"),
+        ("3ffe::/16", "of the former 6bone (RFC 3701)"),
+    )
+)
+
+
+def special(ip: IP) -> str | None:
+    """What the address is, if it is not plainly of the public internet: "private (RFC 1918)"."""
+    if isinstance(ip, IPv6Address) and ip.scope_id is not None:
+        return "bound to a link (RFC 4007)"
+    # The unspecified and the loopback address would read as compatible ones.
+    if hidden(ip) and int(ip) > 1:
+        return "an IPv6 address that hides an IPv4 one"
+    for network, what in _SPECIAL:
+        if ip in network:
+            return what
+    if ip.version == 6 and ip not in _GLOBAL_UNICAST:
+        return "not global unicast (RFC 4291)"
+    return None if ip.is_global and not ip.is_multicast else "not a public address"
+
+
+def hidden(ip: IP) -> tuple[IPv4Address, ...]:
+    """The IPv4 addresses that a tunnel or translator would read out of this IPv6 address."""
+    if isinstance(ip, IPv4Address):
+        return ()
+    value = int(ip)
+    found = []
+    if any(ip in network for network in _LOW_32) or value >> 32 & 0xFFFF_FFFF in _ISATAP:
+        found.append(value)
+    if ip in _NAT64[1]:  # RFC 6052, section 2.2: around the octet of bits 64 to 71
+        found.append((value >> 64 & 0xFFFF) << 16 | value >> 40 & 0xFFFF)
+    if ip in _6TO4:
+        found.append(value >> 80)
+    if ip in _TEREDO:  # the server, and the client's address with its bits turned
+        found += [value >> 64, ~value]
+    return tuple(IPv4Address(part & 0xFFFF_FFFF) for part in found)
+
+
+def mapped(ip: IP) -> IPv6Address:
+    """The address as IPv6 writes it: an IPv4 one mapped (RFC 4291, section 2.5.5.2)."""
+    return IPv6Address(0xFFFF << 32 | int(ip)) if isinstance(ip, IPv4Address) else ip
+
+
+def is_own(ip: IP) -> bool:
+    """Whether the address is one of this machine's: public ones too, which would lead back in.
+
+    The kernel is asked at each connection, and knows: a socket can be bound to own addresses alone
+    (to broadcast ones for datagrams). Where it was told to bind to any, nothing can be known and
+    nothing is called.
+    """
+    if not _can_bind(ip):
+        return False
+    # Documentation (RFC 5737, RFC 3849): nobody's own.
+    nobody = "192.0.2.1" if ip.version == 4 else "2001:db8::1"
+    if _can_bind(ip_address(nobody)):
+        setting = f"net.ipv{ip.version}.ip_nonlocal_bind"
+        raise OSError(f"the ladder cannot tell its own addresses ({setting} is 1): tell its host")
+    return True
+
+
+def _can_bind(ip: IP) -> bool:
+    family = socket.AF_INET if ip.version == 4 else socket.AF_INET6
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind((str(ip), 0))
+    except OSError as error:
+        # No such family here: no way to reach it either. Other trouble is raised: nothing is known.
+        if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
+            return False
+        raise
+    return True

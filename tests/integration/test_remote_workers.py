@@ -1,0 +1,201 @@
+"""Workers that play remote agents: what they say they serve, and what becomes of their matches."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from games import GAMES
+from ladder.ids import EntryId, MatchId
+from ladder.model import EntryState, MatchState
+from ladder.settings import Settings
+from ladder.store import agents, db, entries, leagues, matches
+from ladder.store.blobs import Blobs, open_blobs
+from ladder.store.db import Connection
+from sandbox.doors import Doors, listen
+from sandbox.errors import HostFault
+from sandbox.remote.address import manifest, parse
+from tests.integration.sandbox import remotes
+from tests.integration.sandbox.remotes import Daemon, Servers, ok
+from tests.integration.store.contest import Contest, digest, hello, raise_contest
+from workers import main, playing, tasks
+from workers.playing import Station
+
+
+@pytest.fixture(scope="module")
+def folder(server_state: Path) -> Path:
+    made = server_state / "remotes"
+    made.mkdir(mode=0o711)
+    return made
+
+
+@pytest.fixture(scope="module")
+def node(folder: Path) -> Iterator[Path]:
+    """The doors of a node that says what it has and is asked for nothing: all seats are remote."""
+    digests = {"python": "none"}
+    told = {"node": "node-none", "launcher": "none", "profiles": ["python"], "lacks": []}
+    doors = Doors(_lend_nothing, {**told, "image_digests": digests}, frozenset({os.getuid()}))
+    with listen(folder / "node.sock") as listener:
+        doors.open(listener)
+        yield folder / "node.sock"
+        listener.shutdown(socket.SHUT_RDWR)
+    doors.hang_up()
+
+
+def _lend_nothing(line: socket.socket, message: dict[str, Any], bundles: list[int]) -> None:
+    raise HostFault("this node has no boxes")
+
+
+@pytest.fixture(scope="module")
+def servers(folder: Path) -> Iterator[Servers]:
+    made = Servers(folder)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def daemon(folder: Path) -> Iterator[Daemon]:
+    with remotes.running(folder, remotes.TESTERS) as found:
+        yield found
+
+
+@pytest.fixture
+def conn(database_url: str) -> Iterator[Connection]:
+    with db.connect(database_url, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def contest(conn: Connection) -> Contest:
+    made = raise_contest(conn)
+    league = leagues.create_league(
+        conn,
+        slug="snakes",
+        title="Snakes",
+        game="battlesnake",
+        visibility="public",
+        replay_visibility="public",
+        created_by=made.host,
+    )
+    season = leagues.create_season(
+        conn,
+        league.id,
+        configuration=GAMES["battlesnake"].configure({"maxTurns": 5}),
+        configuration_digest=digest("snakes"),
+        clock={"act_seconds": 1.0, "bank_seconds": 0.0},
+        seats=2,
+        remote_agents=True,
+        daily_limit=100,
+    )
+    matches.register_worker(conn, hello("w1", profiles=("python", "remote")))
+    return replace(made, league=league, season=season)
+
+
+@pytest.fixture
+def station(node: Path, daemon: Daemon, worker_database_url: str, tmp_path: Path) -> Station:
+    (tmp_path / "blobs").mkdir()
+    blobs = open_blobs((tmp_path / "blobs").as_uri())
+    settings = Settings(
+        worker_database_url=worker_database_url,
+        run_dir=tmp_path,
+        node_socket=node,
+        remote_socket=daemon.socket,
+        blobs_url=(tmp_path / "blobs").as_uri(),
+    )
+    return Station(settings, blobs, "w1", lanes=2)
+
+
+def enter(contest: Contest, blobs: Blobs, url: str) -> tuple[EntryId, MatchId]:
+    """A pending entry of this address, and its validation match."""
+    stored = blobs.put_bytes(manifest(parse(url), "1"))
+    submission, _ = agents.add_submission(
+        contest.conn, contest.agent(), stored.digest, stored.size, "url", "", None, url=url
+    )
+    entry = entries.enter(contest.conn, contest.season.id, submission.id)[0]
+    assert entry.validation_match_id is not None
+    return entry.id, entry.validation_match_id
+
+
+def test_a_remote_agent_is_validated_plays_and_is_struck_when_it_is_away_or_mute(
+    contest: Contest, station: Station, servers: Servers
+) -> None:
+    moods = {"/here": "well", "/there": "well"}
+
+    def moody(line: socket.socket, path: str, body: bytes) -> None:
+        prefix = next(one for one in moods if path.startswith(one))
+        if moods[prefix] == "mute" and path.endswith("/move"):
+            line.sendall(b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n")
+        elif moods[prefix] == "away":
+            line.shutdown(socket.SHUT_RDWR)
+        else:
+            ok(line)
+
+    url = servers.listen(moody)
+    made = [enter(contest, station.blobs, url + prefix) for prefix in moods]
+    for entry, match_id in made:
+        assert playing.play(station, match_id) == "accepted"
+        assert entries.get_entry(contest.conn, entry).state is EntryState.ACTIVE
+    one, other = (entry for entry, _ in made)
+
+    def rated() -> tuple[str, MatchId, list[int]]:
+        match_id = contest.rated(one, other)
+        outcome = playing.play(station, match_id)
+        both = [entries.get_entry(contest.conn, entry).strikes for entry in (one, other)]
+        return outcome, match_id, both
+
+    moods["/here"] = "mute"
+    outcome, match_id, strikes = rated()
+    assert (outcome, strikes) == ("accepted", [1, 0])
+    row = contest.conn.execute(
+        "select node, image_digest from attempts where match_id = %s", (match_id,)
+    ).fetchone()
+    assert row is not None
+    assert row[0].startswith("remote-")
+    assert row[1] == "remote"
+    moods["/here"] = "away"
+    outcome, match_id, strikes = rated()
+    assert (outcome, strikes) == ("away", [2, 0])
+    assert matches.get_match(contest.conn, match_id).state is MatchState.VOID
+    moods["/here"] = "well"
+    outcome, _, strikes = rated()
+    assert (outcome, strikes) == ("accepted", [0, 0])
+
+
+def test_an_address_where_nobody_answers_is_rejected_with_the_reason(
+    contest: Contest, station: Station
+) -> None:
+    entry, match_id = enter(contest, station.blobs, "http://10.0.0.1")
+    assert playing.play(station, match_id) == "accepted"
+    found = entries.get_entry(contest.conn, entry)
+    assert found.state is EntryState.REJECTED
+    assert "The remote agent did not answer: GET /: 10.0.0.1 is private" in (found.reason or "")
+
+
+def test_a_worker_serves_remote_agents_while_their_daemon_answers(
+    conn: Connection, station: Station, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "station", None)
+    apart = folder / "apart"
+    apart.mkdir(mode=0o711)
+    settings = station.settings.model_copy(update={"remote_socket": apart / "remote.sock"})
+    greet = main._take_station(settings, ["play.cpu"], 1)._greet
+
+    def served() -> set[str]:
+        greet()
+        (worker,) = matches.live_workers(conn)
+        assert set(worker.image_digests) == set(worker.profiles)
+        return set(worker.profiles)
+
+    assert served() == {"python"}
+    with remotes.running(apart, remotes.TESTERS) as own:
+        assert served() == {"python", "remote"}
+        assert served() == {"python", "remote"}
+        own.process.kill()
+        own.process.wait()
+        assert served() == {"python"}

@@ -1,0 +1,202 @@
+"""Connections through the guard, to real servers on this machine's loopback."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from ipaddress import ip_network
+from pathlib import Path
+
+import pytest
+
+from sandbox.remote.address import Address, parse
+from sandbox.remote.egress import Forbidden, Rules, connect
+from tests.unit.sandbox.remote.certificates import Authority, serving
+
+HOME = Rules(allow=(ip_network("127.0.0.1"),), ports=((1, 65535),))
+
+Answer = Callable[[socket.socket], None]
+
+
+def soon(seconds: float = 5.0) -> float:
+    return time.monotonic() + seconds
+
+
+@contextmanager
+def server(answer: Answer) -> Iterator[int]:
+    """Answers every connection to a port of its own."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    held = []
+
+    def serve() -> None:
+        while True:
+            try:
+                client, _ = listener.accept()
+            except OSError:
+                return
+            held.append(client)
+            with suppress(OSError):
+                answer(client)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield int(listener.getsockname()[1])
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        for client in held:
+            client.close()
+        listener.close()
+        thread.join()
+
+
+def hello(client: socket.socket) -> None:
+    client.sendall(b"hello")
+    client.close()
+
+
+def over(context: ssl.SSLContext) -> Answer:
+    def answer(client: socket.socket) -> None:
+        with context.wrap_socket(client, server_side=True) as secured:
+            secured.sendall(b"hello")
+
+    return answer
+
+
+def test_an_allowed_address_is_reached() -> None:
+    with server(hello) as port, connect(parse(f"http://127.0.0.1:{port}"), HOME, soon()) as sock:
+        assert sock.getpeername() == ("127.0.0.1", port)
+        assert sock.recv(5) == b"hello"
+        assert not sock.get_inheritable()
+        assert 0 < (sock.gettimeout() or 0) <= 5
+
+
+def test_without_the_operators_word_nothing_is_sent_to_a_private_address() -> None:
+    came: list[bool] = []
+    with server(lambda client: came.append(True)) as port:
+        address = parse(f"http://127.0.0.1:{port}")
+        with pytest.raises(Forbidden, match=r"^127\.0\.0\.1 is loopback"):
+            connect(address, Rules(ports=((1, 65535),)), soon())
+    assert not came
+
+
+def test_only_allowed_ports_are_called_also_of_allowed_networks() -> None:
+    with pytest.raises(Forbidden, match=r"port 22 is not called .* 80, 443, 8000-8999"):
+        connect(parse("http://127.0.0.1:22"), Rules(allow=HOME.allow), soon())
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        Address("http", "localhost", 80, ""),
+        Address("http", "127.1", 80, ""),
+        Address("http", "Example.org", 80, ""),
+        Address("http", "example.org\r\nX", 80, ""),
+        Address("http", "example.org", 80, "/../a"),
+        Address("ftp", "example.org", 80, ""),
+        Address("http", "::ffff:7f00:0001", 80, ""),
+    ],
+)
+def test_an_address_that_was_not_parsed_is_not_called(address: Address) -> None:
+    with pytest.raises(Forbidden, match=r"^url: "):
+        connect(address, Rules(allow=(ip_network("::/0"), ip_network("0.0.0.0/0"))), soon())
+
+
+def test_proxies_of_the_environment_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    came: list[bool] = []
+    with server(lambda client: came.append(True)) as proxy, server(hello) as port:
+        for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{proxy}")
+        with connect(parse(f"http://127.0.0.1:{port}"), HOME, soon()) as sock:
+            assert sock.recv(5) == b"hello"
+    assert not came
+
+
+def test_a_port_where_nothing_listens_is_told() -> None:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        port = held.getsockname()[1]
+        with pytest.raises(ConnectionRefusedError, match="nothing listens at 127"):
+            connect(parse(f"http://127.0.0.1:{port}"), HOME, soon())
+
+
+def test_a_time_that_is_over_opens_nothing() -> None:
+    came: list[bool] = []
+    with server(lambda client: came.append(True)) as port, pytest.raises(TimeoutError):
+        connect(parse(f"http://127.0.0.1:{port}"), HOME, time.monotonic())
+    assert not came
+
+
+def drip(client: socket.socket) -> None:
+    """A handshake's record of 16 KiB, a byte at a time."""
+    client.sendall(b"\x16\x03\x03\x40\x00\x02\x00\x3f\xfc")
+    for _ in range(100):
+        client.sendall(b"\x03")
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("answer", [lambda client: None, drip], ids=["silent", "dripping"])
+def test_a_handshake_that_does_not_end_is_bounded(answer: Answer) -> None:
+    trust = ssl.create_default_context()
+    with server(answer) as port:
+        begun = time.monotonic()
+        with pytest.raises(TimeoutError, match="TLS handshake in time"):
+            connect(parse(f"https://127.0.0.1:{port}"), HOME, soon(0.2), trust)
+        assert 0.2 <= time.monotonic() - begun < 1.5
+
+
+def test_a_server_without_tls_is_told_so() -> None:
+    with server(hello) as port, pytest.raises(OSError, match=r"no TLS .* speak https"):
+        connect(parse(f"https://127.0.0.1:{port}"), HOME, soon())
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+def test_a_certificate_of_a_trusted_authority_is_accepted(authority: Authority) -> None:
+    answer = over(serving(authority.sign("IP:127.0.0.1")))
+    with server(answer) as port:
+        address = parse(f"https://127.0.0.1:{port}")
+        with connect(address, HOME, soon(), authority.trusted()) as sock:
+            assert isinstance(sock, ssl.SSLSocket)
+            assert sock.version() in ("TLSv1.2", "TLSv1.3")
+            assert sock.recv(5) == b"hello"
+
+
+def test_a_certificate_is_not_accepted_of_an_authority_that_the_system_does_not_know(
+    authority: Authority,
+) -> None:
+    with (
+        server(over(serving(authority.sign("IP:127.0.0.1")))) as port,
+        pytest.raises(OSError, match=r"certificate of 127.* is not accepted: unable to get local"),
+    ):
+        connect(parse(f"https://127.0.0.1:{port}"), HOME, soon())
+
+
+def test_a_certificate_that_signs_itself_is_not_accepted(authority: Authority) -> None:
+    with (
+        server(over(serving(authority.sign("IP:127.0.0.1", itself=True)))) as port,
+        pytest.raises(OSError, match=r"is not accepted: self.signed"),
+    ):
+        connect(parse(f"https://127.0.0.1:{port}"), HOME, soon())
+
+
+def test_a_certificate_of_another_host_is_not_accepted(authority: Authority) -> None:
+    with (
+        server(over(serving(authority.sign("DNS:snake.example.org")))) as port,
+        pytest.raises(OSError, match="is not accepted: IP address mismatch"),
+    ):
+        connect(parse(f"https://127.0.0.1:{port}"), HOME, soon(), authority.trusted())
+
+
+def test_a_context_that_does_not_verify_is_our_own_mistake(tmp_path: Path) -> None:
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    with pytest.raises(ValueError, match="has to verify"):
+        connect(parse("https://127.0.0.1"), HOME, soon(), context)

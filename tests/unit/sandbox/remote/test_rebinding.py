@@ -1,0 +1,125 @@
+"""The guard among real machines, names and servers: see ``apart``."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.sandbox.remote import apart
+from tests.unit.sandbox.remote.apart import FAR
+from tests.unit.sandbox.remote.certificates import Authority
+
+ROOT = Path(__file__).parents[4]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    for program in ("unshare", "ip", "mount"):
+        if shutil.which(program) is None:
+            pytest.skip(f"not run: the {program} command is missing")
+    own = ["unshare", "--net", "--mount", "--propagation", "private"]
+    if os.geteuid() != 0:
+        own += ["--user", "--map-root-user"]
+    may = subprocess.run([*own, "true"], capture_output=True, text=True, check=False)
+    if may.returncode != 0:
+        pytest.skip(f"not run: no namespaces of our own here: {may.stderr.strip()}")
+    folder = tmp_path_factory.mktemp("apart")
+    Authority(folder).sign("DNS:snake.example.org")
+    command = [*own, sys.executable, "-m", apart.__name__, "near", str(folder)]
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_a_name_that_turns_to_loopback_is_refused_and_went_where_it_was_judged_before(
+    results: dict[str, Any],
+) -> None:
+    first, second = results["rebinding"]
+    assert first == ["far", FAR]
+    assert second[0] == "Forbidden"
+    assert "rebinds.example.org has an address that is loopback" in second[1]
+    assert "127.0.0.1" not in second[1]
+    assert results["asked"] == 2, "a name is asked for once in a connection"
+
+
+def test_a_name_that_turns_to_our_own_public_address_is_refused(results: dict[str, Any]) -> None:
+    first, second = results["rebinding home"]
+    assert first == ["far", FAR]
+    assert second[0] == "Forbidden"
+    assert "own machine" in second[1]
+
+
+def test_every_address_of_our_own_is_refused(results: dict[str, Any]) -> None:
+    for kind, sentence in results["own"]:
+        assert kind == "Forbidden"
+        assert "own machine" in sentence
+
+
+def test_one_forbidden_address_refuses_the_name(results: dict[str, Any]) -> None:
+    (kind4, why4), (kind6, why6) = results["mixed"]
+    assert kind4 == kind6 == "Forbidden"
+    assert "is private" in why4
+    assert "is loopback" in why6
+
+
+def test_nothing_inside_was_ever_called(results: dict[str, Any]) -> None:
+    assert results["inside"] == 0
+
+
+def test_the_operator_can_allow_an_own_address_and_deny_a_public_one(
+    results: dict[str, Any],
+) -> None:
+    first, second = results["allowed"]
+    assert first[0] == "inside"
+    assert second[0] == "Forbidden"
+    assert "denies" in second[1]
+
+
+def test_an_address_where_nobody_is_leaves_time_for_the_next(results: dict[str, Any]) -> None:
+    assert results["half dead"] == ["far", FAR]
+
+
+def test_a_name_is_whole_and_public(results: dict[str, Any]) -> None:
+    for name in ("unknown", "searched", "hosted"):
+        assert results[name][0] == "OSError"
+        assert "DNS knows no address of" in results[name][1]
+
+
+def test_a_port_without_a_server_is_told_by_name(results: dict[str, Any]) -> None:
+    kind, sentence = results["silent port"]
+    assert kind == "ConnectionRefusedError"
+    assert sentence == "nothing listens at snake.example.org:8000 (connection refused)"
+
+
+def test_tls_asks_for_the_name_and_verifies_it(results: dict[str, Any]) -> None:
+    assert results["named"] == ["far, asked for snake.example.org", FAR]
+    assert results["misnamed"][0] == "OSError"
+    assert "certificate of other.example.org:443 is not accepted" in results["misnamed"][1]
+
+
+def test_a_resolver_that_hangs_is_left_behind_in_time(results: dict[str, Any]) -> None:
+    for kind, sentence in results["deaf"]:
+        assert kind == "TimeoutError"
+        assert sentence == "DNS did not answer for deaf.example.org in time"
+    assert results["deaf seconds"] < 1.5
+
+
+def test_lookups_that_were_left_behind_are_counted(results: dict[str, Any]) -> None:
+    assert results["too many"][0] == "TimeoutError"
+    assert results["all seconds"] < 1.5
+
+
+def test_where_own_addresses_cannot_be_told_nothing_is_called(results: dict[str, Any]) -> None:
+    kind, sentence = results["blind"]
+    assert kind == "OSError"
+    assert "net.ipv4.ip_nonlocal_bind is 1" in sentence
