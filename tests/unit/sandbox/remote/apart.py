@@ -25,6 +25,8 @@ from sandbox.remote.address import parse
 from sandbox.remote.egress import LOOKUPS, Rules, connect
 
 NEAR, SECOND, FAR, NOBODY = "93.184.216.33", "93.184.216.34", "93.184.216.40", "93.184.216.41"
+ROUTED = "2a00:9::7"
+"""Of a network that is near's by a route alone, as anycast servers have theirs."""
 DEAF = "deaf.example.org"
 ANSWERS: dict[str, list[list[str]]] = {
     # What each name has the first time and the second time; the last answer repeats.
@@ -86,7 +88,9 @@ class Server:
     def __init__(self, says: str, port: int, certificate: Path | None = None) -> None:
         self.came = 0
         self._says = says
-        self._listener = socket.create_server(("", port))
+        self._listener = socket.create_server(
+            ("", port), family=socket.AF_INET6, dualstack_ipv6=True
+        )
         self._context: ssl.SSLContext | None = None
         if certificate:
             self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -127,6 +131,7 @@ def trials(folder: Path) -> dict[str, object]:
         "asked": names.asked["rebinds.example.org", A],
         "rebinding home": [tried("http://rebinds-home.example.org", rules) for _ in range(2)],
         "own": [tried(f"http://{ip}", rules) for ip in (NEAR, SECOND)],
+        "own by a route": tried(f"http://[{ROUTED}]", rules),
         "mixed": [tried(f"http://{name}.example.org", rules) for name in ("mixed", "mixed6")],
         "half dead": tried("http://half-dead.example.org", rules, 0.4),
         "unknown": tried("http://unknown.example.org", rules),
@@ -169,6 +174,7 @@ def near(folder: Path) -> None:
             run("ip", "address", "add", f"{address}/24", "dev", "near")
         run("ip", "link", "set", "near", "up")
         run("ip", "link", "set", "lo", "up")
+        run("ip", "route", "add", "local", "2a00:9::/64", "dev", "lo")
         far.stdin.write(b"plugged in\n")
         far.stdin.flush()
         far.stdout.readline()  # it serves

@@ -65,6 +65,12 @@ def test_every_address_of_our_own_is_refused(results: dict[str, Any]) -> None:
         assert "own machine" in sentence
 
 
+def test_a_network_that_is_ours_by_a_route_is_refused(results: dict[str, Any]) -> None:
+    kind, sentence = results["own by a route"]
+    assert kind == "Forbidden"
+    assert "own machine" in sentence
+
+
 def test_one_forbidden_address_refuses_the_name(results: dict[str, Any]) -> None:
     (kind4, why4), (kind6, why6) = results["mixed"]
     assert kind4 == kind6 == "Forbidden"
