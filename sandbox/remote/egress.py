@@ -30,6 +30,7 @@ from pathlib import Path
 from sandbox.remote import networks
 from sandbox.remote.address import Address, AddressError, parse
 from sandbox.remote.networks import IP, Network
+from sandbox.remote.secured import Secured
 
 DEFAULT_PORTS = ((80, 80), (443, 443), (8000, 8999))
 TRIED = 4
@@ -230,12 +231,12 @@ def _opened(ip: IP, port: int, timeout_seconds: float) -> socket.socket:
 
 def _secured(
     sock: socket.socket, address: Address, until: float, context: ssl.SSLContext
-) -> ssl.SSLSocket:
+) -> Secured:
     """TLS over it, the certificate verified for the host."""
     sock.settimeout(_left(until, address))
     where = f"{address.host}:{address.port}"
     try:
-        return context.wrap_socket(sock, server_hostname=address.host)
+        return Secured(sock, context, address.host)
     except ssl.SSLCertVerificationError as error:
         why = error.verify_message
         raise OSError(f"the certificate of {where} is not accepted: {why}") from None
