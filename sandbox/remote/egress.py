@@ -35,6 +35,8 @@ from sandbox.remote.secured import Secured
 DEFAULT_PORTS = ((80, 80), (443, 443), (8000, 8999))
 TRIED = 4
 """Addresses of one name that are tried at most; all are judged."""
+MOST_ADDRESSES = 64
+"""Of one name. Judging takes some 0.1 ms each, and an answer of DNS has room for thousands."""
 LOOKUPS = 4
 """Resolver calls at a time. One that hangs cannot be ended, only left behind; they are counted."""
 
@@ -162,7 +164,12 @@ def _resolved(address: Address, until: float) -> list[IP]:
             # /etc/hosts, which knows no such spelling.
             name = address.host.encode() + b"."
             found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
-            answers.put([ipaddress.ip_address(sockaddr[0]) for *_, sockaddr in found])
+            told = list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
+            if len(told) > MOST_ADDRESSES:
+                why = f"{address.host} has {len(told)} addresses; give it at most {MOST_ADDRESSES}"
+                answers.put(Forbidden(why))
+            else:
+                answers.put([ipaddress.ip_address(text) for text in told])
         except socket.gaierror as error:
             answers.put(_unknown(address.host, error))
         except (OSError, ValueError) as error:
@@ -183,7 +190,7 @@ def _resolved(address: Address, until: float) -> list[IP]:
         raise TimeoutError(late) from None
     if isinstance(answer, OSError):
         raise answer
-    return list(dict.fromkeys(answer))
+    return answer
 
 
 def _unknown(host: str, error: socket.gaierror) -> OSError:

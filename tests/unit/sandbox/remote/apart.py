@@ -35,6 +35,7 @@ ANSWERS: dict[str, list[list[str]]] = {
     "mixed.example.org": [[FAR, "10.0.0.5"]],
     "mixed6.example.org": [[FAR, "::1"]],
     "half-dead.example.org": [[NOBODY, FAR]],
+    "crowd.example.org": [[f"2a00:7::{number:x}" for number in range(65)]],
     "snake.example.org": [[FAR]],
     "other.example.org": [[FAR]],
     # What our own search list would make of a name that there is not.
@@ -133,6 +134,7 @@ def trials(folder: Path) -> dict[str, object]:
         "own": [tried(f"http://{ip}", rules) for ip in (NEAR, SECOND)],
         "own by a route": tried(f"http://[{ROUTED}]", rules),
         "mixed": [tried(f"http://{name}.example.org", rules) for name in ("mixed", "mixed6")],
+        "crowd": tried("http://crowd.example.org", rules),
         "half dead": tried("http://half-dead.example.org", rules, 0.4),
         "unknown": tried("http://unknown.example.org", rules),
         "searched": tried("http://found.example.org", rules),

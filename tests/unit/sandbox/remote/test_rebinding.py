@@ -91,6 +91,12 @@ def test_the_operator_can_allow_an_own_address_and_deny_a_public_one(
     assert "denies" in second[1]
 
 
+def test_a_name_with_a_crowd_of_addresses_is_refused(results: dict[str, Any]) -> None:
+    kind, sentence = results["crowd"]
+    assert kind == "Forbidden"
+    assert sentence == "crowd.example.org has 65 addresses; give it at most 64"
+
+
 def test_an_address_where_nobody_is_leaves_time_for_the_next(results: dict[str, Any]) -> None:
     assert results["half dead"] == ["far", FAR]
 
