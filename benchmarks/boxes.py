@@ -82,7 +82,7 @@ def running(
         with log.open("wb") as sink:
             process = subprocess.Popen(command, stdout=sink, stderr=sink, cwd=CHECKOUT)
         try:
-            if _comes_up(socket, process):
+            if comes_up(socket, process):
                 name = hello(socket).node
                 yield Node(socket, _listener(socket), name, launcher, profile, memory_mb)
             else:
@@ -95,7 +95,8 @@ def running(
             process.wait(60)
 
 
-def _comes_up(socket: Path, process: subprocess.Popen[bytes]) -> bool:
+def comes_up(socket: Path, process: subprocess.Popen[bytes]) -> bool:
+    """Whether the daemon answers there; False once it has ended."""
     give_up_at = time.monotonic() + READY_SECONDS
     while process.poll() is None and time.monotonic() < give_up_at:
         with contextlib.suppress(HostFault):
@@ -213,8 +214,9 @@ class Table:
 
 @contextlib.contextmanager
 def seated(node: Node, bundles: Sequence[Path], clock: Clock) -> Iterator[Table]:
-    """Started agents at a table."""
-    with borrowed(node.socket, [node.request(path) for path in bundles], BORROW_SECONDS) as lent:
+    """Started agents at a table; ``node`` may be a remote daemon."""
+    requests = [node.request(path) for path in bundles]
+    with borrowed(node.socket, requests, BORROW_SECONDS, node.socket) as lent:
         loans = [loan for loan in lent if isinstance(loan, Loan)]
         with contextlib.closing(Table(loans, clock)) as table:
             table.start()

@@ -7,12 +7,20 @@ is the way there and back: question, contract, program, answer, judgement. A mov
 shows the same observation as a callable's, riddles a position of GOLAD, http one of Battlesnake. A
 match is from the loan's request to the proof that nothing is left, with one move, on a warm box
 of the same bundle; its start is until the agent is loaded, its end from the last answer on.
+
+The last table is of a remote agent that serves on this machine and keeps its connection: what the
+remote daemon, its caller and the egress guard take, without a network. Its start holds the
+connection and GET /.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import os
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -22,12 +30,14 @@ from typing import Any
 
 from benchmarks.boxes import (
     BORROW_SECONDS,
+    CHECKOUT,
     LAUNCHERS,
     SEED,
     STATE,
     TRIVIAL,
     Node,
     Table,
+    comes_up,
     observation,
     running,
     seated,
@@ -37,7 +47,8 @@ from games import GAMES
 from sandbox import bundle, referee
 from sandbox.clock import Clock
 from sandbox.lineup import borrowed
-from sandbox.loans import Loan
+from sandbox.loans import Loan, hello
+from sandbox.remote.address import manifest, parse
 
 WARM_UP = 200
 CLOCK = Clock(load="own")
@@ -112,11 +123,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.contracts", description=__doc__)
     parser.add_argument("--moves", type=int, default=2000, help="moves of each contract")
     parser.add_argument("--matches", type=int, default=100, help="matches of each contract")
-    parser.add_argument("--launcher", action="append", choices=LAUNCHERS)
+    parser.add_argument("--launcher", action="append", choices=[*LAUNCHERS, "remote"])
     parser.add_argument("--profile", default="python", help="libraries of the boxes")
     parser.add_argument("--state-dir", type=Path, default=STATE, help="libraries of profiles")
     options = parser.parse_args()
-    for launcher in options.launcher or LAUNCHERS:
+    asked = options.launcher or [*LAUNCHERS, "remote"]
+    for launcher in [one for one in asked if one != "remote"]:
         print(f"\n{launcher}: {machine()}", flush=True)
         with (
             tempfile.TemporaryDirectory(prefix="peck-bench-") as made,
@@ -132,6 +144,46 @@ def main() -> None:
                     lines.append(target.cells())
             print(aligned(lines))
             print(f"medians / 99th percentiles; at the end: {machine()}", flush=True)
+    if "remote" not in asked:
+        return
+    print(f"\nremote: {machine()}", flush=True)
+    with _far() as (node, path):
+        spoken = Spoken("http, remote", "http", "", _seen("battlesnake", 4))
+        rows = _rows(node, spoken, path, options.moves, options.matches)
+        print(aligned([HEAD, *(target.cells() for target in rows)]))
+    print(f"medians / 99th percentiles; at the end: {machine()}", flush=True)
+
+
+@contextlib.contextmanager
+def _far() -> Iterator[tuple[Node, Path]]:
+    """A remote daemon that may call this machine, and the submission of an agent on it."""
+    rules = {"PECK_EGRESS_ALLOW": "127.0.0.1/32", "PECK_EGRESS_PORTS": "1-65535"}
+    with tempfile.TemporaryDirectory(prefix="peck-bench-") as made, contextlib.ExitStack() as stack:
+        folder = Path(made)
+        folder.chmod(0o711)
+        source = _KEPT.replace("14", "33").replace('{"move"', '{"apiversion": "1", "move"')
+        source = source.replace("port=8000) as server:", "host='127.0.0.1', port=0) as server:\n"
+            "        print(server.sockets[0].getsockname()[1], flush=True)")  # fmt: skip
+        server = subprocess.Popen(
+            [sys.executable, "-c", source], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        stack.callback(server.kill)
+        assert server.stdout is not None
+        port = int(server.stdout.readline())
+        socket = folder / "sock"
+        daemon = subprocess.Popen(
+            [sys.executable, "-m", "sandbox.remote", "--socket", str(socket)],
+            env={**os.environ, **rules},
+            cwd=CHECKOUT,
+            stderr=subprocess.DEVNULL,
+        )
+        stack.callback(daemon.wait, 30)
+        stack.callback(daemon.terminate)
+        if not comes_up(socket, daemon):
+            raise SystemExit("the remote daemon did not come up")
+        path = folder / "remote.json"
+        path.write_bytes(manifest(parse(f"http://127.0.0.1:{port}"), "1"))
+        yield Node(socket, daemon.pid, hello(socket).node, "remote", "remote", 256), path
 
 
 def _spoken() -> tuple[Spoken, ...]:
@@ -167,8 +219,10 @@ def _rows(node: Node, spoken: Spoken, path: Path, moves: int, matches: int) -> I
 def _match(node: Node, path: Path, seen: Mapping[str, Any]) -> tuple[float, float, float]:
     """Seconds of its start, of its end, and of all of it."""
     began = time.perf_counter()
-    with borrowed(node.socket, [node.request(path)], BORROW_SECONDS) as lent:
+    with borrowed(node.socket, [node.request(path)], BORROW_SECONDS, node.socket) as lent:
         table = Table([loan for loan in lent if isinstance(loan, Loan)], CLOCK)
+        if not table.seats:
+            raise SystemExit(f"the agent was refused: {lent[0]}")
         table.start()
         started = time.perf_counter()
         table.step(dict(seen), _as_it_is)

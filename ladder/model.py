@@ -19,6 +19,7 @@ from ladder.ids import (
     TeamId,
     UserId,
 )
+from ladder.profiles import REMOTE
 from ladder.solo import Measure
 
 Json = Any
@@ -109,6 +110,8 @@ class EntryState(StrEnum):
     """Waits for its validation match."""
     ACTIVE = "active"
     """Plays rated matches."""
+    PAUSED = "paused"
+    """A remote agent that was away: it keeps its place, is not paired, and is tried again."""
     REJECTED = "rejected"
     """Failed validation; the reason says why."""
     RETIRED = "retired"
@@ -158,6 +161,8 @@ class League:
     state: str
     same_team_lineups: bool
     created_at: datetime
+    remote_agents: bool
+    """Whether it has had a season that takes them, so that its terms tell of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +208,8 @@ class Season:
     revision: int
     measures: tuple[Measure, ...]
     """What it ranks by where a match has one seat; empty: everybody is rated against others."""
+    remote_agents: bool
+    """Whether agents at addresses of their owners may enter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +235,8 @@ class Submission:
     filename: str
     message: str
     created_at: datetime
+    url: str | None
+    """Where a remote agent answers, for its team alone; None: a bundle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +267,16 @@ class Entry:
     activated_at: datetime | None
     disqualified_at: datetime | None
     """Its state is retired then, and its results do not count officially."""
+    strikes: int
+    """Rated matches in a row for which a remote agent was away; the third pauses it."""
+    paused_at: datetime | None
+    next_try_at: datetime | None
+    """While it is paused: when it is tried again; None while it is being tried."""
+
+    @property
+    def remote(self) -> bool:
+        """Whether it runs at an address of its owner's."""
+        return self.profile == REMOTE
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +300,8 @@ class Seat:
     """What the game says besides, where a match has one seat."""
     mu_before: float | None
     mu_after: float | None
+    remote: bool
+    """It played at an address of its owner's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,6 +399,8 @@ class SeatResult:
     log_digest: str | None
     statistics: Mapping[str, float] | None = None
     """What the game says besides, where a match has one seat."""
+    answered: bool = True
+    """False: a remote agent that answered not one of the moves it was asked for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ Name = Literal["python", "numpy", "torch", "torch-gpu"]
 NAMES: Final[tuple[str, ...]] = get_args(Name)
 ON_GPU: Final = frozenset({"torch-gpu"})
 """Each seat of these has one whole GPU, or slice of one, to itself."""
+REMOTE: Final = "remote"
+"""Not a profile to choose: that of an agent at an address of its owner's, whatever it has there."""
 
 
 def gpus_of(profiles: Iterable[str]) -> int:

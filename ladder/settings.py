@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
@@ -25,6 +25,9 @@ class Settings(BaseSettings):
     node_socket: Path = Field(
         default=Path(".state/run/node.sock"), description="where the node listens"
     )
+    remote_socket: Path | None = Field(
+        default=None, description="where the remote daemon listens; empty: no remote agents here"
+    )
     host: str = Field(default="127.0.0.1", description="address the API binds to")
     port: int = Field(default=8000, description="port the API binds to; 0 picks a free one")
     base_url: str = Field(default="http://127.0.0.1:8000", description="address shown to people")
@@ -40,3 +43,8 @@ class Settings(BaseSettings):
         default="", description="files of games from outside the tree, with commas between"
     )
     speed_class: str = Field(default="any", description="speed class this node measured for itself")
+
+    @field_validator("remote_socket", mode="before")
+    @classmethod
+    def _unless_empty(cls, value: object) -> object:
+        return value or None

@@ -20,7 +20,7 @@ from ladder.solo import Estimate, Measure
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """An active entry as the board needs it."""
+    """An active or paused entry as the board needs it."""
 
     entry_id: EntryId
     agent_id: AgentId
@@ -38,6 +38,8 @@ class Contender:
     """None until a fit has seen it."""
     estimates: tuple[Estimate, ...] = ()
     """By the measures of the season, where it ranks by those."""
+    remote: bool = False
+    paused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,10 @@ class Standing:
     """The team stands by this entry because its owner said so, not because it is its best."""
     estimates: tuple[Estimate, ...] = ()
     """What the rank goes by where matches have one seat; the score says nothing there."""
+    remote: bool = False
+    """It runs at an address of its owner's."""
+    paused: bool = False
+    """That address was away: it stands here and is not paired."""
 
     @property
     def shown(self) -> tuple[float, float]:
@@ -186,6 +192,8 @@ def build(
                 official=each.official,
                 is_declared=each.is_declared,
                 estimates=each.estimates,
+                remote=each.remote,
+                paused=each.paused,
             )
         )
     return _awarded(rows, terms)

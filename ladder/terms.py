@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from itertools import product
-from typing import Final
+from typing import Final, NamedTuple
 
-from ladder.model import ReplayVisibility, Visibility
+from ladder.model import League, ReplayVisibility, Visibility
 
 REPLAYS: Final = {
     ReplayVisibility.PUBLIC: "Replays of rated matches open to all of them as each match ends.",
@@ -23,10 +23,31 @@ REPLAYS: Final = {
         " the season is finished; then they open to all who see the league."
     ),
 }
+REMOTE: Final = (
+    "Agents in this season may run at addresses of their owners. What computes there is not"
+    " checked, its time is measured over the network, and their owners see matches as they are"
+    " played."
+)
+"""Of a season that takes remote agents."""
 
 
-def text(visibility: Visibility, replays: ReplayVisibility) -> str:
+class Settings(NamedTuple):
+    """What the terms of a league depend on."""
+
+    visibility: Visibility
+    replays: ReplayVisibility
+    remote: bool = False
+    """Whether seasons of it take remote agents."""
+
+
+def of(league: League) -> Settings:
+    """Those in force."""
+    return Settings(league.visibility, league.replay_visibility, league.remote_agents)
+
+
+def text(visibility: Visibility, replays: ReplayVisibility, remote: bool = False) -> str:
     """The text, a sentence a line."""
+    told = (REMOTE.replace("this season", "seasons that say so", 1),) if remote else ()
     audience = "Anyone" if visibility is Visibility.PUBLIC else "Members"
     return "\n".join(
         (
@@ -39,34 +60,34 @@ def text(visibility: Visibility, replays: ReplayVisibility) -> str:
             "for their own team alone; no host reads them. Where a host's roster names your team, "
             "its people are those whom the roster names.",
             "Administrators of this site see what hosts see, and every replay.",
+            *told,
             "None of this is widened later without your consent.",
         )
     )
 
 
-def digest(visibility: Visibility, replays: ReplayVisibility) -> str:
+def digest(visibility: Visibility, replays: ReplayVisibility, remote: bool = False) -> str:
     """SHA-256 of the text: what a consent names."""
-    return hashlib.sha256(text(visibility, replays).encode()).hexdigest()
+    return hashlib.sha256(text(visibility, replays, remote).encode()).hexdigest()
 
 
-def settings_of(named: str) -> tuple[Visibility, ReplayVisibility] | None:
+def settings_of(named: str) -> Settings | None:
     """The settings whose text has this digest; None when no text of today has."""
-    for visibility, replays in product(
-        (Visibility.PUBLIC, Visibility.INVITATION), ReplayVisibility
+    for each in product(
+        (Visibility.PUBLIC, Visibility.INVITATION), ReplayVisibility, (False, True)
     ):
-        if digest(visibility, replays) == named:
-            return visibility, replays
+        if digest(*each) == named:
+            return Settings(*each)
     return None
 
 
-def covers(
-    agreed: tuple[Visibility, ReplayVisibility], wished: tuple[Visibility, ReplayVisibility]
-) -> bool:
-    """Whether nobody sees more under the wished settings than under those agreed to.
+def covers(agreed: Settings, wished: Settings) -> bool:
+    """Whether nobody sees more, or sooner, under the wished settings than under those agreed to.
 
     MEMBERS shows more people a replay at once, AFTER_CLOSE more people later: neither covers the
     other.
     """
-    audience = agreed[0] is Visibility.PUBLIC or wished[0] is not Visibility.PUBLIC
-    replays = wished[1] in (agreed[1], ReplayVisibility.OWN)
-    return audience and (replays or agreed[1] is ReplayVisibility.PUBLIC)
+    audience = agreed.visibility is Visibility.PUBLIC or wished.visibility is not Visibility.PUBLIC
+    replays = wished.replays in (agreed.replays, ReplayVisibility.OWN)
+    remote = agreed.remote or not wished.remote
+    return audience and remote and (replays or agreed.replays is ReplayVisibility.PUBLIC)

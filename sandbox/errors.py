@@ -4,6 +4,7 @@
 
     SandboxError
     ├── BundleRefused   the uploaded archive broke a rule (an agent's fault)
+    │   └── AgentAway   a remote agent does not answer at its address (its owner's)
     └── HostFault       engine, box or daemon trouble (nobody's fault; the match runs again)
         └── EngineAway  no box can be started until the engine answers again: wait, do not fail
 """
@@ -22,6 +23,10 @@ class BundleRefused(SandboxError):
         super().__init__(f"{entry!r}: {reason}" if entry is not None else reason)
         self.reason = reason
         self.entry = entry
+
+
+class AgentAway(BundleRefused):
+    """The remote agent does not answer at its address; the message says what came instead."""
 
 
 class HostFault(SandboxError):

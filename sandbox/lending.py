@@ -23,6 +23,7 @@ from typing import Any
 from sandbox import control
 from sandbox.box import wire
 from sandbox.control import Ended, Spare
+from sandbox.doors import MOST_SEATS
 from sandbox.errors import BundleRefused, HostFault
 from sandbox.launcher import CPUS, Launcher
 from sandbox.pool import Key, Place, Pool
@@ -30,7 +31,6 @@ from sandbox.witness import Witness
 
 MOST_BUNDLE_BYTES = 1 << 30
 """Seasons allow less; the box's memory bounds it too."""
-MOST_SEATS = 16
 MEMORY_MB = (64, 65_536)
 BIND_SECONDS = 90.0
 SPARE_SECONDS = 10.0

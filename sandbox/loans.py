@@ -20,10 +20,11 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from sandbox.box import wire
-from sandbox.errors import BundleRefused, HostFault, SandboxError
+from sandbox.errors import AgentAway, BundleRefused, HostFault, SandboxError
 from sandbox.meter import Meter
 
 __all__ = [
+    "AgentAway",
     "BundleRefused",
     "Ending",
     "HostFault",
@@ -100,6 +101,9 @@ class NodeHello:
 class Loan:
     """One agent's process for one match; a context manager that gives it back."""
 
+    is_elsewhere = False
+    """Whether its agent computes on none of our cores: a remote one."""
+
     def __init__(
         self,
         conversation: _Conversation,
@@ -108,6 +112,8 @@ class Loan:
         meter: Meter,
         image_digest: str,
         memory_mb: int,
+        *,
+        is_elsewhere: bool = False,
     ) -> None:
         self.socket = agent
         """Connected to the process, non-blocking, one packet a frame."""
@@ -115,6 +121,7 @@ class Loan:
         """What the process used of its cores, and the power to stop it."""
         self.image_digest = image_digest
         self.memory_mb = memory_mb
+        self.is_elsewhere = is_elsewhere
         self._conversation = conversation
         self._seat = seat
 
@@ -212,7 +219,7 @@ def borrow_all(
     node_socket: Path, requests: Sequence[SeatRequest], timeout_seconds: float
 ) -> tuple[Loan | BundleRefused, ...]:
     """For each request a process running its bundle's harness, hardened and waiting for ``start``,
-    or the refusal of an archive that broke a rule.
+    or the refusal of an archive that broke a rule, or of a remote agent that does not answer.
 
     Raises HostFault when a box could not be had in time; nothing is lent then. Every loan must be
     ended, or the process that borrowed must end.
@@ -252,7 +259,8 @@ def _taken(
         if seat["op"] == "refused":
             entry = seat.get("entry")
             reason = str(seat["reason"])
-            lent.append(BundleRefused(reason, None if entry is None else str(entry)))
+            kind = AgentAway if seat.get("away") is True else BundleRefused
+            lent.append(kind(reason, None if entry is None else str(entry)))
             continue
         names = list(seat["fds"])
         named = dict(zip(names, fds[: len(names)], strict=True))
@@ -262,7 +270,17 @@ def _taken(
         meter = Meter(named, float(seat["cpus"]), seat.get("by_wall") is True)
         digest = str(seat["image_digest"])
         conversation.opened(number)
-        lent.append(Loan(conversation, number, agent, meter, digest, request.memory_mb))
+        lent.append(
+            Loan(
+                conversation,
+                number,
+                agent,
+                meter,
+                digest,
+                request.memory_mb,
+                is_elsewhere=seat.get("elsewhere") is True,
+            )
+        )
     return tuple(lent)
 
 

@@ -66,6 +66,7 @@ def _both(one: SeatReport, two: SeatReport, reward: float, placement: int) -> Se
         charged_seconds=round(one.charged_seconds + two.charged_seconds, 6),
         max_move_seconds=max(one.max_move_seconds, two.max_move_seconds),
         pardoned=Counter(one.pardoned) + Counter(two.pardoned),
+        answered=one.answered or two.answered,
         log=_logs(one.log, two.log, told.verdict, is_second=told is two),
     )
 

@@ -57,6 +57,8 @@ class SeatReport:
     """What the game says besides, where it says something."""
     pardoned: Mapping[Verdict, int] = field(default_factory=dict)
     """How many faults of each kind cost it an answer and not the seat; for the owner alone."""
+    answered: bool = True
+    """Whether one of its answers at least was a move, or it was asked for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,8 @@ class SeatRecord:
         self.loading = Cost(0.0, None, 0.0, 0.0)
         self.answers: list[Answer] = []
         self.pardoned: dict[Verdict, Pardons] = {}
+        self.moved = False
+        """Whether one of the answers was a move."""
 
     def add(self, answer: Answer) -> None:
         self.answers.append(answer)

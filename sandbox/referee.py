@@ -222,12 +222,13 @@ class _Match:
         return lambda raw: self._game.parse(self._state, seat, raw)
 
     def _groups(self, able: Sequence[Seat]) -> list[Sequence[Seat]]:
-        """Quick seats together; the others ``lanes`` at a time, another one first in each step."""
-        quick = [seat for seat in able if seat.is_quick]
-        slow = [seat for seat in able if not seat.is_quick]
-        first = self.steps % len(slow) if slow else 0
-        groups = [*_chunks(slow[first:] + slow[:first], self._lanes)]
-        return [quick, *groups] if quick else groups
+        """Quick and remote seats together; the others ``lanes`` at a time, another one first in
+        each step."""
+        together = [seat for seat in able if seat.disturbs_nobody]
+        apart = [seat for seat in able if not seat.disturbs_nobody]
+        first = self.steps % len(apart) if apart else 0
+        groups = [*_chunks(apart[first:] + apart[:first], self._lanes)]
+        return [together, *groups] if together else groups
 
 
 @contextlib.contextmanager
@@ -268,6 +269,7 @@ def _report(seat: Seat, outcome: Outcome) -> SeatReport:
         statistics=outcome.statistics[seat.index] if outcome.statistics else None,
         log=seat.log_blob(how),
         pardoned={kind: found.times for kind, found in pardons.items()},
+        answered=seat.record.moved or not seat.record.answers,
     )
 
 

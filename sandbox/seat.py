@@ -31,7 +31,7 @@ from sandbox.box.harness import UNSENDABLE
 from sandbox.canary import Canary
 from sandbox.channel import TO_CHILD_CAP, Question, Trouble
 from sandbox.clock import Bank, Clock
-from sandbox.errors import BundleRefused, HostFault
+from sandbox.errors import AgentAway, BundleRefused, HostFault
 from sandbox.loans import Ending, Loan
 from sandbox.meter import Meter, OwnQueue
 from sandbox.record import Answer, SeatRecord
@@ -123,11 +123,15 @@ class Seat:
         if isinstance(loan, Loan):
             loan.socket.setblocking(False)
         else:
-            self.fault = verdict.refused(str(loan))
+            is_away = isinstance(loan, AgentAway)
+            self.fault = verdict.away(str(loan)) if is_away else verdict.refused(str(loan))
 
     @property
-    def is_quick(self) -> bool:
-        """Whether its recent answers were so short that others may be asked at the same time."""
+    def disturbs_nobody(self) -> bool:
+        """Whether others may be asked at the same time: its recent answers were short, or it
+        computes on none of our cores."""
+        if self._loan is not None and self._loan.is_elsewhere:
+            return True
         return bool(self._costs) and max(self._costs) < QUICK_SECONDS
 
     def starting(self, configuration: Mapping[str, Json], seed: bytes) -> Question:
@@ -226,7 +230,9 @@ class Seat:
         if isinstance(frame, _Told):
             return self._faulted(self._told_fault(step, frame))
         try:
-            return parse(_read_action(frame.action))
+            move = parse(_read_action(frame.action))
+            self.record.moved = True
+            return move
         except InvalidMove as error:
             return self._faulted(verdict.invalid(step, str(error)))
         except Exception:  # whatever parse trips over came from the agent

@@ -156,6 +156,11 @@ def refused(message: str) -> Fault:
     return _fault(Verdict.ERROR, 0, f"The bundle was refused: {message}")
 
 
+def away(message: str) -> Fault:
+    """The remote agent did not answer before the match; ``message`` says what came instead."""
+    return _fault(Verdict.ERROR, 0, f"The remote agent did not answer: {message}")
+
+
 def clean(text: str, limit: int, *, keep_lines: bool = False) -> str:
     """Text of an agent made harmless to show: no control characters, at most ``limit`` long."""
     allowed: Callable[[str], bool] = (

@@ -309,6 +309,24 @@ class Client:
     def change_agent(self, agent: str, **change: Any) -> Json:
         return self.patch(f"/v1/agents/{agent}", change)
 
+    def submit_remote(
+        self,
+        agent: str,
+        url: str,
+        *,
+        api: str = "1",
+        season: str | None = None,
+        message: str = "",
+    ) -> Json:
+        """Submits an address in the place of a bundle and, with ``season``, enters it."""
+        query = f"?season={season}" if season else ""
+        body = {"url": url, "api": api, "message": message}
+        return self.post(f"/v1/agents/{agent}/remotes{query}", body)
+
+    def resume(self, entry: str) -> Json:
+        """Tries a paused entry now."""
+        return self.post(f"/v1/entries/{entry}/resume")
+
     def upload(
         self,
         agent: str,

@@ -49,6 +49,7 @@ class DemoLeague:
     entrants: tuple[DemoAgent, ...]
     configuration: Mapping[str, Json] = field(default_factory=dict)
     description: str = "Reference agents play here around the clock. Send yours."
+    remote_agents: bool = False
 
 
 LEAGUES: Final = (
@@ -78,6 +79,9 @@ LEAGUES: Final = (
             DemoAgent("painter", "Painter", "Fresh Coat"),
             DemoAgent("searcher", "Searcher", "Long View"),
         ),
+        description="Reference agents play here around the clock. Send yours, or the address of one"
+        " that runs elsewhere.",
+        remote_agents=True,
     ),
     DemoLeague(
         "game-of-life-and-death",
@@ -164,6 +168,7 @@ def _league(conn: Connection, blobs: Blobs, demo: DemoLeague) -> SeasonId | None
         clock=dict(game.clock),
         seats=demo.seats,
         daily_limit=20,
+        remote_agents=demo.remote_agents,
         **rating_of(game, demo.seats),
     )
     for each in demo.entrants:

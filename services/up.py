@@ -15,7 +15,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final
@@ -33,6 +33,9 @@ from services.premises import HOST, UpError, free_port, see_to_launcher, turned
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
 NODE_SECONDS: Final = 600.0
 API_SECONDS: Final = 60.0
+REMOTE_SECONDS: Final = 30.0
+EGRESS: Final = "PECK_EGRESS_"
+"""How the variables begin that the remote daemon reads, and nobody else."""
 WATCH_SECONDS: Final = 0.25
 LONGEST_PAUSE_SECONDS: Final = 30.0
 STEADY_SECONDS: Final = 60.0
@@ -107,6 +110,7 @@ class House:
                 "ordinary user or with `docker compose up`, where they are not"
             )
         node = self._start_node()
+        self._start_remote()
         gpu = node.gpus and "play.gpu" not in self.settings.queues
         queues = self.settings.queues + (",play.gpu" if gpu else "")
         self._start_api()
@@ -135,7 +139,8 @@ class House:
     def stop(self) -> None:
         """Stop all parts, those that use others first; a second Ctrl-C ends them at once."""
         try:
-            users = [part for part in self.parts if part.name not in ("node", "redis", "postgres")]
+            used = ("node", "remote", "redis", "postgres")
+            users = [part for part in self.parts if part.name not in used]
             for part in users:
                 if part.child is not None:
                     part.child.ask_to_stop()
@@ -206,6 +211,7 @@ class House:
             blobs_url=os.environ.get("PECK_BLOBS_URL") or blobs.as_uri(),
             run_dir=run_dir,
             node_socket=run_dir / "node.sock",
+            remote_socket=run_dir / "remote.sock",
             host=HOST,
             port=free_port(self.options.port, self.say),
             session_secret=self._kept_secret("session-secret"),
@@ -248,6 +254,25 @@ class House:
             self.say(f"note: {lack}")
         return answer
 
+    def _start_remote(self) -> None:
+        """The daemon that calls remote agents; no season has any unless it was made for them."""
+        remote_socket = self.settings.remote_socket
+        assert remote_socket is not None
+        remote = self._python(
+            "remote",
+            ["sandbox.remote", "--socket", str(remote_socket), "--parent", str(os.getpid())],
+            only=(),
+            more={name: text for name, text in os.environ.items() if name.startswith(EGRESS)},
+        )
+        with _attempts(REMOTE_SECONDS) as going:
+            for _ in going:
+                with contextlib.suppress(HostFault):
+                    hello(remote_socket)
+                    return
+                if not remote.alive():
+                    raise UpError(f"no remote agents: {tail(self._log('remote'), 1)}")
+        raise UpError(f"the remote daemon did not come up; see {self._log('remote')}")
+
     def _start_api(self) -> None:
         self.say("starting the site")
         api = self._python(
@@ -274,6 +299,7 @@ class House:
         module: Sequence[str],
         *,
         only: Sequence[str] | None = None,
+        more: Mapping[str, str] | None = None,
         death_signal: signal.Signals = signal.SIGKILL,
         grace_seconds: float = 10.0,
     ) -> Child:
@@ -285,6 +311,7 @@ class House:
         needed = only if only is not None else NEEDS[name]
         for key in needed:
             environment[f"PECK_{key.upper()}"] = str(getattr(self.settings, key))
+        environment.update(more or {})
 
         def start() -> Child:
             return spawn(
@@ -360,6 +387,7 @@ NEEDS: Final = {
         "blobs_url",
         "run_dir",
         "node_socket",
+        "remote_socket",
         "lanes",
         "queues",
         "speed_class",

@@ -26,10 +26,14 @@ from ladder.store.blobs import open_blobs
 from ladder.store.matches import WorkerHello
 from ladder.telemetry import emit
 from sandbox import loans
+from sandbox.errors import HostFault
 from workers import playing, tasks
 from workers.broker import QUEUES, app
 from workers.renewal import Held, Renewal
 from workers.watch import Watch, playing_children
+
+REMOTE_SECONDS = 1.0
+"""For the remote daemon's hello: it must not hold up the word that we live."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -109,38 +113,55 @@ def _take_station(settings: Settings, queues: list[str], slots: int) -> Renewal:
     host = socket.gethostname()
     worker = f"{host}-{os.getpid()}-{secrets.token_hex(4)}"
     tasks.station = playing.Station(settings, blobs, worker, playing.lanes(settings, slots))
-    known = False
+    told: WorkerHello | None = None
 
     def greet() -> None:
-        """Say that we live and what our node can do; silent while the node does not answer."""
-        nonlocal known
+        """Say that we live, and what our node and the remote daemon can do where that is new;
+        silent while the node does not answer."""
+        nonlocal told
         node = loans.hello(settings.node_socket)
+        remote = _remote(settings)
+        said = WorkerHello(
+            id=worker,
+            host=host,
+            node=node.node,
+            queues=tuple(queues),
+            slots=slots,
+            profiles=(*node.profiles, *remote.profiles) if remote else node.profiles,
+            gpu=node.gpus,
+            speed_class=settings.speed_class,
+            lacks=node.lacks,
+            image_digests={**node.image_digests, **(remote.image_digests if remote else {})},
+        )
         with db.connect(url) as conn:
-            if known and matches.see_worker(conn, worker):
+            if said == told and matches.see_worker(conn, worker):
                 return
-            matches.register_worker(
-                conn,
-                WorkerHello(
-                    id=worker,
-                    host=host,
-                    node=node.node,
-                    queues=tuple(queues),
-                    slots=slots,
-                    profiles=node.profiles,
-                    gpu=node.gpus,
-                    speed_class=settings.speed_class,
-                    lacks=node.lacks,
-                    image_digests=node.image_digests,
-                ),
-            )
-        known = True
-        emit("worker_ready", worker=worker, node=node.node, launcher=node.launcher, slots=slots)
+            matches.register_worker(conn, said)
+        told = said
+        emit(
+            "worker_ready",
+            worker=worker,
+            node=node.node,
+            launcher=node.launcher,
+            slots=slots,
+            profiles=",".join(said.profiles),
+        )
 
     def renew(leases: list[Held]) -> list[tuple[MatchId, int]]:
         with db.connect(url) as conn:
             return matches.renew(conn, [(lease.match_id, lease.attempt) for lease in leases])
 
     return Renewal(settings.run_dir, renew, greet)
+
+
+def _remote(settings: Settings) -> loans.NodeHello | None:
+    """What the remote daemon says of itself; None where there is none, or while it is away."""
+    if settings.remote_socket is None:
+        return None
+    try:
+        return loans.hello(settings.remote_socket, REMOTE_SECONDS)
+    except HostFault:
+        return None
 
 
 if __name__ == "__main__":

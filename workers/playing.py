@@ -10,7 +10,7 @@ import contextlib
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,13 +24,13 @@ from games.protocol import GameError
 from ladder.ids import MatchId
 from ladder.model import EpisodeResult, Finish, MatchKind, Order, SeatResult
 from ladder.settings import Settings
-from ladder.store import db, matches
+from ladder.store import db, matches, remotes
 from ladder.store.blobs import Blobs
 from ladder.telemetry import emit, trace
 from sandbox import loans, pairs, referee
 from sandbox.clock import Clock
-from sandbox.errors import HostFault
-from sandbox.lineup import borrowed
+from sandbox.errors import AgentAway, BundleRefused, HostFault
+from sandbox.lineup import REMOTE, borrowed
 from sandbox.loans import Loan, SeatRequest
 from sandbox.record import Played
 from workers.broker import BellError, ring
@@ -65,6 +65,15 @@ class Station:
     """Seats of a match that may think at the same time on this host."""
 
 
+class _Away(Exception):
+    """Remote agents of a rated match do not answer: it is not played."""
+
+    def __init__(self, reasons: Mapping[int, str]) -> None:
+        super().__init__(f"away: seats {sorted(reasons)}")
+        self.reasons = reasons
+        """By seat of the lineup."""
+
+
 def play(station: Station, match_id: MatchId) -> str:
     """Play the match if it is there to be played; one word of what came of it, for the log.
 
@@ -81,6 +90,8 @@ def play(station: Station, match_id: MatchId) -> str:
     with hold(station.settings.run_dir, Held(order.match_id, order.attempt, order.lease_seconds)):
         try:
             outcome = _attempt(station, order)
+        except _Away as away:
+            outcome = _void(station, order, away.reasons)
         except referee.GameFault as error:
             outcome = _give_back(station, order, "game", error)
         except HostFault as error:
@@ -111,12 +122,18 @@ def _attempt(station: Station, order: Order) -> str:
     longest = clock.longest_seconds(game.longest(order.configuration), seats, station.lanes)
     waiting = WAITING_SECONDS / pairs.episodes_of(game)
     loans_had: list[Loan] = []
+    remote_socket = station.settings.remote_socket
+    if remote_socket is not None and REMOTE in order.profiles:
+        _answers(remote_socket)
     with _bundles(station, order) as bundles:
         requests = _requests(order, bundles)
 
         def episode(seated: tuple[int, ...]) -> Played:
             asked = [requests[member] for member in seated]
-            with borrowed(station.settings.node_socket, asked, BORROW_SECONDS) as lent:
+            node_socket = station.settings.node_socket
+            with borrowed(node_socket, asked, BORROW_SECONDS, remote_socket) as lent:
+                if order.kind is MatchKind.RATED:
+                    _none_away(seated, lent)
                 loans_had.extend(loan for loan in lent if isinstance(loan, Loan))
                 return referee.play(
                     game,
@@ -133,6 +150,17 @@ def _attempt(station: Station, order: Order) -> str:
 
         played = pairs.play(game, seats, episode)
     return _report(station, order, played, loans_had)
+
+
+def _none_away(seated: Sequence[int], lent: Sequence[Loan | BundleRefused]) -> None:
+    """_Away where a remote agent does not answer: what is rated is not played without it."""
+    away = {
+        member: one.reason
+        for member, one in zip(seated, lent, strict=True)
+        if isinstance(one, AgentAway)
+    }
+    if away:
+        raise _Away(away)
 
 
 def _requests(order: Order, bundles: Sequence[Path | BinaryIO]) -> list[SeatRequest]:
@@ -177,6 +205,7 @@ def _report(station: Station, order: Order, played: Played, lent: Sequence[Loan]
             max_move_seconds=report.max_move_seconds,
             log_digest=station.blobs.put_bytes(report.log).digest,
             statistics=report.statistics,
+            answered=report.answered or order.profiles[number] != REMOTE,
         )
         for number, report in enumerate(played.seats)
     ]
@@ -189,7 +218,7 @@ def _report(station: Station, order: Order, played: Played, lent: Sequence[Loan]
             station.worker,
             seats,
             episodes,
-            node=lent[0].node if lent else "",
+            node=_node_of(lent),
             image_digest=",".join(sorted({loan.image_digest for loan in lent})),
             rules_digest=rules_digest(order.game),
         )
@@ -199,6 +228,25 @@ def _report(station: Station, order: Order, played: Played, lent: Sequence[Loan]
         with contextlib.suppress(BellError):  # the scheduler rings it too
             ring("rate", "rate", order.match_id)
     return str(outcome)
+
+
+def _node_of(lent: Sequence[Loan]) -> str:
+    """The node that lent the boxes; of a match between remote agents alone the remote daemon."""
+    boxes = [loan.node for loan in lent if not loan.is_elsewhere]
+    return next(iter([*boxes, *(loan.node for loan in lent)]), "")
+
+
+def _void(station: Station, order: Order, reasons: Mapping[int, str]) -> str:
+    """Report that remote agents of this rated match were away; it is over, and rates nobody."""
+    try:
+        is_told = _patiently(
+            station,
+            lambda conn: remotes.away(conn, order.match_id, order.attempt, station.worker, reasons),
+        )
+    except psycopg.Error as loss:
+        emit("give_back_failed", match=order.match_id, error=str(loss))  # then the lease lapses
+        return "away_untold"
+    return "away" if is_told else str(Finish.LATE)
 
 
 def _give_back(
@@ -240,11 +288,15 @@ def _patiently(station: Station, report: Callable[[db.Connection], T]) -> T:
 
 def _node_answers(station: Station) -> bool:
     """Wait a little for a node that is being restarted, before an attempt is spent on it."""
+    return _answers(station.settings.node_socket)
+
+
+def _answers(socket: Path) -> bool:
     deadline = time.monotonic() + NODE_PAUSE_SECONDS
     while True:
         answered()  # waiting for a node is not deafness
         try:
-            loans.hello(station.settings.node_socket)
+            loans.hello(socket)
             return True
         except HostFault as error:
             if time.monotonic() > deadline:

@@ -19,7 +19,7 @@ AGENT: Final = (
 )
 SUBMISSION: Final = (
     "select s.id, s.number, s.agent_id, a.team_id, s.digest, s.size_bytes, s.filename, s.message,"
-    " s.created_at from submissions s join agents a on a.id = s.agent_id"
+    " s.created_at, s.url from submissions s join agents a on a.id = s.agent_id"
 )
 
 
@@ -123,18 +123,21 @@ def add_submission(
     filename: str,
     message: str,
     user_id: UserId | None,
+    *,
+    url: str | None = None,
 ) -> tuple[Submission, bool]:
     """The agent's submission with these bytes, and whether it was made now.
 
-    Equal bytes for the same agent are the same submission; other agents' files play no part.
+    Equal bytes for the same agent are the same submission; other agents' files play no part. With
+    ``url`` it is a remote one. Raises NotFound, Conflict (a bundle has the bytes of a remote one).
     """
     try:
         with atomic(conn):
             made = conn.execute(
                 "insert into submissions (id, agent_id, digest, size_bytes, filename, message,"
-                " created_by) values (%s, %s, %s, %s, %s, %s, %s)"
+                " created_by, url) values (%s, %s, %s, %s, %s, %s, %s, %s)"
                 " on conflict (agent_id, digest) do nothing",
-                (ids.new("sub"), agent_id, digest, size_bytes, filename, message, user_id),
+                (ids.new("sub"), agent_id, digest, size_bytes, filename, message, user_id, url),
             )
     except errors.ForeignKeyViolation:
         raise NotFound("there is no such agent") from None
@@ -143,6 +146,8 @@ def add_submission(
             f"{SUBMISSION} where s.agent_id = %s and s.digest = %s", (agent_id, digest)
         ).fetchone()
     assert found is not None
+    if found.url != url:
+        raise Conflict("the same bytes stand here as something else; enter them by another agent")
     return found, made.rowcount == 1
 
 

@@ -17,26 +17,27 @@ from ladder.model import (
     EntryState,
     LadderError,
     LimitReached,
-    LineupSeat,
-    MatchKind,
     NotFound,
     Season,
     Submission,
     Viewer,
 )
 from ladder.pairing import Candidate
-from ladder.store import agents, arrivals, declared, leagues, matches, serving, visible
+from ladder.profiles import REMOTE
+from ladder.store import agents, arrivals, declared, leagues, matches, validations, visible
 from ladder.store.db import Connection, whole
+from ladder.store.validations import QueuePlace as QueuePlace
+from ladder.store.validations import place_in_queue as place_in_queue
 
+ON_BOARD: Final = (EntryState.ACTIVE, EntryState.PAUSED)
+VALIDATED: Final = (EntryState.PENDING, EntryState.PAUSED)  # those a validation match is made for
 VALIDATIONS: Final = 3  # times a validation that came to nothing is made again, the first included
-PLAY_SECONDS: Final = 4500.0  # a validation match may take this long besides its wait in the queue
-ETA_SAMPLE: Final = 20  # recent validations whose duration tells the next one's
 ENTRY: Final = (
     "select e.id, e.season_id, s.league_id, e.agent_id, a.name as agent_name, e.team_id,"
     " t.name as team_name, e.submission_id, b.number as submission_number, e.profile, e.state,"
     " e.reason, e.is_anchor, e.pairing_weight, e.validation_match_id, e.deadline_at, e.mu, e.sigma,"
     " e.games, e.in_flight, e.faults, e.last_match_at, e.created_at, e.activated_at,"
-    " e.disqualified_at"
+    " e.disqualified_at, e.strikes, e.paused_at, e.next_try_at"
     " from entries e join seasons s on s.id = e.season_id join agents a on a.id = e.agent_id"
     " join teams t on t.id = e.team_id join submissions b on b.id = e.submission_id"
 )
@@ -52,16 +53,6 @@ class Limits:
     resets_at: datetime
     closes_at: datetime | None
     """When the team's uploads lock; None: at no date."""
-
-
-@dataclass(frozen=True, slots=True)
-class QueuePlace:
-    position: int
-    """Validations to be started before this one; 0: it is next or under way."""
-    eta_seconds: float | None
-    """Until its validation should be over; None while no live worker serves the queue."""
-    reason: str | None = None
-    """What it waits for that no node has: "no node serves profile torch now; ..."."""
 
 
 class DailyLimitReached(LimitReached):
@@ -86,32 +77,39 @@ def enter(
 ) -> tuple[Entry, Limits, bool]:
     """The submission's entry in the season, the team's limits now, and whether it was made now.
 
-    A new entry takes one of the day's uploads (unless ``count_limit`` is false) and gets its
-    validation match, all in the caller's transaction; a repeat takes nothing. The deadline is
-    compared with the moment ``waited_seconds`` ago, when the request began to arrive. Raises
-    NotFound, Conflict (season or league not open, agent or team disqualified), LadderError (bundle
-    too large), DailyLimitReached.
+    The same submission is the same entry. A remote one that was rejected is validated again, since
+    what answers at an address can be mended. A new entry takes one of the day's uploads (unless
+    ``count_limit`` is false) and gets its validation match, all in the caller's transaction; a
+    repeat takes nothing. The deadline is compared with the moment ``waited_seconds`` ago, when the
+    request began to arrive. A remote submission has the profile ``remote``, whatever is asked for.
+    Raises NotFound, Conflict (season or league not open, no remote agents here, agent or team
+    disqualified), LadderError (bundle too large), DailyLimitReached.
     """
     season = leagues.get_season(conn, season_id)
     submission = agents.get_submission(conn, submission_id)
     known = _find(conn, season_id, submission_id)
-    if known is not None:
+    if known is not None and not (submission.url and known.state is EntryState.REJECTED):
         return known, limits(conn, season_id, submission.team_id), False
     if not is_anchor:  # whoever makes a season may enter its anchors before it opens
         arrivals.refuse_late(conn, season, submission.team_id, waited_seconds)
     _refuse_excluded(conn, season_id, submission)
+    if submission.url is not None:
+        profile = REMOTE
+        _refuse_remote(season, is_anchor)
     if submission.size_bytes > season.max_bundle_bytes:
         raise LadderError(
             f"bundle: {submission.size_bytes} bytes, this season allows {season.max_bundle_bytes}"
         )
     day = _today(conn)
     taken = _take(conn, season, submission.team_id, day) if count_limit else None
+    if known is not None:
+        return _again(conn, season, known, taken)
     entry_id = EntryId(ids.new("ent"))
     made = conn.execute(
         "insert into entries (id, season_id, agent_id, team_id, submission_id, parent_entry_id,"
         " profile, is_anchor, pairing_weight, mu, sigma, taken_day)"
         " select %s, %s, %s, %s, %s, (select max(id) from entries where season_id = %s"
-        "   and agent_id = %s and state in ('active', 'retired')), %s, %s, %s, %s, %s, %s"
+        "   and agent_id = %s and state in ('active', 'paused', 'retired')), %s, %s, %s, %s, %s, %s"
         " on conflict (season_id, submission_id) do nothing",
         (
             entry_id,
@@ -130,7 +128,7 @@ def enter(
         ),
     )
     if made.rowcount == 1:
-        _validate(conn, season, entry_id)
+        validations.make(conn, season, entry_id)
     elif taken is not None:
         _give_back(conn, season_id, submission.team_id, taken)  # somebody else was a moment faster
     entry = _find(conn, season_id, submission_id)
@@ -195,45 +193,6 @@ def limits(conn: Connection, season_id: SeasonId, team_id: TeamId) -> Limits:
     return Limits(used, allowed, max(0, allowed - used), resets_at, closes_at)
 
 
-def place_in_queue(conn: Connection, entry_id: EntryId) -> QueuePlace | None:
-    """Where a pending entry waits for its validation; None when the entry is not pending.
-
-    The time is the mean of the season's last validations, spread over the slots that serve them.
-    """
-    entry = get_entry(conn, entry_id)
-    if entry.state is not EntryState.PENDING or entry.validation_match_id is None:
-        return None
-    row = conn.execute(
-        "select (select count(*) from matches q where q.queue = m.queue and q.state = 'queued'"
-        "         and (q.turn, q.id) < (m.turn, m.id) and m.state = 'queued'),"
-        " (select coalesce(sum(slots), 0) from workers"
-        "   where m.queue = any (queues) and seen_at > now() - interval '15 seconds'),"
-        " (select avg(extract(epoch from d.finished_at - d.claimed_at)) from ("
-        "    select v.finished_at, v.claimed_at from entries e"
-        "      join matches v on v.id = e.validation_match_id and v.state = 'finished'"
-        "     where e.season_id = %s order by e.id desc limit %s) d),"
-        " m.lease_seconds, extract(epoch from now() - m.claimed_at),"
-        " m.state, m.queue, m.profiles, m.gpu, m.speed_class"
-        " from matches m where m.id = %s",
-        (entry.season_id, ETA_SAMPLE, entry.validation_match_id),
-    ).fetchone()
-    if row is None:
-        return None
-    ahead, slots, usual, lease_seconds, running, state, queue, needed, gpus, speed_class = row
-    if state == "queued":
-        workers = matches.live_workers(conn)
-        reason = serving.missing(
-            workers, queue=queue, needed=needed, gpus=gpus, speed_class=speed_class
-        )
-        if reason is not None:
-            return QueuePlace(ahead, None, reason)
-    if slots == 0:
-        return QueuePlace(ahead, None)
-    each = float(usual if usual is not None else lease_seconds)
-    rounds = 1 + ahead // slots
-    return QueuePlace(ahead, max(1.0, each * rounds - float(running or 0.0)))
-
-
 @whole
 def retire(conn: Connection, entry_id: EntryId) -> Entry:
     """Takes an entry out of play for good; matches under way still count.
@@ -241,28 +200,56 @@ def retire(conn: Connection, entry_id: EntryId) -> Entry:
     Raises NotFound, Conflict (the season is finished and its board stays as it is).
     """
     entry = get_entry(conn, entry_id)
-    if entry.state is EntryState.ACTIVE:
+    if entry.state in ON_BOARD:
         season = leagues.get_season(conn, entry.season_id)
         if season.state == "finished":
             raise Conflict("the season is finished; who stands on its board stays there")
         stands_by = declared.of_team(conn, season.id, entry.team_id)
         if season.state == "locked" and stands_by == entry_id:
             raise Conflict("uploads are locked; the entry that its team declared stays")
-    if entry.validation_match_id is not None and entry.state is EntryState.PENDING:
+    if entry.validation_match_id is not None and entry.state in VALIDATED:
+        hold(conn, [entry.validation_match_id], [entry.season_id])
         matches.void(conn, [entry.validation_match_id], "the entry was withdrawn")
         entry = get_entry(conn, entry_id)  # its validation may have been over a moment before
-    if entry.state is EntryState.ACTIVE:
-        # The board shows one less. The season is locked before the entry, as the lease does it.
-        conn.execute(
-            "update seasons set revision = revision + 1, official_is_stale = true where id = %s",
-            (entry.season_id,),
-        )
+    if entry.state in ON_BOARD:
+        take_off_board(conn, entry)
     conn.execute(
         "update entries set state = 'retired', deadline_at = null"
         " where id = %s and state in ('pending', 'active')",
         (entry_id,),
     )
     return get_entry(conn, entry_id)
+
+
+def hold(conn: Connection, match_ids: Sequence[MatchId], season_ids: Sequence[SeasonId]) -> None:
+    """Locks matches, then seasons, for what is to change their entries too: the order of locks."""
+    conn.execute(
+        "select 1 from matches where id = any (%s) order by id for update", (list(match_ids),)
+    )
+    conn.execute(
+        "select 1 from seasons where id = any (%s) order by id for no key update",
+        (list(season_ids),),
+    )
+
+
+def take_off_board(conn: Connection, entry: Entry, reason: str | None = None) -> None:
+    """Retires an entry that stands on the board; the caller has checked that it may be."""
+    # The board shows one less. The season is locked before the entry, as the lease does it.
+    conn.execute(
+        "update seasons set revision = revision + 1, official_is_stale = true where id = %s",
+        (entry.season_id,),
+    )
+    conn.execute(
+        "update entries set state = 'retired', deadline_at = null, next_try_at = null,"
+        " paused_at = null, reason = coalesce(%s, reason)"
+        " where id = %s and state in ('active', 'paused')",
+        (reason, entry.id),
+    )
+    conn.execute(
+        "update pauses set ended_at = clock_timestamp(), outcome = 'retired'"
+        " where entry_id = %s and ended_at is null",
+        (entry.id,),
+    )
 
 
 @whole
@@ -278,7 +265,7 @@ def expire(conn: Connection, limit: int = 100) -> list[EntryId]:
         (limit,),
     ).fetchall()
     touched = []
-    for entry_id, season_id, team_id, match_id, validations, taken_day in due:
+    for entry_id, season_id, team_id, match_id, made, taken_day in due:
         if match_id is not None:
             matches.void(conn, [match_id], "not validated in time")
         still = conn.execute(
@@ -288,14 +275,14 @@ def expire(conn: Connection, limit: int = 100) -> list[EntryId]:
         ).fetchone()
         if still is None:
             continue  # decided by a result while we looked
-        if validations < VALIDATIONS:
-            _validate(conn, leagues.get_season(conn, season_id), entry_id)
+        if made < VALIDATIONS:
+            validations.make(conn, leagues.get_season(conn, season_id), entry_id)
         else:
             conn.execute(
                 "update entries set state = 'rejected', deadline_at = null, taken_day = null,"
                 " reason = %s where id = %s",
                 (
-                    f"our fault, not yours: {validations} validation matches could not be played;"
+                    f"our fault, not yours: {made} validation matches could not be played;"
                     " the day's upload is given back, please submit again",
                     entry_id,
                 ),
@@ -318,26 +305,31 @@ def candidates(conn: Connection, season_id: SeasonId) -> list[Candidate]:
         ).fetchall()
 
 
-def _validate(conn: Connection, season: Season, entry_id: EntryId) -> MatchId:
-    """Makes the entry's next validation match: copies of itself in all seats."""
-    row = conn.execute(
-        "select e.submission_id, e.agent_id, e.team_id, e.profile, (select count(*) from entries o"
-        "   where o.state = 'pending' and o.team_id = e.team_id and o.id <> e.id)"
-        " from entries e where e.id = %s",
-        (entry_id,),
-    ).fetchone()
-    assert row is not None
-    *owner, turn = row
-    seat = LineupSeat(entry_id, *owner)
-    match_id = matches.create(
-        conn, season=season, kind=MatchKind.VALIDATION, lineup=[seat] * season.seats, turn=turn
+def _again(
+    conn: Connection, season: Season, known: Entry, taken: date | None
+) -> tuple[Entry, Limits, bool]:
+    """The rejected entry, pending anew."""
+    made = conn.execute(
+        "update entries set state = 'pending', reason = null, validations = 0, taken_day = %s"
+        " where id = %s and state = 'rejected'",
+        (taken, known.id),
     )
-    conn.execute(
-        "update entries set validation_match_id = %s, validations = validations + 1,"
-        " deadline_at = now() + make_interval(secs => %s) where id = %s",
-        (match_id, season.queue_seconds + PLAY_SECONDS, entry_id),
-    )
-    return match_id
+    if made.rowcount == 1:
+        validations.make(conn, season, known.id)
+    elif taken is not None:
+        _give_back(conn, season.id, known.team_id, taken)  # somebody was a moment faster
+    told = limits(conn, season.id, known.team_id)
+    return get_entry(conn, known.id), told, made.rowcount == 1
+
+
+def _refuse_remote(season: Season, is_anchor: bool) -> None:
+    if not season.remote_agents:
+        raise Conflict(
+            "this season takes no remote agents: upload a bundle, or ask the host for a season with"
+            " remote agents"
+        )
+    if is_anchor:
+        raise Conflict("a reference agent pins the scale and must stay the same: give a bundle")
 
 
 def _refuse_excluded(conn: Connection, season_id: SeasonId, submission: Submission) -> None:

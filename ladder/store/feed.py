@@ -1,4 +1,4 @@
-"""What happened to a team: validations, rated results, corrections, scrims, medals.
+"""What happened to a team: validations, pauses, rated results, corrections, scrims, medals.
 
 Nothing is written for it: the feed is read from the rows that tell these things anyway. An item's
 key is its moment and what it is about, so keys sort by time, and a reader goes on from any of them.
@@ -34,6 +34,12 @@ class Kind(StrEnum):
     """A validation was passed: the entry plays."""
     FAILED = "failed"
     """A validation was failed; the reason says why."""
+    PAUSED = "paused"
+    """A remote agent was away in three matches in a row; the reason tells of the last."""
+    RESUMED = "resumed"
+    """It answers, and plays again."""
+    GIVEN_UP = "given_up"
+    """It was paused and is retired; the reason says why."""
     RATED = "rated"
     """A rated match was counted."""
     CORRECTED = "corrected"
@@ -157,9 +163,17 @@ def _read(
         "     (o.id || '.' || m.id) collate \"C\", o.season_id, o.id, o.agent_id, o.name, m.id,"
         "     null, case o.state when 'rejected' then o.reason end, null, null, null, null,"
         "     null, null, null"
-        "   from own o join matches m on m.id = o.validation_match_id"
+        "   from own o join matches m on m.id = coalesce((select validation_match_id from pauses"
+        "     where entry_id = o.id order by paused_at limit 1), o.validation_match_id)"
         "   where m.finished_at is not null"
         "     and (o.state = 'rejected' or o.activated_at is not null)"
+        "   union all"
+        "   select k.kind, k.at, (o.id || '.' || k.kind) collate \"C\", o.season_id, o.id,"
+        "     o.agent_id, o.name, null, null, k.reason, null, null, null, null, null, null, null"
+        "   from own o join pauses p on p.entry_id = o.id cross join lateral (values"
+        "     ('paused', p.paused_at, p.reason), (case p.outcome when 'active' then 'resumed'"
+        "     else 'given_up' end, p.ended_at, case p.outcome when 'retired' then o.reason end))"
+        "     k(kind, at, reason) where k.at is not null"
         "   union all"
         "   select 'scrim', c.finished_at, c.id collate \"C\", c.season_id, null, null, null, null,"
         "     c.id, null, null, null, c.finished_games, c.games, null, null, null"

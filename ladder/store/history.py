@@ -24,7 +24,7 @@ SEATS: Final = (
     " t.team_id, g.name as team_name, t.placement, t.reward, t.verdict, t.reason, t.failed_step,"
     " t.charged_seconds, t.max_move_seconds, t.log_digest, t.statistics,"
     " case when z.measures is null then r.mu_before end as mu_before,"
-    " case when z.measures is null then r.mu end as mu_after"
+    " case when z.measures is null then r.mu end as mu_after, t.profile = 'remote' as remote"
     " from seats t join matches m on m.id = t.match_id"
     " join seasons z on z.id = m.season_id join agents a on a.id = t.agent_id"
     " join teams g on g.id = t.team_id left join ratings r on r.match_id = t.match_id"

@@ -197,7 +197,7 @@ def join(
     # One after the other, so that a code admits no more people than it says.
     conn.execute("select 1 from invitations where hash = %s for update", (_hash(code.strip()),))
     invitation, league = read_code(conn, user_id, code)
-    if terms_digest != terms.digest(league.visibility, league.replay_visibility):
+    if terms_digest != terms.digest(*terms.of(league)):
         raise Conflict("terms: they are not, or no longer, those of the league; read them again")
     had = conn.execute(
         "select role from league_members where league_id = %s and user_id = %s",
@@ -213,7 +213,7 @@ def join(
     if used is not None and had is not None:
         role = LeagueRole(had[0])
     leagues.set_role(conn, league.id, user_id, role)
-    _agree(conn, league, user_id, terms_digest, (league.visibility, league.replay_visibility))
+    _agree(conn, league, user_id, terms_digest, terms.of(league))
     conn.execute(
         "insert into joinings (invitation_id, user_id) values (%s, %s) on conflict do nothing",
         (invitation.id, user_id),
@@ -246,7 +246,7 @@ def consent(conn: Connection, league: League, user_id: UserId, terms_digest: str
     _lock(conn, league.id)
     league = leagues.get_league(conn, league.id)
     told = terms.settings_of(terms_digest)
-    if told is None or not terms.covers(told, (league.visibility, league.replay_visibility)):
+    if told is None or not terms.covers(told, terms.of(league)):
         raise Conflict("terms: no text of this league that is in force or wider has this digest")
     if agreed(conn, league.id, user_id) is None:
         if league.visibility is not Visibility.PUBLIC:
@@ -257,9 +257,15 @@ def consent(conn: Connection, league: League, user_id: UserId, terms_digest: str
 
 @whole
 def refuse_widening(
-    conn: Connection, league_id: LeagueId, visibility: Visibility, replays: ReplayVisibility
+    conn: Connection,
+    league_id: LeagueId,
+    visibility: Visibility | None = None,
+    replays: ReplayVisibility | None = None,
+    *,
+    remote: bool = False,
 ) -> None:
-    """Raises Conflict when people joined under terms that these settings would widen.
+    """Raises Conflict when people joined under terms that these settings would widen; what is
+    left out stays as it is, and ``remote`` is a season that takes remote agents.
 
     Those are members but hosts who agreed to less, whatever they were made since, and teams that
     entered without anybody of theirs being a member: of them it is known only that they saw the
@@ -268,18 +274,21 @@ def refuse_widening(
     """
     conn.execute("select 1 from leagues where id = %s for update", (league_id,))
     league = leagues.get_league(conn, league_id)
-    wished = (visibility, replays)
-    if terms.covers((league.visibility, league.replay_visibility), wished):
+    now = terms.of(league)
+    wished = terms.Settings(
+        visibility or now.visibility, replays or now.replays, remote or now.remote
+    )
+    if terms.covers(now, wished):
         return
     kept = conn.execute(
-        "select agreed_visibility, agreed_replays, count(*) from league_members"
-        " where league_id = %s and role <> 'host' group by 1, 2",
+        "select agreed_visibility, agreed_replays, agreed_remote, count(*) from league_members"
+        " where league_id = %s and role <> 'host' group by 1, 2, 3",
         (league_id,),
     ).fetchall()
     people = sum(
         count
-        for seen, shown, count in kept
-        if not terms.covers((Visibility(seen), ReplayVisibility(shown)), wished)
+        for seen, shown, told, count in kept
+        if not terms.covers(terms.Settings(Visibility(seen), ReplayVisibility(shown), told), wished)
     )
     row = conn.execute(
         "select count(distinct e.team_id) from entries e join seasons s on s.id = e.season_id"
@@ -291,9 +300,10 @@ def refuse_widening(
     assert row is not None
     if people or row[0]:
         raise Conflict(
-            f"visibility, replay_visibility: {people} members and {row[0]} teams without a"
-            " member joined under narrower terms; each must agree first:"
-            f" peck league consent {league.slug} --visibility {visibility} --replays {replays}"
+            f"{'remote_agents' if remote else 'visibility, replay_visibility'}: {people} members"
+            f" and {row[0]} teams without a member joined under narrower terms; each must agree"
+            f" first: peck league consent {league.slug} --visibility {wished.visibility}"
+            f" --replays {wished.replays}{' --remote-agents' * wished.remote}"
         )
 
 
@@ -350,11 +360,12 @@ def _agree(
     league: League,
     user_id: UserId,
     terms_digest: str,
-    told: tuple[Visibility, ReplayVisibility],
+    told: terms.Settings,
 ) -> None:
     conn.execute(
         "update league_members set agreed_visibility = %s, agreed_replays = %s,"
-        " terms_digest = %s, agreed_at = now() where league_id = %s and user_id = %s",
+        " agreed_remote = %s, terms_digest = %s, agreed_at = now()"
+        " where league_id = %s and user_id = %s",
         (*told, terms_digest, league.id, user_id),
     )
 

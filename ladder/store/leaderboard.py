@@ -34,9 +34,9 @@ def read(
         "select s.revision, s.score_offset, s.accepted_no, s.medals, s.medal_confidence,"
         " s.medal_teams, s.final_version is not null, e.id, e.agent_id, a.name, e.team_id, t.name,"
         " e.mu, e.sigma, e.games, e.last_match_at, e.is_anchor, d.entry_id is not null, e.totals,"
-        " s.measures"
+        " e.profile = 'remote', e.state = 'paused', s.measures"
         " from seasons s"
-        " left join entries e on e.season_id = s.id and e.state = 'active'"
+        " left join entries e on e.season_id = s.id and e.state in ('active', 'paused')"
         " left join declared_entries d on d.entry_id = e.id"
         " left join agents a on a.id = e.agent_id left join teams t on t.id = e.team_id"
         " where s.id = %s",
@@ -57,7 +57,14 @@ def read(
         places = dict(supposed)
     measures = leagues.measures_of(rows[0][-1])
     contenders = (
-        Contender(*(*row[7:-2], places.get(row[7]), solo.estimates(measures, of_json(row[-2]))))
+        Contender(
+            *(
+                *row[7:18],
+                places.get(row[7]),
+                solo.estimates(measures, of_json(row[18])),
+                *row[19:21],
+            )
+        )
         for row in rows
         if row[7] is not None and (row[7] in places or measures or not is_final)
     )

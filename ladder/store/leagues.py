@@ -31,7 +31,7 @@ from ladder.store.db import Connection, atomic, whole
 
 LEAGUE: Final = (
     "select id, slug, title, description, game, visibility, replay_visibility, state,"
-    " same_team_lineups, created_at from leagues"
+    " same_team_lineups, created_at, remote_agents from leagues"
 )
 SEASON: Final = (
     "select id, league_id, number, game, configuration, clock, seats, memory_mb, max_bundle_bytes,"
@@ -40,7 +40,7 @@ SEASON: Final = (
     " cadence_seconds, max_in_flight, max_attempts, lease_seconds, queue_seconds, opens_at,"
     " closes_at, ends_at, state, accepted_no, rated_no, official_version, medals,"
     " medal_confidence, stops_when_sealed,"
-    " revision, measures"
+    " revision, measures, remote_agents"
     " from seasons"
 )
 LEAGUE_STATES: Final = ("open", "paused", "closed")
@@ -154,8 +154,9 @@ def set_role(
         with atomic(conn):
             given = conn.execute(
                 "insert into league_members"
-                " (league_id, user_id, role, agreed_visibility, agreed_replays)"
-                " select id, %s, %s, visibility, replay_visibility from leagues where id = %s"
+                " (league_id, user_id, role, agreed_visibility, agreed_replays, agreed_remote)"
+                " select id, %s, %s, visibility, replay_visibility, remote_agents from leagues"
+                " where id = %s"
                 " on conflict (league_id, user_id) do update set role = excluded.role",
                 (user_id, LeagueRole(role).value, league_id),
             )
@@ -210,6 +211,7 @@ def create_season(
     closes_at: datetime | None = None,
     ends_at: datetime | None = None,
     measures: Sequence[Measure] = (),
+    remote_agents: bool = False,
 ) -> Season:
     """The league's next season, open from ``opens_at`` (now). What is pinned here never changes.
 
@@ -245,6 +247,7 @@ def create_season(
         "closes_at": closes_at,
         "ends_at": ends_at,
         "measures": None,
+        "remote_agents": remote_agents,
     }
     if seats == 1:
         values["measures"] = Jsonb([each.to_json() for each in measures or (REWARD,)])
@@ -263,6 +266,8 @@ def create_season(
                 " from leagues l where l.id = %(league_id)s",
                 {**values, "league_id": league_id, "opens_at": opens_at},
             )
+            if remote_agents:
+                conn.execute("update leagues set remote_agents = true where id = %s", (league_id,))
     except errors.CheckViolation as error:
         raise LadderError(f"season: refused by {error.diag.constraint_name}") from None
     return get_season(conn, values["id"])

@@ -222,7 +222,7 @@ def claim(conn: Connection, match_id: MatchId, worker: str) -> Order | None:
     for a moment because this worker failed it and another one can have it. Raises ProtocolError
     when the worker is not registered.
     """
-    with _protocol():
+    with protocol():
         row = conn.execute("select lease_claim(%s, %s)", (match_id, worker)).fetchone()
     if row is None or row[0] is None:
         return None
@@ -264,7 +264,7 @@ def finish(
     Rated: the season's log accepts it (and withdraws the one it rejudges). Validation: its entry is
     active or rejected. Scrim: counted. Raises ProtocolError for a result that does not fit.
     """
-    with _protocol():
+    with protocol():
         row = conn.execute(
             "select lease_finish(%s, %s, %s, %s, %s, %s, %s, %s)",
             (
@@ -405,7 +405,7 @@ def usual_seconds(conn: Connection, season_id: SeasonId) -> float | None:
 
 
 @contextmanager
-def _protocol() -> Iterator[None]:
+def protocol() -> Iterator[None]:
     """Turns what the lease's own checks refuse into ProtocolError."""
     try:
         yield

@@ -378,7 +378,7 @@ def _entrants(
     log: SeasonLog,
     written: Mapping[EntryId, Place] | None = None,
 ) -> list[Entrant]:
-    """The active entries, in order of their ids; or those of a version that was ``written``.
+    """The entries on the board, in order of their ids; or those of a version that was ``written``.
 
     What teams had declared by then is what has a rank in it.
     """
@@ -386,7 +386,8 @@ def _entrants(
         "select e.id, e.team_id, e.is_anchor, coalesce(e.parent_entry_id, ''),"
         " d.entry_id is not null from entries e"
         " left join declared_entries d on d.entry_id = e.id"
-        " where e.season_id = %s and (e.id = any (%s) or %s and e.state = 'active')"
+        " where e.season_id = %s"
+        " and (e.id = any (%s) or %s and e.state in ('active', 'paused'))"
         ' order by e.id collate "C"',
         (season_id, list(written or ()), written is None),
     ).fetchall()

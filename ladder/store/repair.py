@@ -12,7 +12,7 @@ from typing import Final
 from ladder import ids
 from ladder.ids import EntryId, SeasonId, UserId
 from ladder.model import Conflict, LadderError, NotFound
-from ladder.store import audits, leagues, matches, sealing
+from ladder.store import audits, entries, leagues, matches, sealing
 from ladder.store.db import Connection, whole
 
 SUBJECTS: Final = {"ent": "id", "age": "agent_id", "tea": "team_id"}
@@ -43,11 +43,12 @@ def disqualify(
     season = leagues.get_season(conn, season_id)
     waiting = conn.execute(
         f"select validation_match_id from entries where season_id = %s and {which} = %s"  # noqa: S608
-        " and state = 'pending' and validation_match_id is not null order by id",
+        " and state in ('pending', 'paused') and validation_match_id is not null order by id",
         (season_id, subject),
     ).fetchall()
-    matches.void(conn, [row[0] for row in waiting], "the entry was disqualified")
-    _lock(conn, season_id)
+    trials = [row[0] for row in waiting]
+    entries.hold(conn, trials, [season_id])
+    matches.void(conn, trials, "the entry was disqualified")
     rows = conn.execute(
         "select id, state, team_id, disqualified_at is not null from entries"  # noqa: S608
         f" where season_id = %s and {which} = %s order by id for update",
@@ -66,7 +67,8 @@ def disqualify(
     _log(conn, season_id, "disqualify", [entry for entry, _ in out])
     for entry, state in out:
         conn.execute(
-            "update entries set state = 'retired', deadline_at = null, disqualified_at = now(),"
+            "update entries set state = 'retired', deadline_at = null, next_try_at = null,"
+            " disqualified_at = now(),"
             " disqualified_from = %s, reason = %s where id = %s",
             (state, f"disqualified: {reason}", entry),
         )
@@ -115,6 +117,7 @@ def reinstate(
         conn.execute(
             "update entries e set disqualified_at = null, disqualified_from = null, reason = null,"
             " deadline_at = case when %(state)s = 'pending' then now() end,"
+            " next_try_at = case when %(state)s = 'paused' then now() end,"
             " state = case when %(state)s = 'active' and (select count(*) from entries o"
             "     where o.season_id = e.season_id and o.agent_id = e.agent_id"
             "     and o.state = 'active') >= (select active_limit from seasons"

@@ -22,6 +22,7 @@ from ladder.model import (
     Scrim,
     Season,
 )
+from ladder.profiles import REMOTE
 from ladder.store import matches
 from ladder.store.db import Connection, whole
 
@@ -72,7 +73,7 @@ def request(
 
     ``seeds`` are 16 bytes a game, drawn when None. At least one submission is the team's own;
     others' must be active in this season and their agents open for scrims. Raises NotFound,
-    Conflict (agent not open), LadderError (numbers), ScrimLimitReached.
+    Conflict (agent not open, or paused), LadderError (numbers), ScrimLimitReached.
     """
     if len(lineup) != season.seats:
         raise LadderError(f"lineup: {len(lineup)} submissions, this season plays {season.seats}")
@@ -188,7 +189,8 @@ def _seats(
 ) -> list[LineupSeat]:
     """The seats, if this team may have these submissions play."""
     rows = conn.execute(
-        "select b.id, e.id, b.agent_id, a.team_id, coalesce(e.profile, 'numpy'), e.state,"
+        "select b.id, e.id, b.agent_id, a.team_id, coalesce(e.profile,"
+        " case when b.url is null then 'numpy' else 'remote' end), e.state,"
         " a.open_for_scrims, a.name from submissions b join agents a on a.id = b.agent_id"
         " left join entries e on e.submission_id = b.id and e.season_id = %s"
         " where b.id = any (%s)",
@@ -201,11 +203,18 @@ def _seats(
     for submission in lineup:
         # An unknown submission and one that is not in play look the same from outside.
         row = known.get(submission)
-        if row is None or (row[3] != team_id and row[5] != "active"):
+        if row is None or (row[3] != team_id and row[5] not in ("active", "paused")):
             raise NotFound(f"lineup: there is no submission {submission} in play here")
         _, entry_id, agent_id, owner, profile, _, is_open, name = row
         if owner != team_id and not is_open:
             raise Conflict(f"lineup: {name} is not open for scrims; its owner can open it")
+        if row[5] == "paused":
+            raise Conflict(
+                f"lineup: {name} is paused: its address was away; it plays again once its owner"
+                " resumes it or it is found there"
+            )
+        if profile == REMOTE and not season.remote_agents:
+            raise Conflict(f"lineup: {name} is a remote agent; this season takes bundles alone")
         seats.append(LineupSeat(entry_id, submission, agent_id, owner, profile))
     return seats
 

@@ -30,6 +30,8 @@ class Cause(StrEnum):
     """Nothing is there to play the matches."""
     NOTHING_TO_PAIR = "nothing_to_pair"
     """Too few take part."""
+    AGENTS_AWAY = "agents_away"
+    """Remote agents do not answer, and without them there is no match."""
     ERROR = "error"
     """Something on our side does not do its work."""
 
@@ -43,6 +45,8 @@ TOLD: Final = {
     Cause.PAUSED: "The host has paused this league; it goes on as it stood.",
     Cause.NO_CAPACITY: "No machine is free to play its matches now; they wait and are not lost.",
     Cause.NOTHING_TO_PAIR: "Too few agents of different teams take part to make a match.",
+    Cause.AGENTS_AWAY: "Agents at addresses of their owners do not answer;"
+    " it goes on when they do.",
     Cause.ERROR: "Something is wrong on our side. Nothing is lost, and whoever runs the service"
     " can see what it is.",
 }
@@ -97,6 +101,7 @@ class _Signs:
     playing: dict[str, int] = field(default_factory=dict)
     """Active entries that are paired, by profile."""
     pending: int = 0
+    paused: int = 0
     needs: list[_Need] = field(default_factory=list)
 
 
@@ -184,12 +189,15 @@ def _signs(conn: Connection, season_ids: Collection[SeasonId]) -> dict[SeasonId,
     counted = conn.execute(
         "select season_id, profile,"
         " count(*) filter (where state = 'active' and pairing_weight > 0),"
-        " count(*) filter (where state = 'pending') from entries where season_id = any (%s)"
-        " and state in ('active', 'pending') group by season_id, profile order by profile",
+        " count(*) filter (where state = 'pending'), count(*) filter (where state = 'paused')"
+        " from entries where season_id = any (%s)"
+        " and state in ('active', 'pending', 'paused') group by season_id, profile"
+        " order by profile",
         (list(season_ids),),
     )
-    for season_id, profile, playing, pending in counted:
+    for season_id, profile, playing, pending, paused in counted:
         signs[season_id].pending += pending
+        signs[season_id].paused += paused
         if playing:
             signs[season_id].playing[profile] = playing
     needs = conn.execute(
@@ -229,10 +237,11 @@ def _reason(
     if unserved is not None:
         return Cause.NO_CAPACITY, unserved
     if queued + running == 0 and playing < season.seats:
+        away = f", {signs.paused} paused since their addresses are away" if signs.paused else ""
         waiting = f", {signs.pending} wait for their validation" if signs.pending else ""
         return (
-            Cause.NOTHING_TO_PAIR,
-            f"{playing} active entries{waiting}; a match needs {season.seats}",
+            Cause.AGENTS_AWAY if signs.paused else Cause.NOTHING_TO_PAIR,
+            f"{playing} active entries{away}{waiting}; a match needs {season.seats}",
         )
     if queued + running == 0:
         return (

@@ -1,6 +1,7 @@
-"""A caller of HTTP over a unix socket, as small as the answers it takes are bounded.
+"""A caller of HTTP, as small as the answers it takes are bounded.
 
-It speaks HTTP/1.1, keeps a connection that the server keeps, and reads answers with a length, in
+How a connection is made it is told: in a box to a unix socket, for a remote agent outward. It
+speaks HTTP/1.1, keeps a connection that the server keeps, and reads answers with a length, in
 chunks, or to the end of the connection. Whatever else comes is Broken.
 """
 
@@ -17,32 +18,63 @@ MOST_BODY_BYTES = 12 << 10
 _REMEDY = "answer each request once, with a status, a Content-Length and a JSON text"
 
 
-class Caller:
-    """Calls one server, which listens at one of the addresses."""
+Connect = Callable[[float | None], socket.socket]
+"""A fresh connection, before the moment of ``time.monotonic`` where one is given; or OSError."""
 
-    def __init__(
-        self, addresses: tuple[str, ...], waited: Callable[[], float] = lambda: 0.0
-    ) -> None:
-        """``waited`` tells how long the server has stood waiting for a core so far: that much more
-        it has for its answer, which the referee does not charge it either."""
-        self._addresses, self._waited = addresses, waited
-        self._kept: socket.socket | None = None
-        self._is_used = False
-        """Whether the server has answered on the connection that is kept."""
 
-    def listens(self) -> bool:
-        """Whether somebody takes a connection now; it is kept for the first call."""
-        for address in self._addresses:
+def unix(addresses: tuple[str, ...]) -> Connect:
+    """Connections to the first of these addresses that takes one, and to no other after it."""
+    left = list(addresses)
+
+    def connect(_: float | None) -> socket.socket:
+        for address in tuple(left):
             line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             try:
                 line.connect(address)
-            except OSError:
+            except OSError as error:
                 line.close()
+                refusal = error
                 continue
-            self._addresses = (address,)
-            self._kept = line
-            return True
-        return False
+            left[:] = [address]
+            return line
+        raise refusal
+
+    return connect
+
+
+class Caller:
+    """Calls one server."""
+
+    def __init__(
+        self,
+        connect: Connect,
+        waited: Callable[[], float] = lambda: 0.0,
+        *,
+        host: str = "localhost",
+        more_head: str = "",
+        nothing_yet: tuple[type[OSError], ...] = (BlockingIOError,),
+        given_up: tuple[type[OSError], ...] = (ConnectionError,),
+    ) -> None:
+        """``waited`` tells how long the server has stood waiting for a core so far: that much more
+        it has for its answer, which the referee does not charge it either. ``more_head`` are whole
+        lines of each request; ``nothing_yet`` is what a connection raises that would have to wait
+        for bytes, ``given_up`` what one raises that the server has given up."""
+        self._connect, self._waited = connect, waited
+        self._head = f"Host: {host}\r\n{more_head}"
+        self._nothing_yet, self._given_up = nothing_yet, given_up
+        self._kept: socket.socket | None = None
+        self._is_used = False
+        """Whether the server has answered on the connection that is kept."""
+        self.fields: dict[bytes, bytes] = {}
+        """The headers of the last answer, their names in lower case."""
+
+    def listens(self) -> bool:
+        """Whether somebody takes a connection now; it is kept for the first call."""
+        try:
+            self._kept = self._connect(None)
+        except OSError:
+            return False
+        return True
 
     def close(self) -> None:
         """Give up the connection that was kept."""
@@ -61,16 +93,17 @@ class Caller:
         length = (
             f"Content-Length: {len(data)}\r\nContent-Type: application/json\r\n" if data else ""
         )
-        head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\n{length}\r\n"
-        is_used, line = self._is_used, self._line()
+        head = f"{method} {path} HTTP/1.1\r\n{self._head}{length}\r\n"
+        is_used, line = self._is_used, self._line(until)
         reading = _Reading(line, until, self._waited)
         try:
             with reading:
                 line.sendall(head.encode() + data)
                 status, answer, stays = reading.answer()
+                self.fields = reading.fields
         except BaseException as error:
             line.close()
-            if is_used and isinstance(error, ConnectionError) and not reading.has_heard:
+            if is_used and isinstance(error, self._given_up) and not reading.has_heard:
                 # It gave the idle connection up while the request was on its way, as it may.
                 self._is_used = False
                 left = None if until is None else max(0.0, until - time.monotonic())
@@ -88,29 +121,24 @@ class Caller:
             line.close()
         return status, answer
 
-    def _line(self) -> socket.socket:
+    def _line(self, until: float | None) -> socket.socket:
         line, self._kept = self._kept, None
         if line is not None:
-            line.settimeout(None)
+            line.settimeout(0.0)
             try:
-                said = line.recv(64, socket.MSG_DONTWAIT)
-            except BlockingIOError:
+                said = line.recv(64)
+            except self._nothing_yet:
+                line.settimeout(None)
                 return line
             except OSError:
                 said = b""
             line.close()
             if said:
                 raise Broken(f"the server wrote {said[:40]!r} before it was asked; {_REMEDY}")
-        line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            line.connect(self._addresses[0])
+            return self._connect(until)
         except BlockingIOError:
-            line.close()
             raise Broken("the server takes no more connections; accept each one") from None
-        except OSError:
-            line.close()
-            raise
-        return line
 
 
 class _Reading:
@@ -124,6 +152,7 @@ class _Reading:
         self._waited_before = 0.0 if until is None else waited()
         self._data = b""
         self.has_heard = False
+        self.fields: dict[bytes, bytes] = {}
 
     def __enter__(self) -> _Reading:
         self._wait()
@@ -136,6 +165,7 @@ class _Reading:
         """Status, body, and whether the connection may be used again."""
         for _ in range(4):
             version, status, fields = self._head()
+            self.fields = fields
             if status >= 200:
                 break
         else:

@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import contract
+from .battlesnake import Conversation
 from .contract import Contract, Manifest
 from .lines import Lines
 from .program import Broken
@@ -56,18 +57,39 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(","
 
 
 def serve(sock: socket.socket, agent_dir: str, mark: bytes) -> None:
-    """Answer the referee until it says ``end`` or goes away; returns then.
+    """Answer the referee for the agent in this folder until it says ``end`` or goes away."""
+    streams = _take_streams()
+    manifest = contract.read(agent_dir)
+    if manifest.contract is Contract.CALLABLE:
+        _converse(sock, _Agent(agent_dir), _DECODER, mark, streams)
+    else:
+        speaker = _SPEAKERS[manifest.contract](manifest, agent_dir)
+        _converse(sock, _Kept(manifest.contract, speaker), json.JSONDecoder(), mark, streams)
 
-    ``sock`` is a connected SOCK_SEQPACKET: a packet is a message. ``mark`` with a step number
-    behind it and a NUL is written into both log streams before each step, so that the supervisor
-    can tell the moves' texts apart.
-    """
+
+def serve_speaker(sock: socket.socket, kind: Contract, speaker: Speaker, mark: bytes) -> None:
+    """The same for an agent of which only the contract's other side is here."""
+    _converse(sock, _Kept(kind, speaker), json.JSONDecoder(), mark, _take_streams())
+
+
+def _take_streams() -> tuple[io.TextIOWrapper, io.TextIOWrapper]:
     out, err = _open_log(1), _open_log(2)
     sys.stdout, sys.stderr = out, err
-    manifest = contract.read(agent_dir)
-    is_callable = manifest.contract is Contract.CALLABLE
-    agent = _Agent(agent_dir) if is_callable else _Kept(manifest, agent_dir)
-    decode = (_DECODER if is_callable else json.JSONDecoder()).raw_decode
+    return out, err
+
+
+def _converse(
+    sock: socket.socket,
+    agent: _Agent | _Kept,
+    decoder: json.JSONDecoder,
+    mark: bytes,
+    streams: tuple[io.TextIOWrapper, io.TextIOWrapper],
+) -> None:
+    """``sock`` is a connected SOCK_SEQPACKET: a packet is a message. ``mark`` with a step number
+    behind it and a NUL is written into both log streams before each step, so that whoever reads
+    them can tell the moves' texts apart.
+    """
+    decode, (out, err) = decoder.raw_decode, streams
     step = 0
     room = memoryview(bytearray(ACT_CAP + 1))
     while True:
@@ -138,7 +160,9 @@ class _Agent:
         self._call = last_callable(source, self._path)
 
 
-_SPEAKERS: Mapping[Contract, Callable[[Manifest, str], Lines | Riddles | Served]] = {
+Speaker = Lines | Riddles | Served | Conversation
+"""The other side of a contract: ``open``, ``move`` and ``end``."""
+_SPEAKERS: Mapping[Contract, Callable[[Manifest, str], Speaker]] = {
     Contract.LINES: Lines,
     Contract.RIDDLES: Riddles,
     Contract.HTTP: Served,
@@ -148,9 +172,9 @@ _SPEAKERS: Mapping[Contract, Callable[[Manifest, str], Lines | Riddles | Served]
 class _Kept:
     """An agent that is a program of its own, started where a main.py would be executed."""
 
-    def __init__(self, manifest: Manifest, agent_dir: str) -> None:
-        self._contract = manifest.contract
-        self._speaker = _SPEAKERS[manifest.contract](manifest, agent_dir)
+    def __init__(self, kind: Contract, speaker: Speaker) -> None:
+        self._contract = kind
+        self._speaker = speaker
         self._told: dict[str, Any] = {}
         self._is_open = False
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ladder.ids import EntryId
 from ladder.model import Entry, EntryState, Viewer
 from ladder.profiles import Name as Profile
-from ladder.store import entries, ratings
+from ladder.store import entries, ratings, remotes
 from services.api import sight
 from services.api.auth import Anyone, Known, Writer
 from services.api.bodies import waited_seconds
@@ -46,6 +46,7 @@ class EntryOut(BaseModel):
     submission_id: str
     submission_number: int
     profile: str
+    remote: bool = Field(description="it runs at an address of its owner's, not here")
     state: EntryState
     is_anchor: bool
     mu: float
@@ -57,10 +58,24 @@ class EntryOut(BaseModel):
     disqualified_at: datetime | None = Field(
         description="since when its results do not count officially; it is retired then"
     )
+    paused_at: datetime | None = Field(
+        description="since when a remote agent, which was away in three rated matches in a row, is"
+        " not paired; it keeps its place meanwhile"
+    )
+    strikes: int | None = Field(
+        default=None,
+        description="rated matches in a row for which a remote agent was away or answered nothing;"
+        " the third pauses it; its owner's eyes only",
+    )
+    next_try_at: datetime | None = Field(
+        default=None,
+        description="when a paused one is tried again by itself; null while it is being tried; its"
+        " owner's eyes only",
+    )
     reason: str | None = Field(
         default=None,
-        description="why it was rejected or disqualified, or what a pending one waits for that no"
-        " node has now; its owner's eyes only",
+        description="why it was rejected, paused or disqualified, what the last strike was, or what"
+        " a pending one waits for that no node has now; its owner's eyes only",
     )
     validation_match_id: str | None = Field(default=None, description="its owner's eyes only")
     queue: QueueOut | None = Field(
@@ -93,13 +108,13 @@ class CurvePoint(BaseModel):
 def shown(conn: Db, who: Viewer, entry: Entry) -> EntryOut:
     """What this viewer may know of it; the caller has checked that it may know it at all."""
     out = EntryOut.model_validate(entry)
-    out.reason, out.validation_match_id = None, None
-    if sight.owns(who, entry.team_id):
-        out.reason, out.validation_match_id = entry.reason, entry.validation_match_id
-        if entry.state is EntryState.PENDING:
-            place = entries.place_in_queue(conn, entry.id)
-            if place is not None:
-                out.queue, out.reason = QueueOut.model_validate(place), place.reason
+    if not sight.owns(who, entry.team_id):
+        out.reason = out.validation_match_id = out.strikes = out.next_try_at = None
+    elif entry.state in entries.VALIDATED:
+        place = entries.place_in_queue(conn, entry.id)
+        if place is not None:
+            out.queue = QueueOut.model_validate(place)
+            out.reason = place.reason or out.reason
     return out
 
 
@@ -207,3 +222,14 @@ def retire_entry(entry: EntryKey, conn: Db, who: Writer) -> EntryOut:
     if not sight.owns(who, found.team_id):
         raise ProblemError("forbidden", "Only the owner of an agent may retire its entry.")
     return shown(conn, who, entries.retire(conn, found.id))
+
+
+@router.post(
+    "/entries/{entry}/resume", summary="Try a paused entry now", responses=of(403, 404, 409, 429)
+)
+def resume_entry(entry: EntryKey, conn: Db, who: Writer) -> EntryOut:
+    """A remote agent that was away is validated again at once; if it passes, it plays on."""
+    found = sight.entry(conn, who, entry)
+    if not sight.owns(who, found.team_id):
+        raise ProblemError("forbidden", "Only the owner of an agent may resume its entry.")
+    return shown(conn, who, remotes.resume(conn, found.id))

@@ -89,6 +89,8 @@ class StandingOut(BaseModel):
         description="the team's owner declared this entry; else it is the team's best"
     )
     is_anchor: bool
+    remote: bool = Field(description="it runs at an address of its owner's, not here")
+    paused: bool = Field(description="that address was away: it stands here and is not paired")
     official: PlaceOut | None
     estimates: list[EstimateOut] = Field(
         description="in the order of the board's measures; empty where entries are rated"

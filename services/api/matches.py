@@ -42,6 +42,7 @@ class SeatOut(BaseModel):
         description="what the game says besides, where a match has one seat"
     )
     verdict: str | None = Field(examples=["DONE"])
+    remote: bool = Field(description="it played at an address of its owner's, not here")
     mu_before: float | None
     mu_after: float | None
     charged_seconds: float | None = Field(default=None, description="with the replay")

@@ -95,9 +95,7 @@ class Consent(BaseModel):
     terms: Digest
 
 
-def told(
-    conn: Db, who: Viewer, league: League, settings: tuple[Visibility, ReplayVisibility]
-) -> TermsOut:
+def told(conn: Db, who: Viewer, league: League, settings: terms.Settings) -> TermsOut:
     """The text of these settings, and whether the viewer agreed to it."""
     out = TermsOut(text=terms.text(*settings), digest=terms.digest(*settings), agreed=False)
     found = invitations.agreed(conn, league.id, who.user_id) if who.user_id else None
@@ -162,7 +160,7 @@ def read_invited(body: CodeGiven, conn: Db, who: Known) -> InvitedOut:
         slug=league.slug,
         title=league.title,
         role=invitation.role,
-        terms=told(conn, who, league, (league.visibility, league.replay_visibility)),
+        terms=told(conn, who, league, terms.of(league)),
     )
 
 
@@ -181,10 +179,14 @@ def read_terms(
     who: Anyone,
     visibility: Annotated[Visibility | None, Query()] = None,
     replay_visibility: Annotated[ReplayVisibility | None, Query()] = None,
+    remote_agents: Annotated[bool, Query()] = False,
 ) -> TermsOut:
     """What joining means; with other settings than the league's, what it would mean then."""
     found = sight.league(conn, who, league)
-    settings = (visibility or found.visibility, replay_visibility or found.replay_visibility)
+    now = terms.of(found)
+    settings = terms.Settings(
+        visibility or now.visibility, replay_visibility or now.replays, remote_agents or now.remote
+    )
     return told(conn, who, found, settings)
 
 

@@ -83,6 +83,14 @@ def newest(conn: Db, who: Viewer, season: Season, key: str) -> SubmissionId:
     active = entries.list_entries(
         conn, season_id=season.id, agent_id=found.id, state=EntryState.ACTIVE, limit=1
     )
+    if not active and entries.list_entries(
+        conn, season_id=season.id, agent_id=found.id, state=EntryState.PAUSED, limit=1
+    ):
+        raise ProblemError(
+            "conflict",
+            f"{found.name} is paused: its address was away; it plays again once its owner resumes"
+            " it or it is found there.",
+        )
     if not active:
         raise ProblemError("conflict", f"{found.name} has no active entry in this season.")
     return active[0].submission_id

@@ -14,11 +14,12 @@ from fastapi import APIRouter, Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from games import GAMES
-from games.protocol import ConfigurationError, GameError
+from games.protocol import ConfigurationError, Game, GameError
+from ladder import terms
 from ladder.medals import FARTHEST, MOST_TEAMS, Rules
 from ladder.model import League
 from ladder.solo import Kind
-from ladder.store import daily, entries, leagues
+from ladder.store import daily, entries, invitations, leagues
 from services.api import sight
 from services.api.auth import Anyone, Host, Known
 from services.api.fields import Filter, LeagueKey, Line, Moment, SeasonKey
@@ -33,6 +34,10 @@ LARGEST: Final = 10**9
 LONGEST_MATCH_HOURS: Final = 1
 """A match that could last longer is refused when its season is made: it would hold a slot, outlast
 its validation's deadline, and at last be killed by the workers' backstop though nobody erred."""
+
+
+SPOKEN: Final = frozenset({"game", "turn", "board", "you"})
+"""What an observation tells that can be a request of Battlesnake's API; boxes ask for the same."""
 
 
 ScoreLine = Annotated[float, Field(ge=-FARTHEST, le=FARTHEST)]
@@ -156,6 +161,7 @@ class SeasonOut(BaseModel):
     measures: list[MeasureOut] = Field(
         description="what it ranks by where a match has one seat; else empty"
     )
+    remote_agents: bool = Field(description="whether it takes remote agents. " + terms.REMOTE)
     revision: int = Field(description="grows when something shown on the leaderboard changed")
 
 
@@ -182,6 +188,11 @@ class NewSeason(BaseModel):
     medal_confidence: Annotated[float, Field(ge=0.5, le=0.99)] = 0.95
     stops_when_sealed: bool = Field(
         default=False, description="end the finals once every medal is sealed, if not at ends_at"
+    )
+    remote_agents: bool = Field(
+        default=False,
+        description="whether agents at addresses of their owners may enter, which are asked in"
+        " Battlesnake's API; members of the league must have agreed to it",
     )
     closes_at: Moment | None = None
     ends_at: Moment | None = None
@@ -211,6 +222,23 @@ def longest_match_hours(steps: int, clock: Clock, seats: int, episodes: int = 1)
     each = clock.act_seconds + clock.increment_seconds
     seconds = seats * (steps * each + clock.bank_seconds + clock.load_seconds)
     return episodes * seconds / 3600
+
+
+def refuse_unspoken(game: Game[Any], state: Any, seats: int) -> None:
+    """Raises ProblemError where remote agents cannot play, or could know what is to come."""
+    told = game.observe(state, game.to_move(state)[0])
+    if not told.keys() >= SPOKEN:
+        raise ProblemError(
+            "invalid",
+            f"body.remote_agents: they are asked in Battlesnake's API, in which {game.title} cannot"
+            " be told; leave it out.",
+        )
+    if seats == 1:
+        raise ProblemError(
+            "invalid",
+            "body.remote_agents: with one seat everybody plays the same starts, and a remote agent"
+            " could read them up; take 2 seats or more.",
+        )
 
 
 @router.get("/leagues/{league}/seasons", summary="List seasons", responses=of(404))
@@ -262,7 +290,9 @@ def season_maker(conn: Db, found: League, body: NewSeason) -> Callable[[], Seaso
         )
     try:
         configuration = game.configure(body.configuration)
-        game.reset(configuration, seats, Random(0))  # noqa: S311 (is there room for all?)
+        state, _ = game.reset(configuration, seats, Random(0))  # noqa: S311 (is there room for all?)
+        if body.remote_agents:
+            refuse_unspoken(game, state, seats)
     except ConfigurationError as error:
         raise ProblemError("invalid", f"body.configuration.{error}") from None
     except GameError as error:
@@ -295,6 +325,8 @@ def season_maker(conn: Db, found: League, body: NewSeason) -> Callable[[], Seaso
         )
 
     def create() -> SeasonOut:
+        if body.remote_agents:
+            invitations.refuse_widening(conn, found.id, remote=True)
         canonical = json.dumps(configuration, sort_keys=True, separators=(",", ":"))
         season = leagues.create_season(
             conn,
@@ -312,6 +344,7 @@ def season_maker(conn: Db, found: League, body: NewSeason) -> Callable[[], Seaso
             closes_at=body.closes_at,
             ends_at=body.ends_at,
             opens_at=body.opens_at,
+            remote_agents=body.remote_agents,
             **rating_of(game, seats),
         )
         daily.seasons(conn, found.id)

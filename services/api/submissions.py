@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
 from ladder.ids import SubmissionId
+from ladder.model import Submission, Viewer
 from ladder.profiles import Name as Profile
 from ladder.store import agents, daily, entries
 from services.api import sight, uploads
@@ -41,6 +42,9 @@ class SubmissionOut(BaseModel):
     filename: str
     message: str
     created_at: datetime
+    url: str | None = Field(
+        default=None, description="where a remote agent answers; its team's eyes only"
+    )
 
 
 class UploadOut(BaseModel):
@@ -49,6 +53,14 @@ class UploadOut(BaseModel):
     submission: SubmissionOut
     entry: EntryOut | None = None
     limits: LimitsOut | None = None
+
+
+def shown(who: Viewer, found: Submission) -> SubmissionOut:
+    """What this viewer may know of it; the address is for the team itself, not for administrators:
+    who knows it may submit it."""
+    out = SubmissionOut.model_validate(found)
+    out.url = found.url if found.team_id in who.team_ids else None
+    return out
 
 
 async def plan(
@@ -133,7 +145,7 @@ async def upload_submission(
                 )
                 if created:
                     daily.uploads(conn, submission.team_id)
-                out = UploadOut(submission=SubmissionOut.model_validate(submission))
+                out = UploadOut(submission=shown(planned.who, submission))
                 if planned.season_id is not None:
                     entry, limits, entered = entries.enter(
                         conn,
@@ -167,13 +179,13 @@ def list_submissions(agent: AgentKey, conn: Db, who: Known, span: Paging) -> Pag
     rows = agents.list_submissions(
         conn, found.id, SubmissionId(span.after) if span.after else None, span.limit
     )
-    return span.page(rows, lambda row: row.id, SubmissionOut.model_validate)
+    return span.page(rows, lambda row: row.id, lambda row: shown(who, row))
 
 
 @router.get("/submissions/{submission}", summary="Read a submission", responses=of(404))
 def read_submission(submission: SubmissionKey, conn: Db, who: Known) -> SubmissionOut:
     """For the owner."""
-    return SubmissionOut.model_validate(sight.submission(conn, who, submission))
+    return shown(who, sight.submission(conn, who, submission))
 
 
 @router.get(

@@ -45,7 +45,7 @@ def leaderboard(
                 row["rank"],
                 _span(row),
                 row["team_name"],
-                row["agent_name"],
+                _agent(row),
                 (row["official"] or row)["score"],
                 (row["official"] or row)["sigma"],
                 row["score"],
@@ -56,6 +56,12 @@ def leaderboard(
             for row in rows
         ],
     )
+
+
+def _agent(row: Mapping[str, Any]) -> str:
+    """Its name, and whether it runs elsewhere, or should."""
+    told = ["remote"] * row["remote"] + ["paused"] * row["paused"]
+    return f"{row['agent_name']} ({', '.join(told)})" if told else str(row["agent_name"])
 
 
 def _show_measures(rows: Sequence[Mapping[str, Any]]) -> None:

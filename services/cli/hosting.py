@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ladder import terms
 from services.cli.boards import MEDALS_HELP, medal_rules, told_medals
 from services.cli.choosing import own_agent
 from services.cli.display import AsJson, out, print_json, table
@@ -64,6 +65,8 @@ def show(league: Json, season: Json | None) -> None:
         f"medals {told_medals(season['medals'])}, sealed from {season['medal_confidence']:.0%} on"
         + (", and the season stops when all are" if season["stops_when_sealed"] else "")
     )
+    if season["remote_agents"]:
+        out.print(terms.REMOTE)
 
 
 @leagues.command("create")
@@ -106,6 +109,12 @@ def create_league(
     stop_when_sealed: Annotated[
         bool, typer.Option("--stop-when-sealed", help="End the finals once all medals are.")
     ] = False,
+    remote_agents: Annotated[
+        bool,
+        typer.Option(
+            "--remote-agents", help="Agents may run at addresses of their owners (Battlesnake)."
+        ),
+    ] = False,
     anchor: Annotated[
         list[str] | None,
         typer.Option(help="Reference agent by name, or own submission's id; repeatable."),
@@ -125,6 +134,7 @@ def create_league(
         "medals": medal_rules(medals),
         "medal_confidence": confidence,
         "stops_when_sealed": stop_when_sealed,
+        "remote_agents": remote_agents,
         **{name: date for name, date in dates.items() if date is not None},
     }
     with connect() as ladder:

@@ -110,7 +110,7 @@ def _entry_key(ladder: Client, name: str | None) -> str:
     rows = list(ladder.entries(agent=agent["id"]))
     if not rows:
         raise Unset(f"{agent['name']} is in no league yet; `peck submit` enters it")
-    order = ("active", "pending", "retired", "rejected")
+    order = ("active", "paused", "pending", "retired", "rejected")
     return str(min(rows, key=lambda row: order.index(row["state"]))["id"])
 
 
@@ -213,6 +213,12 @@ def _news(item: Json) -> str:
         return f"{name} passed its validation ({item['entry_id']})"
     if kind == "failed":
         return f"{name} failed its validation: {item['reason']}"
+    if kind == "paused":
+        return f"{name} is paused, its address is away: {item['reason']} ({item['entry_id']})"
+    if kind == "resumed":
+        return f"{name} answers, and plays again ({item['entry_id']})"
+    if kind == "given_up":
+        return f"{name} is retired: {item['reason']} ({item['entry_id']})"
     if kind == "scrim":
         done = f"{item['finished_games']} of {item['games']} games"
         return f"a scrim is over, {done} played ({item['scrim_id']})"

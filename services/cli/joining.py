@@ -127,12 +127,20 @@ def consent(
         str | None, typer.Option(help="As a host asks for; else today's.")
     ] = None,
     replays: Annotated[str | None, typer.Option(help="As a host asks for; else today's.")] = None,
+    remote_agents: Annotated[
+        bool, typer.Option("--remote-agents", help="As a host asks for: seasons that take them.")
+    ] = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
     """Agree to a league's terms, or to wider ones that its host asks for."""
     with connect() as ladder:
-        terms = ladder.terms(league, visibility=visibility, replay_visibility=replays)
+        terms = ladder.terms(
+            league,
+            visibility=visibility,
+            replay_visibility=replays,
+            remote_agents="true" if remote_agents else None,
+        )
         agree(terms, yes, quiet=as_json)
         agreed = ladder.consent(league, terms["digest"])
     if as_json:

@@ -19,8 +19,16 @@ POLL_SECONDS = 0.5
 
 def submit(
     bundle: Annotated[
-        Path, typer.Argument(exists=True, help="main.py, a .tar.gz or .zip, or a folder.")
-    ],
+        Path | None, typer.Argument(exists=True, help="main.py, a .tar.gz or .zip, or a folder.")
+    ] = None,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead of a bundle: where the agent answers Battlesnake's requests. Put a secret"
+            " into the path."
+        ),
+    ] = None,
+    api: Annotated[str, typer.Option(help="With --url: Battlesnake's API, 1 or 2017.")] = "1",
     agent: Annotated[str | None, typer.Option(help="Your agent; made if it is new.")] = None,
     league: Annotated[
         str | None, typer.Option("--league", "--season", help="Slug, or season id.")
@@ -33,14 +41,26 @@ def submit(
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the validation.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Upload an agent and enter it into a league's current season."""
+    """Upload an agent, or name the address it runs at, and enter it into a league's current
+    season."""
+    if (bundle is None) is (url is None):
+        raise Unset("give a bundle, or --url with the address of an agent that runs elsewhere")
     with connect() as ladder:
         season = season_key(ladder, league)
         chosen = choose_agent(ladder, agent, team, bundle)
-        name, content = pack(bundle)
-        made = ladder.upload(
-            chosen["id"], content, filename=name, season=season, message=message, profile=profile
-        )
+        if url is not None:
+            made = ladder.submit_remote(chosen["id"], url, api=api, season=season, message=message)
+        else:
+            assert bundle is not None
+            name, content = pack(bundle)
+            made = ladder.upload(
+                chosen["id"],
+                content,
+                filename=name,
+                season=season,
+                message=message,
+                profile=profile,
+            )
         if wait:
             made["entry"] = follow(ladder, made["entry"])
     if as_json:
@@ -51,14 +71,17 @@ def submit(
         raise typer.Exit(1)
 
 
-def choose_agent(ladder: Client, name: str | None, team: str | None, bundle: Path) -> Json:
+def choose_agent(ladder: Client, name: str | None, team: str | None, bundle: Path | None) -> Json:
     """The agent meant: the one named (made if new), else the only one there is."""
     agents = own_agents(ladder)
     if name is None and len(agents) == 1:
         return agents[0]
     if name is None and agents:
         raise Unset(f"name one with --agent: {', '.join(row['slug'] for row in agents)}")
+    if name is None and bundle is None:
+        raise Unset("name one with --agent; it is made if it is new")
     if name is None:
+        assert bundle is not None
         name = bundle.resolve().name if bundle.is_dir() else bundle.resolve().parent.name
     found = find(agents, name)
     if found is None:
@@ -70,9 +93,9 @@ def choose_agent(ladder: Client, name: str | None, team: str | None, bundle: Pat
 def follow(ladder: Client, entry: Json) -> Json:
     """The entry once its validation is over, with progress on stderr."""
     with err.status("waiting for validation") as status:
-        while entry["state"] == "pending":
+        while entry["state"] == "pending" or is_tried(entry):
             queue = entry.get("queue")
-            if entry["reason"]:
+            if entry["state"] == "pending" and entry["reason"]:
                 status.update(f"validation: {entry['reason']}")
             elif queue is not None:
                 wait = seconds(queue["eta_seconds"])
@@ -80,6 +103,11 @@ def follow(ladder: Client, entry: Json) -> Json:
             time.sleep(POLL_SECONDS)
             entry = ladder.entry(entry["id"])
     return entry
+
+
+def is_tried(entry: Json) -> bool:
+    """Whether a paused entry is in its validation match, or waits for it."""
+    return entry["state"] == "paused" and entry.get("queue") is not None
 
 
 def tell(made: Json, agent: Json) -> None:
@@ -93,7 +121,12 @@ def tell(made: Json, agent: Json) -> None:
 
 
 def state_of(entry: Json) -> str:
-    """State, and the reason or the place in the queue."""
+    """State, and the reason, the place in the queue, or when it is tried again."""
+    if entry["state"] == "paused" and entry["reason"]:
+        when = "being tried now"
+        if entry["next_try_at"]:
+            when = f"tried again at {moment(entry['next_try_at'])} UTC, or by `peck resume`"
+        return f"paused: {entry['reason']}; {when}"
     if entry["reason"]:
         return f"{entry['state']}: {entry['reason']}"
     queue = entry.get("queue")
@@ -127,7 +160,7 @@ def submissions(
                 row["number"],
                 row["id"],
                 one["name"],
-                row["filename"],
+                row["url"] or row["filename"],
                 moment(row["created_at"]),
                 row["message"],
                 state_of(entries[row["id"]]) if row["id"] in entries else "not entered",
@@ -156,7 +189,7 @@ def entries(
         [
             (
                 row["id"],
-                row["agent_name"],
+                row["agent_name"] + " (remote)" * row["remote"],
                 row["submission_number"],
                 state_of(row),
                 float(row["mu"]),
@@ -166,6 +199,32 @@ def entries(
             for row in rows
         ],
     )
+
+
+def resume(
+    entry: Annotated[
+        str | None, typer.Argument(help="Entry id (ent_...); the paused one if you have one.")
+    ] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for the end of the try.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Try a paused entry now: a remote agent that was away and answers again."""
+    with connect() as ladder:
+        if entry is None:
+            own = [row for one in own_agents(ladder) for row in ladder.entries(agent=one["id"])]
+            paused = [row["id"] for row in own if row["state"] == "paused"]
+            if len(paused) != 1:
+                raise Unset(f"name the entry; paused are {', '.join(paused) or 'none'}")
+            (entry,) = paused
+        found = ladder.resume(entry)
+        if wait:
+            found = follow(ladder, found)
+    if as_json:
+        print_json(found)
+    else:
+        out.print(f"entry {found['id']}: {state_of(found)}")
+    if wait and found["state"] == "paused":
+        raise typer.Exit(1)
 
 
 def profiles(as_json: AsJson = False) -> None:
@@ -193,6 +252,7 @@ def profiles(as_json: AsJson = False) -> None:
 
 def register(app: typer.Typer) -> None:
     app.command()(submit)
+    app.command()(resume)
     app.command()(profiles)
     app.command()(submissions)
     app.command("entries")(entries)

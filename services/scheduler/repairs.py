@@ -25,6 +25,7 @@ from ladder.store import (
     official,
     ratings,
     rejudging,
+    remotes,
     serving,
     solo,
     watch,
@@ -74,12 +75,14 @@ def reap(conn: db.Connection) -> dict[str, int]:
 
 
 def expire(conn: db.Connection) -> dict[str, int]:
-    """Matches and pending entries past their deadline."""
+    """Matches and pending entries past their deadline, and paused ones whose next try is due."""
     with conn.transaction():
         expired = matches.expire_queued(conn)
     with conn.transaction():
         renewed = len(entries.expire(conn))
-    return {"expired": expired, "validations_renewed": renewed}
+    with conn.transaction():
+        tried = len(remotes.try_due(conn))
+    return {"expired": expired, "validations_renewed": renewed, "paused_tried": tried}
 
 
 def rejudge(conn: db.Connection) -> dict[str, int]:

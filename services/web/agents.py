@@ -29,7 +29,7 @@ from ladder.store.insights import first_match_seconds
 from services.api import auth, declared, insights, sight
 from services.api.fields import KEY, AgentKey
 from services.api.state import Db, House
-from services.web import boards, curve, declaring, forms
+from services.web import boards, curve, declaring, forms, submitting
 from services.web.account import go
 from services.web.forms import Form
 from services.web.pages import PageRoute, render
@@ -38,7 +38,7 @@ from services.web.session import Visitor
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 MATCHES_SHOWN = 25
 POINTS_SHOWN = 300
-STANDING = (EntryState.ACTIVE, EntryState.RETIRED)
+STANDING = (EntryState.ACTIVE, EntryState.PAUSED, EntryState.RETIRED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,10 @@ class SubmissionRow:
     place: entries.QueuePlace | None
     first_match_seconds: float | None
     """For the owner of one that waits, where it can be told."""
+    url: str | None
+    """Where it answers; for its team alone."""
+    may: bool
+    """Whether this session's token may resume it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +114,10 @@ def page(
     entry: str | None = None,
     before: str | None = None,
     form: Form | None = None,
+    remote: Form | None = None,
+    unresumed: str | None = None,
 ) -> Response:
-    """The agent's page; with a form, what it was refused for."""
+    """The agent's page; with a form, or with a word on a try, what was refused and why."""
     seen = entries_of(conn, who, found)
     chosen = choose(seen, entry)
     season = leagues.get_season(conn, chosen.season_id) if chosen else None
@@ -128,7 +134,9 @@ def page(
     return render(
         request,
         "agent.html",
-        status=422 if form and form.wrong else 200,
+        status=422 if any(one and one.wrong for one in (form, remote)) or unresumed else 200,
+        submitting=submitting.look(conn, who, found, remote),
+        unresumed=unresumed,
         declaring=declaring.look(conn, who, found, season, form),
         agent=found,
         owner=owner,
@@ -157,6 +165,7 @@ def show_submissions(request: Request, agent: AgentKey, conn: Db, who: Visitor) 
         agent=found,
         owner=sight.owns(who, found.team_id),
         entry=None,
+        unresumed=None,
         **values,
     )
 
@@ -237,18 +246,21 @@ def submissions_of(
         if entry.season_id not in seasons:
             seasons[entry.season_id] = leagues.get_season(conn, entry.season_id)
         season = seasons[entry.season_id]
-        message = agents.get_submission(conn, entry.submission_id).message if own else ""
-        waits = own and entry.state is EntryState.PENDING
+        sent = agents.get_submission(conn, entry.submission_id) if own else None
+        waits = own and entry.state in entries.VALIDATED
         rows.append(
             SubmissionRow(
                 entry=entry,
                 score=None if season.measures else entry.mu + season.score_offset,
-                message=message,
+                message=sent.message if sent else "",
+                url=sent.url if sent and entry.team_id in who.team_ids else None,
                 place=entries.place_in_queue(conn, entry.id) if waits else None,
                 first_match_seconds=first_match_seconds(conn, entry, season) if waits else None,
+                may="agents:write" in who.scopes,
             )
         )
-    return {"entries": rows, "waiting": any(row.entry.state == "pending" for row in rows)}
+    waiting = any(row.entry.state == "pending" or row.place is not None for row in rows)
+    return {"entries": rows, "waiting": waiting}
 
 
 def line(match: Match, agent: Agent, is_open: bool) -> MatchRow:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from random import Random
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request, Response
@@ -15,7 +16,7 @@ from services import bundles
 from services.api import auth, leagues
 from services.api.leagues import NewLeague
 from services.api.problems import ProblemError
-from services.api.seasons import Clock, NewSeason
+from services.api.seasons import SPOKEN, Clock, NewSeason
 from services.api.state import Db, House
 from services.web import dates, forms
 from services.web.account import go
@@ -79,8 +80,16 @@ def show(request: Request, who: Viewer, game: Game[Any], form: Form, status: int
         zones=dates.zones(),
         configuration=[name for name in form.values if name.startswith(CONFIGURATION)],
         anchors=bundles.names(game.name),
+        speaks=speaks(game),
         may="leagues:write" in who.scopes or who.is_admin,
     )
+
+
+def speaks(game: Game[Any]) -> bool:
+    """Whether remote agents can be asked in it."""
+    seats = game.seats[-1]
+    state, _ = game.reset(game.configure({}), min(4, seats), Random(0))  # noqa: S311
+    return game.observe(state, game.to_move(state)[0]).keys() >= SPOKEN and seats > 1
 
 
 def defaults(game: Game[Any]) -> dict[str, str]:
@@ -104,6 +113,7 @@ def defaults(game: Game[Any]) -> dict[str, str]:
         "season.medals.kind": season["medals"]["kind"],
         **dict.fromkeys(CLASSES, ""),
         "season.stops_when_sealed": "",
+        "season.remote_agents": "",
         **{f"{CONFIGURATION}{name}": written(value) for name, value in configuration.items()},
     }
 

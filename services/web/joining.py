@@ -39,7 +39,7 @@ def read_code(
         invitation, league = invitations.read_code(conn, who.user_id, code)
     except LadderError as error:
         return render(request, "join.html", status=422, wrong=str(error), league=None)
-    settings = (league.visibility, league.replay_visibility)
+    settings = terms.of(league)
     return render(
         request,
         "join.html",

@@ -101,7 +101,8 @@ def show_league(
         board_address=f"/leagues/{found.slug}/board?page={page}{query}",
         recent_address=f"/leagues/{found.slug}/recent?page={page}{query}",
         base_url=str(request.base_url).rstrip("/"),
-        terms=terms.text(found.visibility, found.replay_visibility),
+        remote=terms.REMOTE,
+        terms=terms.text(*terms.of(found)),
         **values,
     )
 

@@ -20,6 +20,7 @@ from services.web import (
     leagues,
     matches,
     reference,
+    remotes,
     repairing,
     scrims,
 )
@@ -53,7 +54,11 @@ def show_problem_type(request: Request, slug: str, who: Visitor) -> Response:
     )
 
 
-for part in (leagues, agents, matches, scrims, account, joining, hosting, repairing, reference):
+PARTS = (
+    *(leagues, agents, remotes, matches, scrims, account),
+    *(joining, hosting, repairing, reference),
+)
+for part in PARTS:
     router.include_router(part.router)
 
 

@@ -41,6 +41,7 @@ STATES: Final = {
     "rejected": ("bad", "rejected"),
     "retired": ("", "retired"),
     "disqualified": ("bad", "disqualified"),
+    "remote": ("accent", "remote"),
     "queued": ("warn", "queued"),
     "running": ("accent", "running"),
     "finished": ("good", "finished"),
@@ -112,6 +113,11 @@ def ago(moment: datetime, now: datetime | None = None) -> str:
 def absolute(moment: datetime) -> str:
     """Date and time in UTC."""
     return f"{moment.astimezone(UTC):%d %b %Y, %H:%M} UTC".lstrip("0")
+
+
+def sentence(text: str) -> str:
+    """With a large letter at its beginning."""
+    return text[:1].upper() + text[1:]
 
 
 def day(moment: datetime) -> str:
@@ -259,6 +265,7 @@ FILTERS: Final = {
     "size": size,
     "since": since,
     "absolute": absolute,
+    "sentence": sentence,
     "day": day,
     "chip": chip,
     "medal_rules": medal_rules,

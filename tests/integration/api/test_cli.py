@@ -94,6 +94,35 @@ def test_a_profile_is_chosen_from_a_list_and_its_wait_is_told(
     assert "'numpy', 'torch' or 'torch-gpu'" in refused.stderr
 
 
+def test_an_address_is_submitted_and_resumed_once_it_was_away(peck: Peck, world: World) -> None:
+    made = read(
+        peck(
+            *("league", "create", "far", "--game", "battlesnake", "--seats", "2"),
+            *("--remote-agents", "--json"),
+            PECK_TOKEN=world.tokens["host"],
+        )
+    )
+    assert made["season"]["remote_agents"]
+    submit = ("submit", "--agent", "Far", "--league", "far", "--url")
+    sent = read(peck(*submit, "https://snake.example.org/k3J9/", "--api", "2017", "--json"))
+    assert sent["submission"]["url"] == "https://snake.example.org/k3J9"
+    refused = peck(*submit, "https://user@snake.example.org")
+    assert refused.returncode == 1
+    assert "url: leave out the user and password" in refused.stderr
+    with world.connect() as conn:
+        conn.execute(
+            "update entries set state = 'paused', paused_at = now(), deadline_at = null,"
+            " reason = 'no connection', next_try_at = now() + interval '1 hour' where id = %s",
+            (sent["entry"]["id"],),
+        )
+    listed = peck("entries").stdout
+    assert "paused: no connection; tried again at" in listed
+    assert "Far (remote)" in listed
+    resumed = read(peck("resume", "--json"))
+    assert (resumed["id"], resumed["state"]) == (sent["entry"]["id"], "paused")
+    assert resumed["next_try_at"] is None
+
+
 def test_the_leaderboard_is_a_table_or_json(peck: Peck) -> None:
     assert "Team host" in peck("leaderboard", "public", PECK_TOKEN="").stdout
     assert [row["rank"] for row in read(peck("leaderboard", "public", "--json"))] == [1, 2, None]
@@ -237,7 +266,17 @@ def test_a_refusal_is_one_sentence_and_no_traceback(peck: Peck, tmp_path: Path) 
 
 
 def test_every_verb_explains_itself(peck: Peck) -> None:
-    verbs = ("submit", "episodes", "scrim", "leaderboard", "login", "watch", "insights", "feed")
+    verbs = (
+        "submit",
+        "resume",
+        "episodes",
+        "scrim",
+        "leaderboard",
+        "login",
+        "watch",
+        "insights",
+        "feed",
+    )
     for verb in verbs:
         assert "Usage: " in peck(verb, "--help").stdout
 

@@ -181,6 +181,13 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
         "401 403 201 403 403",
         "401 404 201 403 403",
     ),
+    (
+        "POST",
+        "/v1/agents/{agent}/remotes",
+        {"url": "https://snake.example.org/{n}"},
+        "401 403 201 403 403",
+        "401 404 201 403 403",
+    ),
     ("GET", "/v1/agents/{agent}/submissions", None, "401 403 200 403 200", "401 404 200 403 200"),
     ("GET", "/v1/submissions/{submission}", None, "401 404 200 404 200", ""),
     ("GET", "/v1/submissions/{submission}/entries", None, "401 404 200 404 200", ""),
@@ -277,6 +284,13 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
         "401 404 403 201 409",
     ),
     ("POST", "/v1/teams", {"name": "T", "slug": "t{n}"}, "401 403 403 403 201", ""),
+    (
+        "POST",
+        "/v1/entries/{entry}/resume",
+        None,
+        "401 403 409 403 403",
+        "401 404 409 403 403",
+    ),
     (
         "POST",
         "/v1/entries/{entry}/retire",

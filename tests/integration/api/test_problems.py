@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
-from ladder.store import entries
+from ladder.store import validations
 from services.api import seasons
 from services.api.bodies import BodyLimit
 from tests.integration.api.world import World
@@ -156,7 +156,7 @@ def test_a_season_whose_matches_could_hold_a_worker_for_hours_is_refused(world: 
     assert "at most 1 " in answer.json()["detail"]
     allowed = seasons.LONGEST_MATCH_HOURS * 3600
     longest = allowed + playing.BORROW_SECONDS + playing.WAITING_SECONDS + 90  # the referee's own
-    assert longest < min(BACKSTOP_SECONDS, entries.PLAY_SECONDS)
+    assert longest < min(BACKSTOP_SECONDS, validations.PLAY_SECONDS)
 
 
 def test_a_season_with_more_seats_than_its_board_has_room_for_is_refused(world: World) -> None:

@@ -160,10 +160,15 @@ def request_scrim(world: World) -> None:
 
 
 def finish(
-    conn: Connection, blobs: Blobs, match_id: MatchId, *, failed_seat: int | None = None
+    conn: Connection,
+    blobs: Blobs,
+    match_id: MatchId,
+    *,
+    failed_seat: int | None = None,
+    worker: str = WORKER,
 ) -> None:
     """Claims the match and reports a played-out result, as a worker would."""
-    order = matches.claim(conn, match_id, WORKER)
+    order = matches.claim(conn, match_id, worker)
     assert order is not None
     conn.commit()
     episode = simulate(order.game, order.configuration, order.clock, len(order.digests))
@@ -189,7 +194,7 @@ def finish(
         conn,
         match_id,
         order.attempt,
-        WORKER,
+        worker,
         seats,
         [EpisodeResult(len(episode.steps), replay.digest)],
         node="node",
@@ -209,7 +214,7 @@ def simulate(
     steps = []
     while (outcome := game.outcome(state)) is None:
         asked = game.to_move(state)
-        moves = {seat: rng.choice(["NORTH", "EAST", "SOUTH", "WEST"]) for seat in asked}
+        moves = {seat: game.sample(state, seat, rng) for seat in asked}
         state, chance = game.step(state, moves, rng)
         steps.append(
             Step(

@@ -14,10 +14,10 @@ import pytest
 
 from sandbox import launcher, lending, loans
 from sandbox.box import wire
+from sandbox.doors import Doors
 from sandbox.errors import HostFault
 from sandbox.gpu import Devices
 from sandbox.lending import Lender
-from sandbox.node import Node
 from sandbox.pool import Place, Pool
 from tests.integration.sandbox.census import wait_until
 from tests.integration.sandbox.conftest import require
@@ -79,14 +79,14 @@ def house(short_folder: Callable[[], Path]) -> Iterator[House]:
         most=MOST,
         say=print,
     )
-    node = Node(Lender("node-test", kind, pool, digests), {}, frozenset({0}))
+    doors = Doors(Lender("node-test", kind, pool, digests).serve, {}, frozenset({0}))
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(folder / "node.sock"))
         listener.listen()
-        node.open(listener)
+        doors.open(listener)
         yield House(pool, folder / "node.sock")
         listener.shutdown(socket.SHUT_RDWR)
-    node.hang_up()
+    doors.hang_up()
     pool.close()
     kind.sweep()
 

@@ -45,7 +45,7 @@ def hello(worker: str, **changes: Any) -> WorkerHello:
 
 
 def results(
-    placements: Sequence[int], verdicts: Sequence[str] | None = None
+    placements: Sequence[int], verdicts: Sequence[str] | None = None, *, answered: bool = True
 ) -> tuple[SeatResult, ...]:
     """Seat results with these placements; verdict DONE unless given."""
     return tuple(
@@ -59,6 +59,7 @@ def results(
             charged_seconds=0.5,
             max_move_seconds=0.1,
             log_digest=digest(f"log {seat}"),
+            answered=answered,
         )
         for seat, (place, verdict) in enumerate(
             zip(placements, verdicts or ["DONE"] * len(placements), strict=True)
@@ -118,7 +119,9 @@ class Contest:
 
     def seat(self, entry_id: EntryId) -> LineupSeat:
         entry = entries.get_entry(self.conn, entry_id)
-        return LineupSeat(entry_id, entry.submission_id, entry.agent_id, entry.team_id)
+        return LineupSeat(
+            entry_id, entry.submission_id, entry.agent_id, entry.team_id, entry.profile
+        )
 
     def rated(self, *lineup: EntryId, **terms: Any) -> MatchId:
         """A queued rated match of these entries."""
@@ -129,7 +132,7 @@ class Contest:
 
     def claim(self, match_id: MatchId, worker: str = "w1") -> Order:
         """The match, claimed by a worker that is made known first."""
-        matches.register_worker(self.conn, hello(worker))
+        matches.register_worker(self.conn, hello(worker, profiles=("numpy", "remote")))
         order = matches.claim(self.conn, match_id, worker)
         assert order is not None
         return order
@@ -142,13 +145,14 @@ class Contest:
         verdicts: Sequence[str] | None = None,
         worker: str = "w1",
         conn: Connection | None = None,
+        answered: bool = True,
     ) -> Finish:
         return matches.finish(
             conn or self.conn,
             match_id,
             attempt,
             worker,
-            results(placements, verdicts),
+            results(placements, verdicts, answered=answered),
             [EpisodeResult(42, digest("replay"))],
             node="node",
             image_digest="sha256:image",

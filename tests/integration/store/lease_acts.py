@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
+from dataclasses import replace
 
 import psycopg
 import pytest
 
 from ladder.ids import EntryId, MatchId
 from ladder.model import Conflict, EpisodeResult, Finish, LineupSeat, MatchKind, Season
-from ladder.store import matches
+from ladder.store import matches, remotes
 from ladder.store.db import Connection
 from tests.integration.store.contest import digest, results
 from tests.integration.store.lease_model import Row, World
@@ -43,16 +44,14 @@ class LeaseActs:
 
     # -- what makes matches
 
-    def make(self, kind: str, nth: int) -> MatchId:
+    def make(self, kind: str, nth: int) -> MatchId | None:
         lineup = (self.entries[nth % 3], self.entries[(nth + 1) % 3])
+        if kind == "rated" and self.world.paused & {*lineup}:
+            with pytest.raises(Conflict):
+                self._make(kind, lineup, None)
+            return None
         scrim = self._scrim() if kind == "scrim" else None
-        match_id = matches.create(
-            self.quick,
-            season=self.season,
-            kind=MatchKind(kind),
-            lineup=[self._seat(entry) for entry in lineup],
-            scrim_id=scrim,  # type: ignore[arg-type]
-        )
+        match_id = self._make(kind, lineup, scrim)
         self.world.rows[match_id] = Row(kind, lineup, scrim)
         return match_id
 
@@ -63,6 +62,25 @@ class LeaseActs:
         else:
             match_id = self._make_rejudge(old)
             world.rows[match_id] = Row("rated", world.rows[old].entries, None, rejudges=old)
+
+    def strike_before(self, strikes: Sequence[int]) -> None:
+        """An example starts some strikes on."""
+        for entry, count in zip(self.entries, strikes, strict=True):
+            self.quick.execute("update entries set strikes = %s where id = %s", (count, entry))
+            self.world.strikes[entry] = count
+
+    def resume(self, world: World) -> None:
+        """The first paused entry is tried and passes, in one transaction."""
+        if not world.paused:
+            return
+        entry = min(world.paused)
+        with self.quick.transaction():
+            match_id = remotes.resume(self.quick, entry).validation_match_id
+            assert match_id is not None
+            order = matches.claim(self.quick, match_id, "w2")
+            assert order is not None
+            assert self._finish(self.quick, match_id, order.attempt, "w2") is Finish.ACCEPTED
+        world.resume(entry)
 
     # -- acts and what the model makes of them
 
@@ -125,6 +143,12 @@ class LeaseActs:
                 old = opened.rows[match_id].rejudges
                 if old is not None:
                     self.world.rows[old] = opened.rows[old]
+                if opened.rows[match_id].state in ("finished", "void"):
+                    # Their rows were locked, so nobody else can have counted strikes meanwhile.
+                    for entry in opened.rows[match_id].entries:
+                        self.world.strikes[entry] = opened.strikes[entry]
+                        self.world.paused -= {entry} - opened.paused
+                        self.world.paused |= {entry} & opened.paused
             # Nobody else can have appended meanwhile: the season's row was locked.
             self.world.log += opened.log[len(self.world.log) :]
         else:
@@ -179,23 +203,37 @@ class LeaseActs:
         lag: int,
         worker: str | None,
         fault: bool,
+        answered: tuple[bool, ...] = (True, True),
     ) -> None:
         row = world.rows[match_id]
         attempt = row.attempt - lag
         who = worker or row.worker or "w1"
         verdicts = ["TIMEOUT" if fault else "DONE", "DONE"]
-        done = matches.finish(
-            conn,
-            match_id,
-            attempt,
-            who,
-            results([2, 1], verdicts),
-            [EpisodeResult(3, digest("replay"))],
-            node="node",
-            image_digest="image",
-            rules_digest="rules",
-        )
-        assert (done is Finish.ACCEPTED) == world.finish(match_id, attempt, who, verdicts)
+        done = self._finish(conn, match_id, attempt, who, verdicts, answered)
+        took = world.finish(match_id, attempt, who, verdicts, answered)
+        assert (done is Finish.ACCEPTED) == took
+
+    def check_away(
+        self,
+        conn: Connection,
+        world: World,
+        match_id: MatchId,
+        lag: int,
+        worker: str | None,
+        seat: int,
+    ) -> None:
+        row = world.rows[match_id]
+        who = worker or row.worker or "w1"
+        holds = row.state == "running" and lag == 0 and who == row.worker
+        asked = (match_id, row.attempt - lag, who, {seat: "no connection"})
+        if holds and row.kind != "rated":
+            with pytest.raises(matches.ProtocolError):
+                remotes.away(conn, *asked)
+            return
+        assert remotes.away(conn, *asked) == holds
+        if holds:
+            world.drop(match_id, "void", void=True)
+            world.strike(row.entries[seat])
 
     def check_fail(
         self, conn: Connection, world: World, match_id: MatchId, lag: int, worker: str | None
@@ -263,6 +301,37 @@ class LeaseActs:
                 lineup=[self._seat(entry) for entry in self.world.rows[old].entries],
                 rejudges=old,
             )
+
+    def _make(self, kind: str, lineup: tuple[EntryId, ...], scrim: str | None) -> MatchId:
+        return matches.create(
+            self.quick,
+            season=self.season,
+            kind=MatchKind(kind),
+            lineup=[self._seat(entry) for entry in lineup],
+            scrim_id=scrim,  # type: ignore[arg-type]
+        )
+
+    @staticmethod
+    def _finish(
+        conn: Connection,
+        match_id: MatchId,
+        attempt: int,
+        worker: str,
+        verdicts: Sequence[str] = ("DONE", "DONE"),
+        answered: tuple[bool, ...] = (True, True),
+    ) -> Finish:
+        told = results([2, 1], verdicts)
+        return matches.finish(
+            conn,
+            match_id,
+            attempt,
+            worker,
+            [replace(each, answered=has) for each, has in zip(told, answered, strict=True)],
+            [EpisodeResult(3, digest("replay"))],
+            node="node",
+            image_digest="image",
+            rules_digest="rules",
+        )
 
     def _scrim(self) -> str:
         scrim = f"scr_{secrets.token_hex(13)}"

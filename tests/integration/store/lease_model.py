@@ -9,6 +9,7 @@ from ladder.ids import EntryId, MatchId
 
 WORKERS = ("w1", "w2", "w3")  # w3 lacks the profile that every match needs
 MAX_ATTEMPTS = 2
+STRIKES = 3  # in a row pause an entry
 
 
 @dataclass
@@ -39,6 +40,8 @@ class World:
     rows: dict[MatchId, Row] = field(default_factory=dict)
     log: list[tuple[int, MatchId, str]] = field(default_factory=list)
     live: set[str] = field(default_factory=set)
+    strikes: Counter[EntryId] = field(default_factory=Counter)
+    paused: set[EntryId] = field(default_factory=set)
 
     def fits(self, worker: str, match_id: MatchId) -> bool:
         return worker in ("w1", "w2")
@@ -56,7 +59,14 @@ class World:
         row.attempt += 1
         return True
 
-    def finish(self, match_id: MatchId, attempt: int, worker: str, verdicts: list[str]) -> bool:
+    def finish(
+        self,
+        match_id: MatchId,
+        attempt: int,
+        worker: str,
+        verdicts: list[str],
+        answered: tuple[bool, ...] = (True, True),
+    ) -> bool:
         row = self.rows[match_id]
         if (row.state, row.attempt, row.worker) != ("running", attempt, worker):
             return False
@@ -65,12 +75,28 @@ class World:
         if row.kind == "rated":
             for entry, verdict in zip(row.entries, verdicts, strict=True):
                 row.faults[entry] += verdict != "DONE"
+            for entry, has in zip(row.entries, answered, strict=True):
+                if not has:
+                    self.strike(entry)
+                elif entry not in self.paused:
+                    self.strikes[entry] = 0
             if row.rejudges is not None:
                 self.log.append((len(self.log) + 1, row.rejudges, "withdraw"))
                 self.rows[row.rejudges].faults.clear()
             self.log.append((len(self.log) + 1, match_id, "accept"))
             row.accepted_no = len(self.log)
         return True
+
+    def strike(self, entry: EntryId) -> None:
+        if entry in self.paused:
+            return
+        self.strikes[entry] += 1
+        if self.strikes[entry] == STRIKES:
+            self.paused.add(entry)
+
+    def resume(self, entry: EntryId) -> None:
+        self.paused.discard(entry)
+        self.strikes[entry] = 0
 
     def drop(self, match_id: MatchId, ended: str, *, void: bool) -> None:
         row = self.rows[match_id]

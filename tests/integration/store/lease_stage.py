@@ -22,12 +22,12 @@ class Stage:
         self.contest = raise_contest(quick, seats=2)
         self.submissions = [self.contest.submission() for _ in range(3)]
         for worker in WORKERS:
-            profiles = ("other",) if worker == "w3" else ("numpy",)
+            profiles = ("other",) if worker == "w3" else ("remote",)
             matches.register_worker(quick, hello(worker, profiles=profiles))
         quick.execute("set lock_timeout = '15ms'")
 
     def season(self) -> tuple[Season, dict[EntryId, LineupSeat]]:
-        """A fresh season with an active entry of each agent."""
+        """A fresh season with an active, remote entry of each agent."""
         season = leagues.create_season(
             self.quick,
             self.contest.league.id,
@@ -42,11 +42,11 @@ class Stage:
         seats = {}
         for sub in self.submissions:
             entry = EntryId(ids.new("ent"))
-            seats[entry] = LineupSeat(entry, sub.id, sub.agent_id, sub.team_id)
+            seats[entry] = LineupSeat(entry, sub.id, sub.agent_id, sub.team_id, "remote")
         with self.quick.cursor() as cur:
             cur.executemany(
-                "insert into entries (id, season_id, agent_id, team_id, submission_id, state, mu,"
-                " sigma) values (%s, %s, %s, %s, %s, 'active', 600, 200)",
+                "insert into entries (id, season_id, agent_id, team_id, submission_id, profile,"
+                " state, mu, sigma) values (%s, %s, %s, %s, %s, 'remote', 'active', 600, 200)",
                 [(e, season.id, s.agent_id, s.team_id, s.submission_id) for e, s in seats.items()],
             )
         return season, dict(sorted(seats.items()))

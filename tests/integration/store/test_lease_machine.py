@@ -17,7 +17,7 @@ from hypothesis.stateful import (
 
 from ladder.store import db, matches, ratings
 from tests.integration.store.lease_acts import LeaseActs
-from tests.integration.store.lease_model import WORKERS, World
+from tests.integration.store.lease_model import STRIKES, WORKERS, World
 from tests.integration.store.lease_stage import Stage
 
 STRANGER = "w9"
@@ -33,15 +33,20 @@ def often(**weights: int) -> st.SearchStrategy[str]:
 class LeaseMachine(LeaseActs, RuleBasedStateMachine):
     """Picks the acts and their order; after each, everything is compared."""
 
-    @initialize(begun=st.lists(st.sampled_from(["w1", "w2", None]), min_size=4, max_size=4))
-    def set_up(self, begun: list[str | None]) -> None:
+    @initialize(
+        begun=st.lists(st.sampled_from(["w1", "w2", None]), min_size=4, max_size=4),
+        strikes=st.lists(st.integers(0, STRIKES - 1), min_size=3, max_size=3),
+    )
+    def set_up(self, begun: list[str | None], strikes: list[int]) -> None:
         self.world = World(live=set(WORKERS))
         self.opened, self.touched = None, set()
         self.set_seen("interval '1 hour'", WORKERS)
         self.season, self.seats = self.stage.season()
         self.entries = tuple(self.seats)
+        self.strike_before(strikes)
         for nth, worker in enumerate(begun):  # an example starts in the middle of things
             match_id = self.make("scrim" if nth == 3 else "rated", nth)
+            assert match_id is not None
             if worker is not None:
                 self.check_claim(self.quick, self.world, match_id, worker)
 
@@ -50,6 +55,7 @@ class LeaseMachine(LeaseActs, RuleBasedStateMachine):
             return
         self.slow.rollback()
         SEEN.update({(row.kind, row.state): 1 for row in self.world.rows.values()})
+        SEEN.update({"paused": bool(self.world.paused)})
         SEEN.update({"withdrawn": any(act == "withdraw" for _, _, act in self.world.log)})
         # What this example left behind would be rung and reaped in the next one.
         matches.void(self.quick, list(self.world.rows), "over")
@@ -57,7 +63,9 @@ class LeaseMachine(LeaseActs, RuleBasedStateMachine):
     # Few rules, each of many acts: Hypothesis leaves whole rules out of an example now and then.
 
     @rule(
-        what=often(create=1, rejudge=3, claim=3, play=3, renew=1, finish=4, fail=2),
+        what=often(
+            create=1, rejudge=3, claim=3, play=3, renew=1, finish=4, fail=2, away=4, resume=1
+        ),
         nth=NTH,
         lag=st.sampled_from([0, 0, 0, 0, 0, 1, -1]),
         worker=st.sampled_from([None, None, None, None, None, None, *WORKERS, STRANGER]),
@@ -88,7 +96,12 @@ class LeaseMachine(LeaseActs, RuleBasedStateMachine):
             elif what == "renew":
                 self.renew(world, {running, self.pick(nth + 1) or running}, lag)
             elif what == "finish":
-                self.check_finish(self.quick, world, running, lag, worker, coin)
+                answered = (nth % 3 > 0, True)
+                self.check_finish(self.quick, world, running, lag, worker, coin, answered)
+            elif what == "away":
+                self.check_away(self.quick, world, running, lag, worker, 0)
+            elif what == "resume":
+                self.resume(world)
             else:
                 self.check_fail(self.quick, world, running, lag, worker)
 
@@ -129,7 +142,7 @@ class LeaseMachine(LeaseActs, RuleBasedStateMachine):
 
     @rule(
         nth=NTH,
-        act=st.sampled_from(["claim", "finish", "finish", "fail"]),
+        act=st.sampled_from(["claim", "finish", "finish", "fail", "away"]),
         worker=st.sampled_from(["w1", "w2"]),
         commits=st.booleans(),
     )
@@ -138,14 +151,17 @@ class LeaseMachine(LeaseActs, RuleBasedStateMachine):
         if self.opened is not None:
             self.settle_slow(self.opened, commits)
             return
-        match_id = self.pick(nth, "queued" if act == "claim" else "running")
+        kind = "rated" if act == "away" else None
+        match_id = self.pick(nth, "queued" if act == "claim" else "running", kind)
         if match_id is None:
             return
         world = deepcopy(self.world)
         if act == "claim":
             self.check_claim(self.slow, world, match_id, worker)
         elif act == "finish":
-            self.check_finish(self.slow, world, match_id, 0, None, False)
+            self.check_finish(self.slow, world, match_id, 0, None, False, (nth % 2 > 0, True))
+        elif act == "away":
+            self.check_away(self.slow, world, match_id, 0, None, nth % 2)
         else:
             self.check_fail(self.slow, world, match_id, 0, None)
         self.opened, self.touched = world, {match_id}
@@ -200,8 +216,8 @@ class LeaseMachine(LeaseActs, RuleBasedStateMachine):
             return
         rows = self.world.rows.values()
         found = self.quick.execute(
-            "select id, in_flight, faults, host_faults from entries where season_id = %s"
-            " order by id",
+            "select id, in_flight, faults, host_faults, strikes, state = 'paused' from entries"
+            " where season_id = %s order by id",
             (self.season.id,),
         ).fetchall()
         assert found == [
@@ -220,6 +236,8 @@ class LeaseMachine(LeaseActs, RuleBasedStateMachine):
                     if row.kind == "rated" and entry in row.entries
                     for _, _, ended in row.attempts
                 ),
+                self.world.strikes[entry],
+                entry in self.world.paused,
             )
             for entry in sorted(self.entries)
         ]
@@ -256,5 +274,11 @@ def test_every_order_of_events_leaves_the_rows_as_the_model_says(database_url: s
             ),
         )
     # The examples went where it matters, not only past it.
-    for seen in [("rated", "finished"), ("rated", "void"), ("scrim", "finished"), "withdrawn"]:
+    for seen in [
+        ("rated", "finished"),
+        ("rated", "void"),
+        ("scrim", "finished"),
+        "withdrawn",
+        "paused",
+    ]:
         assert SEEN[seen] >= 5, SEEN

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from sandbox.box.calling import Caller, _Reading
+from sandbox.box.calling import Caller, _Reading, unix
 from sandbox.box.program import Broken
 
 Serve = Callable[[Sequence[bytes]], Caller]
@@ -45,7 +45,7 @@ def serve() -> Iterator[Serve]:
                             break
 
         threading.Thread(target=run, daemon=True).start()
-        caller = Caller((name,))
+        caller = Caller(unix((name,)))
         callers.append(caller)
         assert caller.listens()
         return caller
@@ -120,7 +120,7 @@ def test_a_server_that_hangs_up_and_one_that_is_not_there_are_connection_errors(
     caller = serve([b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\nshort"])
     with pytest.raises(ConnectionError):
         caller.call("GET", "/", "", 5.0)
-    assert not Caller(("\0peck-nobody-listens",)).listens()
+    assert not Caller(unix(("\0peck-nobody-listens",))).listens()
 
 
 def test_a_request_on_a_connection_that_the_server_gives_up_meanwhile_is_put_once_more() -> None:
@@ -143,7 +143,7 @@ def test_a_request_on_a_connection_that_the_server_gives_up_meanwhile_is_put_onc
         listener.listen()
         thread = threading.Thread(target=run, daemon=True)
         thread.start()
-        caller = Caller((name,))
+        caller = Caller(unix((name,)))
         assert caller.listens()
         caller.call("POST", "/a", "", 5.0)
         with pytest.raises(ConnectionError):  # given up twice: then it is the server's fault

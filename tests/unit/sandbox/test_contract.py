@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.box import contract, riddles, served, unpack
+from sandbox.box import battlesnake, contract, riddles, served, unpack
 from sandbox.box.calling import Caller
 from sandbox.box.contract import Contract, ContractError, Manifest
 
@@ -98,8 +98,8 @@ def test_the_api_of_2017_turns_the_board_and_renames() -> None:
     snakes = [_snake(0, [(1, 9), (1, 8)]), _snake(1, [(3, 0)])]
     board = {"width": 11, "height": 10, "food": [{"x": 5, "y": 2}], "snakes": snakes}
     seen = {"game": {"id": "g"}, "turn": 4, "board": board, "you": snakes[1]}
-    assert served.old_start(seen) == {"game_id": "g", "width": 11, "height": 10}
-    told = served.old_move(seen)
+    assert battlesnake.old_start(seen) == {"game_id": "g", "width": 11, "height": 10}
+    told = battlesnake.old_move(seen)
     assert (told["you"], told["turn"], told["food"]) == ("s1", 4, [[5, 7]])
     assert [snake["coords"] for snake in told["snakes"]] == [[[1, 0], [1, 1]], [[3, 9]]]
     assert [snake["health_points"] for snake in told["snakes"]] == [90, 89]
@@ -113,7 +113,7 @@ def test_turning_the_board_twice_is_no_turn() -> None:
         snake = _snake(0, cells)
         board = {"width": 9, "height": height, "food": [], "snakes": [snake]}
         seen = {"game": {"id": "g"}, "turn": 0, "board": board, "you": snake}
-        turned = served.old_move(seen)["snakes"][0]["coords"]
+        turned = battlesnake.old_move(seen)["snakes"][0]["coords"]
         assert [(x, height - 1 - y) for x, y in turned] == cells
 
 

@@ -1,0 +1,107 @@
+"""The conversation of Battlesnake's HTTP API, whoever calls and wherever the server is.
+
+``POST /start`` before its first move, ``POST /move`` for each, ``POST /end`` when the match is
+over. Version 1 is the observation as it is; the API of 2017 is made of it: y grows downwards,
+bodies are ``coords``, health is ``health_points``. What comes before, the server's start and its
+``GET /``, is the caller's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from .lines import encode, shown
+from .program import Broken
+
+NEEDED = frozenset({"game", "turn", "board", "you"})
+_LATER_SECONDS = 0.05
+
+
+class Conversation:
+    """One match with one server."""
+
+    def __init__(
+        self, api: str, call: Callable[[str, str, str, float | None], tuple[int, bytes]]
+    ) -> None:
+        """``call`` takes method, path, body and the seconds it may last, where they are limited;
+        it gives status and body, and raises Broken for an answer that is none."""
+        self._is_old = api == "2017"
+        self._call = call
+        self._act_seconds = 0.0
+        self._is_started = False
+
+    def open(self, told: dict[str, Any]) -> None:
+        """Take the clock from the referee's start message."""
+        self._act_seconds = told["clock"]["act_seconds"]
+
+    def move(self, observation: dict[str, Any]) -> Any:
+        """The JSON value that it answers POST /move with."""
+        if not observation.keys() >= NEEDED:
+            raise Broken(
+                "contract http is for Battlesnake; for this game take callable or lines",
+                is_gone=True,
+            )
+        bank_seconds = observation.pop("remainingOverageTime")
+        # The referee comes first; this is for a request that nobody will answer any more. By the
+        # clock, as everybody's: what the game tells of its timeout may be less.
+        seconds = self._act_seconds + bank_seconds + _LATER_SECONDS
+        if not self._is_started:
+            self._is_started = True
+            start = encode(old_start(observation) if self._is_old else observation)
+            self._call("POST", "/start", start, seconds)
+        body = encode(old_move(observation) if self._is_old else observation)
+        status, text = self._call("POST", "/move", body, seconds)
+        if status != 200:
+            raise Broken(
+                f"POST /move was answered with status {status}; answer 200 and a JSON text, for "
+                'example {"move": "up"} (why it failed may be in the log)'
+            )
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            raise Broken(
+                f'POST /move was answered with {shown(text)}, which is no JSON text like {{"move": '
+                '"up"}',
+                is_invalid=True,
+            ) from None
+
+    def end(self, observation: dict[str, Any]) -> None:
+        """Tell it that the match is over."""
+        observation.pop("remainingOverageTime", None)
+        body = {"game_id": observation["game"]["id"]} if self._is_old else observation
+        self._call("POST", "/end", encode(body), None)
+
+
+def old_start(seen: dict[str, Any]) -> dict[str, Any]:
+    """The body of POST /start in 2017."""
+    board = seen["board"]
+    return {"game_id": seen["game"]["id"], "width": board["width"], "height": board["height"]}
+
+
+def old_move(seen: dict[str, Any]) -> dict[str, Any]:
+    """The body of POST /move in 2017."""
+    board = seen["board"]
+    top = board["height"] - 1
+
+    def cells(points: list[dict[str, int]]) -> list[list[int]]:
+        return [[point["x"], top - point["y"]] for point in points]
+
+    return {
+        **old_start(seen),
+        "turn": seen["turn"],
+        "you": seen["you"]["id"],
+        "food": cells(board["food"]),
+        "snakes": [
+            {
+                "id": snake["id"],
+                "name": snake["name"],
+                "taunt": snake.get("shout", ""),
+                "health_points": snake["health"],
+                "coords": cells(snake["body"]),
+            }
+            for snake in board["snakes"]
+        ],
+        "dead_snakes": [],
+    }

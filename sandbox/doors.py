@@ -1,0 +1,150 @@
+"""The doors of a daemon that lends: a unix socket, one connection a match, known uids alone.
+
+Used by the node (``node``), which lends boxes, and by the remote daemon (``remote.daemon``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sandbox.box import wire
+from sandbox.errors import HostFault
+
+Serve = Callable[[socket.socket, dict[str, Any], list[int]], None]
+"""Lends what a message asks for over its connection, until all of it has ended; HostFault while
+the other side has been told nothing."""
+
+MOST_SEATS = 16
+READ_SECONDS = 10.0
+AT_THE_DOOR = 4
+"""Threads that wait for connections."""
+FULL_SECONDS = 0.1
+"""Between two tries to let somebody in while descriptors or threads are used up."""
+
+_FULL = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.ECONNABORTED})
+
+
+class Doors:
+    """Who may come in, and which of two questions they ask."""
+
+    def __init__(self, serve: Serve, hello: dict[str, Any], allowed_uids: frozenset[int]) -> None:
+        self._lend = serve
+        self._hello = {"op": "hello", **hello}
+        self._allowed_uids = allowed_uids
+        self._lock = threading.Lock()
+        self._connections: set[socket.socket] = set()
+        self._at_the_door = 0
+
+    def open(self, listener: socket.socket) -> None:
+        """Let people in until the listener is shut down.
+
+        Whoever accepts a connection also talks on it, while others wait at the door: a match that
+        borrows need not wait for a thread to start.
+        """
+        for _ in range(AT_THE_DOOR):
+            self._at_the_door += 1
+            threading.Thread(target=self._serve, args=(listener,), daemon=True).start()
+
+    def _serve(self, listener: socket.socket) -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError as error:
+                if error.errno not in _FULL:
+                    return
+                # Anybody on the host may knock, so a crowd must not shut the door for good.
+                time.sleep(FULL_SECONDS)
+                continue
+            if not self._leave_the_door(listener):
+                connection.close()
+                continue
+            with self._lock:
+                self._connections.add(connection)
+            self._talk(connection)
+            with self._lock:
+                if self._at_the_door >= AT_THE_DOOR:
+                    return
+                self._at_the_door += 1
+
+    def _leave_the_door(self, listener: socket.socket) -> bool:
+        """Whether somebody else is there now; False where no thread is to be had."""
+        with self._lock:
+            if self._at_the_door > 1:
+                self._at_the_door -= 1
+                return True
+        try:
+            threading.Thread(target=self._serve, args=(listener,), daemon=True).start()
+        except RuntimeError:
+            return False
+        return True
+
+    def hang_up(self) -> None:
+        """End every conversation; the loans' own threads then find their connection closed."""
+        with self._lock:
+            for connection in self._connections:
+                with contextlib.suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+
+    def _talk(self, connection: socket.socket) -> None:
+        try:
+            with connection:
+                self._answer(connection)
+        except (wire.WireError, OSError):
+            pass  # the worker went away; its loan, if any, was ended on the way out
+        finally:
+            with self._lock:
+                self._connections.discard(connection)
+
+    def _answer(self, connection: socket.socket) -> None:
+        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        uid = struct.unpack("=iII", credentials)[1]
+        known = uid in self._allowed_uids
+        # A stranger's message is read too: closing over unread bytes would lose the answer.
+        deadline = time.monotonic() + (READ_SECONDS if known else 1.0)
+        message, fds = wire.receive(connection, cap=1 << 16, max_fds=MOST_SEATS, deadline=deadline)
+        try:
+            if not known:
+                _refuse(connection, f"uid {uid} may not borrow from this node (see --allow-uid)")
+            elif message.get("op") == "hello":
+                wire.send(connection, self._hello)
+            elif message.get("op") == "borrow":
+                self._lend(connection, message, fds)
+            else:
+                _refuse(connection, "ask for hello, or for borrow with the bundles' descriptors")
+        except HostFault as fault:
+            _refuse(connection, str(fault))
+        finally:
+            wire.close_all(fds)
+
+
+def _refuse(connection: socket.socket, reason: str) -> None:
+    wire.send(connection, {"op": "fault", "reason": reason})
+
+
+def listen(path: Path) -> socket.socket:
+    """A listening socket at the path, in place of a dead one; HostFault beside a living one."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            probe.settimeout(1.0)
+            if probe.connect_ex(str(path)) == 0:
+                raise HostFault(f"another daemon listens at {path}")
+        path.unlink(missing_ok=True)
+        listener.bind(str(path))
+        path.chmod(0o666)  # who may borrow is decided by peer credentials
+        listener.listen(64)
+    except OSError as error:
+        listener.close()
+        raise HostFault(f"cannot listen at {path}: {error}") from None
+    except BaseException:
+        listener.close()
+        raise
+    return listener

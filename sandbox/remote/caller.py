@@ -1,0 +1,153 @@
+"""One remote agent in one match: our own process, between the referee and a server that is hostile.
+
+To the referee it is what a box's child is (``box/harness``); outward it speaks HTTP through the
+egress guard. It holds nothing but its sockets and its log, so whatever a server does to it costs
+that server's seat. The log, one line a request, is for the agent's owner.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import ssl
+import time
+from typing import Final
+
+from sandbox.box import harness
+from sandbox.box.battlesnake import Conversation
+from sandbox.box.calling import Caller
+from sandbox.box.contract import Contract
+from sandbox.box.lines import shown
+from sandbox.box.program import Broken
+from sandbox.remote import egress
+from sandbox.remote.address import Address
+
+HEALTH_SECONDS: Final = 3.0
+"""For name, connection, TLS and the answer to GET / together."""
+CALL_SECONDS: Final = 5.0
+"""For a request that the referee does not wait for."""
+SHOWN_BYTES: Final = 200
+LOG_FD, AGENT_FD, REPORT_FD = 1, 3, 4
+_HEAD: Final = (
+    "User-Agent: pecking-order\r\nAccept: application/json\r\nAccept-Encoding: identity\r\n"
+)
+_NOTHING_YET: Final = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+
+
+def run(address: Address, api: str, rules: egress.Rules, mark: bytes) -> None:
+    """Report whether the agent is there; if it is, play its match until the referee goes away."""
+    server = Server(address, rules)
+    away = None
+    try:
+        server.greet(api)
+    except Broken as broken:
+        away = broken.why
+    with socket.socket(fileno=REPORT_FD) as report:
+        report.send(json.dumps({"away": away}).encode())
+    if away is None:
+        agent = socket.socket(fileno=AGENT_FD)
+        conversation = Conversation(api, server.call)
+        harness.serve_speaker(agent, Contract.HTTP, conversation, mark)
+
+
+class Server:
+    """The agent's server, called through the guard; each call is a line of the log."""
+
+    def __init__(self, address: Address, rules: egress.Rules) -> None:
+        def connect(until: float | None) -> socket.socket:
+            latest = time.monotonic() + CALL_SECONDS
+            return egress.connect(address, rules, latest if until is None else until)
+
+        self._path = address.path
+        self._caller = Caller(
+            connect,
+            host=address.host_header,
+            more_head=_HEAD,
+            nothing_yet=_NOTHING_YET,
+            given_up=(ConnectionError, ssl.SSLError),
+        )
+
+    def greet(self, api: str) -> None:
+        """Broken with the remedy unless the agent is there; the connection is kept for its match.
+
+        As Battlesnake's own engine calls it: the address itself, without a slash put behind it.
+        """
+        path = "" if self._path else "/"
+        status, text = self.call("GET", path, "", HEALTH_SECONDS)
+        if api == "2017":
+            if status >= 500:
+                raise Broken(f"GET / was answered with status {status}; answer one below 500")
+            return
+        told: object = None
+        if status == 200:
+            told = _read(text)
+        if not isinstance(told, dict) or told.get("apiversion") != "1":
+            raise Broken(
+                f"GET / was answered with status {status} and {shown(text)}; answer 200 and a JSON "
+                'object with "apiversion": "1"'
+            )
+
+    def call(self, method: str, path: str, body: str, seconds: float | None) -> tuple[int, bytes]:
+        """Status and body; Broken, with the remedy, for everything else that can happen."""
+        began = time.monotonic()
+        what = f"{method} {path or '/'}"
+        try:
+            status, text = self._called(what, method, path, body, seconds or CALL_SECONDS)
+        except Broken as broken:
+            _note(f"{what}: {broken.why}", began)
+            raise
+        wrong = "" if status == 200 and (path != "/move" or _has_move(text)) else _start_of(text)
+        _note(f"{what}: status {status}", began, wrong)
+        return status, text
+
+    def _called(
+        self, what: str, method: str, path: str, body: str, seconds: float
+    ) -> tuple[int, bytes]:
+        try:
+            status, text = self._caller.call(method, self._path + path, body, seconds)
+        except OSError as error:
+            raise Broken(f"{what}: {_why(error)}") from None
+        if 300 <= status < 400:
+            where = shown(self._caller.fields.get(b"location", b""))
+            raise Broken(
+                f"{what} was answered with a redirect (status {status}) to {where}; redirects are "
+                "not followed: submit the address that answers by itself"
+            )
+        packed = self._caller.fields.get(b"content-encoding", b"identity").lower()
+        if packed != b"identity":
+            raise Broken(
+                f"{what} was answered in the encoding {shown(packed)}; answer plain bytes, as the "
+                "request's Accept-Encoding asks"
+            )
+        return status, text
+
+
+def _why(error: OSError) -> str:
+    if isinstance(error, ssl.SSLError):
+        return f"TLS failed ({error.reason or 'the connection ended'})"
+    return error.strerror or str(error) or "there was no connection in time"
+
+
+def _read(text: bytes) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _has_move(text: bytes) -> bool:
+    told = _read(text)
+    return isinstance(told, dict) and "move" in told
+
+
+def _start_of(text: bytes) -> str:
+    return f", {text[:SHOWN_BYTES].decode('utf-8', 'replace')!r}"
+
+
+def _note(what: str, began: float, more: str = "") -> None:
+    """A line of the log; past its end there is no log any more, and the match goes on."""
+    line = f"{what} after {1000 * (time.monotonic() - began):.0f} ms{more}\n"
+    with contextlib.suppress(OSError):
+        os.write(LOG_FD, line.encode("utf-8", "replace"))

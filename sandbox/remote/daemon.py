@@ -1,0 +1,267 @@
+"""The remote daemon: lends seats whose agents run at addresses of their owners.
+
+``python -m sandbox.remote --socket PATH [--allow-uid N] [--parent PID]``
+
+The one process of the house with a way out. It speaks the node's protocol, one connection a match
+(``doors``), and for each seat starts a caller (``callers``), in which alone a stranger's bytes are
+read: the daemon waits for its word, ``REPORT_SECONDS`` at most, and ends it. It has no engine, no
+database, no blobs and no privilege; started as root it becomes a uid that owns nothing. The rules
+of the egress guard are read from ``PECK_EGRESS_*`` once, at the start.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import secrets
+import select
+import signal
+import socket
+import stat
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from sandbox import guard
+from sandbox.box import harden, wire
+from sandbox.doors import MOST_SEATS, Doors, listen
+from sandbox.errors import AgentAway, BundleRefused, HostFault
+from sandbox.remote.address import AddressError, read_manifest
+from sandbox.remote.caller import HEALTH_SECONDS
+from sandbox.remote.callers import Begun, Callers
+from sandbox.remote.egress import Rules
+
+PROFILE: Final = "remote"
+MOST_CALLERS: Final = 64
+REPORT_SECONDS: Final = HEALTH_SECONDS + 0.3
+"""A caller gives up by itself before."""
+MOST_MANIFEST_BYTES: Final = 4096
+UID: Final = 61_710
+"""Of a daemon that was started as root: nobody's, as far as anybody can know."""
+
+
+class Lender:
+    """Lends callers; one for the daemon, used by a thread per conversation."""
+
+    def __init__(self, name: str, callers: Callers, most: int) -> None:
+        self._name = name
+        self._callers = callers
+        self._left, self._most = most, most
+        self._changed = threading.Condition()
+
+    def serve(self, connection: socket.socket, message: dict[str, Any], bundles: list[int]) -> None:
+        """Lend what the message asks for and end it; returns when the conversation is over.
+
+        Raises HostFault when nothing could be lent; the worker has been told nothing then.
+        """
+        wanted, deadline = _checked(message, bundles)
+        able = {n: one for n, one in enumerate(wanted) if isinstance(one, bytes)}
+        begun: dict[int, Begun] = {}
+        with self._room_for(len(able), deadline):
+            try:
+                for number, manifest in able.items():
+                    begun[number] = self._callers.begin(manifest)
+                away = _away(begun)
+                for number in away:
+                    self._callers.end(begun.pop(number), is_ending=False)
+                refused = {n: one for n, one in enumerate(wanted) if isinstance(one, BundleRefused)}
+                self._answer(connection, len(wanted), begun, refused | away)
+                self._converse(connection, begun)
+            finally:
+                for one in begun.values():
+                    with contextlib.suppress(HostFault):
+                        self._callers.end(one, is_ending=False)
+
+    @contextlib.contextmanager
+    def _room_for(self, seats: int, deadline: float) -> Iterator[None]:
+        """HostFault unless so many more callers may live before the deadline."""
+        with self._changed:
+            left = deadline - time.monotonic()
+            if not self._changed.wait_for(lambda: self._left >= seats, max(0.0, left)):
+                raise HostFault(f"all {self._most} seats of remote agents are lent")
+            self._left -= seats
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._left += seats
+                self._changed.notify_all()
+
+    def _answer(
+        self,
+        connection: socket.socket,
+        seats: int,
+        begun: Mapping[int, Begun],
+        refused: Mapping[int, BundleRefused],
+    ) -> None:
+        """One frame for all seats, with the referee's connection of each that is lent."""
+        answers: list[dict[str, Any]] = []
+        for number in range(seats):
+            if number in begun:
+                lent = {"op": "lent", "image_digest": PROFILE, "cpus": 1.0}
+                answers.append({**lent, "by_wall": True, "elsewhere": True, "fds": ["agent"]})
+            else:
+                one = refused[number]
+                told = {"op": "refused", "entry": None, "reason": one.reason}
+                answers.append({**told, "away": isinstance(one, AgentAway)})
+        fds = tuple(begun[number].agent.fileno() for number in sorted(begun))
+        wire.send(connection, {"op": "lent", "node": self._name, "seats": answers}, fds)
+        for caller in begun.values():
+            caller.close()
+
+    def _converse(self, connection: socket.socket, begun: dict[int, Begun]) -> None:
+        """Until each seat has ended; what the worker leaves open the caller of this ends."""
+        while begun:
+            end, _ = wire.receive(connection, cap=1 << 12)
+            seats, closed = end.get("seats"), end.get("closed")
+            if end.get("op") != "end" or not isinstance(seats, list):
+                raise wire.WireError("only the end of seats is expected now")
+            for number in dict.fromkeys(seats):
+                if type(number) is not int or number not in begun:
+                    raise wire.WireError("a seat was ended that is not open")
+                is_ending = isinstance(closed, list) and number in closed
+                report = self._ended(begun.pop(number), is_ending)
+                wire.send(connection, {"seat": number, **report})
+
+    def _ended(self, one: Begun, is_ending: bool) -> dict[str, Any]:
+        try:
+            code, log = self._callers.end(one, is_ending=is_ending)
+        except HostFault as fault:
+            return {"op": "fault", "reason": str(fault)}
+        return {
+            "op": "ended",
+            "exit_code": code if code is not None and code >= 0 else None,
+            "signal": -code if code is not None and code < 0 else None,
+            "out_of_memory": False,
+            "log": log,
+            "clean": True,
+        }
+
+
+def _checked(
+    message: Mapping[str, Any], bundles: list[int]
+) -> tuple[list[bytes | BundleRefused], float]:
+    """The manifest of each seat or its refusal, and the deadline. HostFault for a wrong request."""
+    seats = message.get("seats")
+    if not isinstance(seats, list) or not 1 <= len(seats) <= MOST_SEATS:
+        raise HostFault(f"seats: must be a list of 1 to {MOST_SEATS}")
+    if len(bundles) != len(seats):
+        raise HostFault(f"{len(bundles)} descriptors of submissions came for {len(seats)} seats")
+    seconds = message.get("timeout_seconds")
+    if type(seconds) not in (int, float) or not 0 < seconds <= 600:  # type: ignore[operator]
+        raise HostFault(f"timeout_seconds: {seconds!r} is not between 0 and 600")
+    for seat in seats:
+        profile = seat.get("profile") if isinstance(seat, dict) else None
+        if profile != PROFILE:
+            raise HostFault(f"profile: {profile!r} is not served here; served is {PROFILE}")
+    deadline = time.monotonic() + float(seconds)  # type: ignore[arg-type]
+    return [_manifest(bundle) for bundle in bundles], deadline
+
+
+def _manifest(bundle: int) -> bytes | BundleRefused:
+    if not stat.S_ISREG(os.fstat(bundle).st_mode):
+        raise HostFault("submission: the descriptor is not of a regular file")
+    text = os.pread(bundle, MOST_MANIFEST_BYTES + 1, 0)
+    try:
+        read_manifest(text)
+    except AddressError as error:
+        return BundleRefused(str(error))
+    return text
+
+
+def _away(begun: Mapping[int, Begun]) -> dict[int, AgentAway]:
+    """Which agents are not there, by the word of their callers; all are heard side by side."""
+    until = time.monotonic() + REPORT_SECONDS
+    away: dict[int, AgentAway] = {}
+    waiting = {one.report.fileno(): number for number, one in begun.items()}
+    poll = select.poll()
+    for fd in waiting:
+        poll.register(fd, select.POLLIN)
+    while waiting and (left := until - time.monotonic()) > 0:
+        for fd, _ in poll.poll(1 + 1000 * left):
+            poll.unregister(fd)
+            number = waiting.pop(fd)
+            reason = _reason(begun[number].report)
+            if reason is not None:
+                away[number] = AgentAway(reason)
+    late = f"GET / had no answer within {HEALTH_SECONDS:g} s; answer sooner"
+    return away | {number: AgentAway(late) for number in waiting.values()}
+
+
+def _reason(report: socket.socket) -> str | None:
+    """Why the agent is away, or None. A caller that died over its answer says nothing."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        reason = json.loads(report.recv(1 << 16))["away"]
+        return None if reason is None else str(reason)
+    return "GET / had an answer that cannot be read; answer 200 and a small JSON object"
+
+
+def _give_up_root() -> None:
+    harden.drop_capabilities()  # of the bounding set, while it may
+    harden.become(UID)
+    harden.empty_capability_sets()
+
+
+def _arguments(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m sandbox.remote", description="lends seats of remote agents"
+    )
+    parser.add_argument("--socket", type=Path, required=True, help="where to listen")
+    parser.add_argument("--allow-uid", type=int, action="append", default=[])
+    parser.add_argument("--most", type=int, default=MOST_CALLERS, help="seats lent at a time")
+    parser.add_argument("--parent", type=int, help="end when this parent process has died")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Serve until SIGTERM or SIGINT; 2 with one line when the daemon cannot start."""
+    options = _arguments(arguments)
+    stop, lost = threading.Event(), threading.Event()
+
+    def fail() -> None:
+        lost.set()
+        stop.set()
+
+    try:
+        rules = Rules.from_environment(os.environ)
+        allowed = frozenset({0, os.getuid(), *options.allow_uid})
+        listener = listen(options.socket.absolute())
+        if os.geteuid() == 0:
+            _give_up_root()
+        harden.hide()
+        harden.limit({"CORE": 1})
+        callers = Callers(rules, fail)
+    except (HostFault, OSError, ValueError) as error:
+        _say(str(error))
+        return 2
+    if options.parent is not None:
+        guard.die_with(options.parent)  # a change of uid would have cleared it
+    name = f"remote-{secrets.token_hex(4)}"
+    told: dict[str, Any] = {"node": name, "launcher": PROFILE, "profiles": [PROFILE]}
+    told |= {"image_digests": {PROFILE: PROFILE}, "lacks": [], "gpus": 0}
+    lender = Lender(name, callers, options.most)
+    doors = Doors(lender.serve, told, allowed | {os.getuid()})
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    doors.open(listener)
+    _say(f"ready: {name} calls out as uid {os.getuid()}; asked at {options.socket}")
+    stop.wait()
+    is_lost = lost.is_set()
+    listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+    doors.hang_up()
+    callers.close()
+    with contextlib.suppress(OSError):  # as another uid than the folder's it stays, and is dead
+        options.socket.unlink(missing_ok=True)
+    _say("the maker of callers is gone" if is_lost else "stopped; every caller has ended")
+    return int(is_lost)
+
+
+def _say(line: str) -> None:
+    with contextlib.suppress(OSError):
+        print(f"remote: {line}", file=sys.stderr, flush=True)

@@ -1,0 +1,57 @@
+"""Remote agents on their pages: an address is submitted, and a paused entry resumed."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+from pydantic import ValidationError
+
+from ladder.model import LadderError
+from services.api import auth, entries, sight
+from services.api.fields import AgentKey
+from services.api.problems import ProblemError
+from services.api.remotes import NewRemote, submit_remote
+from services.api.state import Db, House
+from services.web import agents, forms, submitting
+from services.web.account import go
+from services.web.forms import Form
+from services.web.pages import PageRoute
+from services.web.session import Visitor
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+
+@router.post("/agents/{agent}/remotes")
+def submit(
+    request: Request, agent: AgentKey, conn: Db, house: House, who: Visitor, given: forms.Sent
+) -> Response:
+    """Submits an address and enters it, as the API does."""
+    found = sight.agent(conn, who, agent)
+    auth.require(who, ["agents:write"])
+    form = Form.of(given, submitting.FIELDS)
+    try:
+        body = NewRemote.model_validate(
+            {name: form.values[name] for name in ("url", "api", "message")}
+        )
+        with conn.transaction():
+            once = form.once(request, conn, who)
+            season = forms.key(given, "season")
+            submit_remote(found.id, body, request, conn, who, house, once, season)
+    except (ValidationError, LadderError, ProblemError) as error:
+        form.refuse(error)
+        return agents.page(request, conn, house, who, found, remote=form)
+    return go(f"/agents/{found.id}#submissions")
+
+
+@router.post("/agents/{agent}/resume")
+def resume(
+    request: Request, agent: AgentKey, conn: Db, house: House, who: Visitor, given: forms.Sent
+) -> Response:
+    """Tries a paused entry now, as the API does."""
+    found = sight.agent(conn, who, agent)
+    auth.require(who, ["agents:write"])
+    try:
+        with conn.transaction():
+            entries.resume_entry(forms.key(given, "entry"), conn, who)
+    except LadderError as error:
+        return agents.page(request, conn, house, who, found, unresumed=str(error))
+    return go(f"/agents/{found.id}#submissions")

@@ -1,0 +1,385 @@
+"""Remote agents through a real daemon: whole matches, hostile servers, and what is left of them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from games import GAMES
+from games.protocol import Verdict
+from sandbox import bundle, loans, referee
+from sandbox.clock import Clock
+from sandbox.errors import AgentAway, BundleRefused, HostFault
+from sandbox.lineup import borrowed
+from sandbox.loans import Loan, SeatRequest
+from sandbox.record import Played, read_log
+from tests.integration.counting import Snakes
+from tests.integration.sandbox import remotes
+from tests.integration.sandbox.census import wait_until
+from tests.integration.sandbox.nodes import MEMORY_MB, ROOT, Bench
+from tests.integration.sandbox.remotes import Daemon, Servers, honest, ok
+
+STEPS = 4
+CLOCK = Clock(act_seconds=0.7, bank_seconds=0.0, load="own", load_seconds=5.0)
+NOWHERE = Path("/nowhere/node.sock")
+
+
+@pytest.fixture(scope="module")
+def servers(short_folder: Callable[[], Path]) -> Iterator[Servers]:
+    folder = short_folder()
+    folder.chmod(0o711)  # a daemon that was root reads the certificate as somebody else
+    made = Servers(folder, remotes.authority(folder)[0])
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def daemon(servers: Servers) -> Iterator[Daemon]:
+    trusted = {"SSL_CERT_FILE": str(servers.folder / "certificate.pem")}
+    with remotes.running(servers.folder, remotes.TESTERS | trusted) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def strict(short_folder: Callable[[], Path]) -> Iterator[Daemon]:
+    """A daemon by the default rules, with room for two."""
+    with remotes.running(short_folder(), {}, "--most", "2") as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(daemon: Daemon) -> Iterator[None]:
+    """Whatever a test did, the daemon holds nothing more than before."""
+    if daemon.process.poll() is not None:
+        yield
+        return
+    before = daemon.holdings
+    yield
+    wait_until(
+        lambda: all(now <= was for now, was in zip(daemon.holdings, before, strict=True)),
+        lambda: f"{before} became {daemon.holdings}",
+    )
+
+
+def _play(daemon: Daemon, requests: list[SeatRequest]) -> Played:
+    game: Any = Snakes()
+    game.seats = range(1, 17)
+    with borrowed(NOWHERE, requests, 10.0, daemon.socket) as lent:
+        assert [one for one in lent if isinstance(one, BundleRefused)] == []
+        return referee.play(
+            game,
+            game.configure({"steps": STEPS}),
+            CLOCK,
+            bytes(16),
+            lent,
+            lanes=1,
+            stop_after_seconds=60.0,
+        )
+
+
+def _log(played: Played, seat: int) -> str:
+    return "".join(move["stdout"] for move in read_log(played.seats[seat].log)["moves"])
+
+
+def test_remote_snakes_of_both_apis_play_a_whole_match_against_a_bundled_one(
+    bench: Bench, daemon: Daemon, servers: Servers
+) -> None:
+    told: list[tuple[str, Mapping[str, Any]]] = []
+
+    def old(line: socket.socket, path: str, body: bytes) -> None:
+        told.append((path, json.loads(body or b"{}")))
+        if path == "/":
+            line.sendall(b"HTTP/1.1 404 None\r\nContent-Length: 0\r\n\r\n")
+        else:
+            ok(line, b'{"move": "up", "taunt": "old"}')
+
+    painter = bundle.prepare(ROOT / "agents" / "battlesnake" / "painter", bench.folder)
+    requests = [
+        SeatRequest("python", painter, MEMORY_MB),
+        servers.seat(servers.listen(honest)),
+        servers.seat(servers.listen(honest, is_tls=True) + "/snakes/ours"),
+        servers.seat(servers.listen(old), api="2017"),
+    ]
+    game = GAMES["battlesnake"]
+    clock = Clock.from_json({**game.clock, "act_seconds": 2.0})
+    with borrowed(bench.node.socket, requests, 60.0, daemon.socket) as lent:
+        assert [isinstance(one, Loan) and one.is_elsewhere for one in lent] == [False, *[True] * 3]
+        played = referee.play(
+            game,
+            game.configure({"maxTurns": 20}),
+            clock,
+            bytes(range(16)),
+            lent,
+            lanes=1,
+            stop_after_seconds=120.0,
+        )
+    assert [(dict(one.pardoned), one.answered) for one in played.seats] == [({}, True)] * 4
+    assert "POST /move: status 200 after " in _log(played, 2)
+    paths = [path for path, _ in told]
+    assert paths[:3] == ["/", "/start", "/move"]
+    assert paths.count("/start") == 1
+    assert set(told[2][1]["snakes"][0]) >= {"coords", "health_points"}
+
+
+@dataclass(frozen=True)
+class Hostile:
+    """What a server does when it is asked for a move, and how that must end."""
+
+    name: str
+    verdict: Verdict
+    reason: str
+    move: Callable[[socket.socket], None]
+    answers: bool = False
+
+    def answer(self, line: socket.socket, path: str, body: bytes) -> None:
+        if path == "/move":
+            self.move(line)
+        else:
+            ok(line)
+
+
+def _repeat(first: bytes, piece: bytes, seconds: float = 0.0) -> Callable[[socket.socket], None]:
+    def send(line: socket.socket) -> None:
+        line.sendall(first)
+        for _ in range(1_000_000):
+            line.sendall(piece)
+            time.sleep(seconds)
+
+    return send
+
+
+def _once(answer: bytes) -> Callable[[socket.socket], None]:
+    return lambda line: line.sendall(answer)
+
+
+def _hang_up(after: bytes) -> Callable[[socket.socket], None]:
+    def send(line: socket.socket) -> None:
+        line.sendall(after)
+        line.shutdown(socket.SHUT_RDWR)
+
+    return send
+
+
+def _trash_later(line: socket.socket) -> None:
+    ok(line)
+    time.sleep(0.1)
+    line.sendall(b"and another thing")
+
+
+def _moved(status: int, where: str) -> bytes:
+    head = f"HTTP/1.1 {status} Moved\r\nLocation: {where}\r\nContent-Length: 0\r\n\r\n"
+    return head.encode()
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+PACKED = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\n\x1f\x8b\x08"
+HOSTILE = (
+    Hostile("drips its head", Verdict.TIMEOUT, "within the time of the clock|0.7 s and the",
+            _repeat(b"HTTP/1.1 200 ", b"x", 0.05)),
+    Hostile("drips its body", Verdict.TIMEOUT, "within the time of the clock|0.7 s and the",
+            _repeat(CHUNKED, b"1\r\n \r\n", 0.05)),
+    Hostile("never ends its chunks", Verdict.ERROR, "too long together",
+            _repeat(CHUNKED, b"400\r\n" + b" " * 1024 + b"\r\n")),
+    Hostile("never ends its body", Verdict.ERROR, "longer than 12288 bytes",
+            _repeat(b"HTTP/1.0 200 OK\r\n\r\n", b"x" * 65536)),
+    Hostile("never ends its status line", Verdict.ERROR, "headers are longer than",
+            _repeat(b"HTTP/1.1 200 ", b"x" * 65536)),
+    Hostile("breaks the framing", Verdict.ERROR, "is no answer of HTTP", _once(b"up up up\r\n")),
+    Hostile("packs its body", Verdict.ERROR, "in the encoding 'gzip'; answer plain", _once(PACKED)),
+    Hostile("redirects to this machine", Verdict.ERROR, "redirects are not followed: submit",
+            _once(_moved(301, "http://127.0.0.1:22/"))),
+    Hostile("redirects to the cloud's secrets", Verdict.ERROR, "to 'http://169.254.169.254/la",
+            _once(_moved(307, "http://169.254.169.254/latest/meta-data/"))),
+    Hostile("answers twice", Verdict.ERROR, "after its answer|before it was asked",
+            _once(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n\"up\"" * 2)),
+    Hostile("closes mid-way", Verdict.ERROR, "POST /move: the connection ended inside",
+            _hang_up(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{")),
+    Hostile("continues for ever", Verdict.ERROR, "answers 100 again and again",
+            _repeat(b"", b"HTTP/1.1 100 Continue\r\n\r\n")),
+    Hostile("says nothing", Verdict.TIMEOUT, "within the time of the clock|0.7 s and the",
+            lambda line: time.sleep(2.0)),
+    Hostile("says no JSON", Verdict.INVALID, "answered with 'north', which is no JSON text",
+            lambda line: ok(line, b"north")),
+    Hostile("speaks after its answer", Verdict.DONE, "before it was asked", _trash_later, True),
+)  # fmt: skip
+
+
+def test_a_hostile_server_costs_its_own_seat_and_nothing_else(
+    daemon: Daemon, servers: Servers
+) -> None:
+    urls = [servers.listen(one.answer) for one in HOSTILE]
+
+    def pausing(line: socket.socket, path: str, body: bytes) -> None:
+        time.sleep(0.15 if path == "/move" else 0.0)
+        ok(line)
+
+    played = _play(daemon, [servers.seat(url) for url in (*urls, servers.listen(pausing))])
+    good = played.seats[-1]
+    assert (good.verdict, good.reward, good.answered) == (Verdict.DONE, STEPS, True), good.reason
+    for seat, one in enumerate(HOSTILE):
+        report = played.seats[seat]
+        assert report.verdict is one.verdict, (one.name, report.reason)
+        assert re.search(one.reason, report.reason or ""), (one.name, report.reason)
+        assert report.answered is one.answers, one.name
+        assert report.charged_seconds < 2 * CLOCK.act_seconds, one.name
+    assert "POST /move: status 200 after" in _log(played, 13)
+    assert "ms, 'north'" in _log(played, 13)
+
+
+def test_who_is_away_is_told_why_and_nobody_waits_longer_than_for_one(
+    daemon: Daemon, servers: Servers
+) -> None:
+    def says(answer: bytes) -> str:
+        return servers.listen(lambda line, path, body: line.sendall(answer))
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        closed = f"http://127.0.0.1:{taken.getsockname()[1]}"
+    small = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+    silent = servers.listen(lambda line, path, body: time.sleep(5.0))
+    drips = _repeat(b"HTTP/1.1 200 ", b"x", 0.05)
+    cases = {
+        closed: "nothing listens|refused",
+        silent: "GET / had no answer within 3 s",
+        servers.listen(lambda line, path, body: drips(line)): "GET / had no answer within 3 s",
+        silent.replace("http:", "https:"): "TLS",
+        says(small): '"apiversion": "1"',
+        says(b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"): "status 404",
+        says(b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * 12_000): "GET / was answered|no answer within",
+        "http://169.254.169.254": "metadata",
+        "http://10.0.0.1/snake": "private",
+    }
+    for where in ("http://127.0.0.1:22/", "http://169.254.169.254/"):
+        cases[says(_moved(302, where))] = re.escape(f"a redirect (status 302) to '{where}'")
+    requests = [*map(servers.seat, cases), servers.seat(servers.listen(honest))]
+    began = time.monotonic()
+    lent = loans.borrow_all(daemon.socket, requests, 10.0)
+    assert time.monotonic() - began < 4.5
+    assert isinstance(lent[-1], Loan)
+    lent[-1].end()
+    for one, (url, words) in zip(lent[:-1], cases.items(), strict=True):
+        assert isinstance(one, AgentAway), url
+        assert re.search(words, str(one)), (url, str(one))
+
+
+def test_a_seat_that_is_away_fails_as_a_refused_one_does(daemon: Daemon, servers: Servers) -> None:
+    game: Any = Snakes()
+    with borrowed(NOWHERE, [servers.seat("http://10.0.0.1")], 10.0, daemon.socket) as lent:
+        played = referee.play(
+            game, {"steps": 1}, CLOCK, bytes(16), lent, lanes=1, stop_after_seconds=10.0
+        )
+    report = played.seats[0]
+    assert report.verdict is Verdict.ERROR
+    assert (report.reason or "").startswith("The remote agent did not answer: GET /: 10.0.0.1")
+    assert report.failed_step == 0
+
+
+def test_by_default_our_own_machine_is_not_called_and_no_more_is_lent_than_there_is_room_for(
+    strict: Daemon, servers: Servers
+) -> None:
+    url = servers.listen(honest)
+    (lent,) = loans.borrow_all(strict.socket, [servers.seat(url)], 5.0)
+    assert isinstance(lent, AgentAway)
+    assert "8000-8999" in str(lent)
+    (lent,) = loans.borrow_all(strict.socket, [servers.seat("http://127.0.0.1:8000")], 5.0)
+    assert "loopback" in str(lent)
+    with pytest.raises(HostFault, match="all 2 seats of remote agents are lent"):
+        loans.borrow_all(strict.socket, [servers.seat(url)] * 3, 1.0)
+    assert len(loans.borrow_all(strict.socket, [servers.seat(url)] * 2, 5.0)) == 2
+
+
+def test_callers_end_with_the_connection_of_their_match(daemon: Daemon, servers: Servers) -> None:
+    requests = [servers.seat(servers.listen(honest)) for _ in range(2)]
+    lent = [one for one in loans.borrow_all(daemon.socket, requests, 10.0) if isinstance(one, Loan)]
+    callers = daemon.callers
+    assert len(callers) == 2
+    if os.geteuid() == 0:
+        owners = {os.stat(f"/proc/{pid}").st_uid for pid in (daemon.process.pid, daemon.maker)}
+        assert 0 not in owners, "the daemon gave up root"
+    lent[0]._conversation._connection.close()  # as if the worker had been killed
+    wait_until(lambda: daemon.callers == [], lambda: str(daemon.callers))
+    for loan in lent:
+        assert loan.socket.recv(1) == b""
+        loan.socket.close()
+        loan.meter.close()
+
+
+def test_a_server_that_is_lost_takes_moves_and_not_the_daemon(
+    daemon: Daemon, servers: Servers
+) -> None:
+    """The loan's end tells what became of the caller, whatever its server did."""
+    (loan,) = loans.borrow_all(daemon.socket, [servers.seat(servers.listen(honest))], 10.0)
+    assert isinstance(loan, Loan)
+    (caller,) = daemon.callers
+    os.kill(caller, signal.SIGKILL)
+    assert select.select([loan.socket], [], [], 5.0)[0]
+    ending = loan.end()
+    assert (ending.signal, ending.exit_code, ending.clean) == (signal.SIGKILL, None, True)
+    assert [move.stdout.split(" after")[0] for move in ending.log] == ["GET /: status 200"]
+
+
+def test_what_the_daemon_is_not_for_it_refuses(daemon: Daemon, servers: Servers) -> None:
+    path = servers.folder / "other"
+    path.write_bytes(b'{"contract":"http","url":"http://a.example","api":"1"}')
+    with pytest.raises(HostFault, match="profile: 'python' is not served here"):
+        loans.borrow_all(daemon.socket, [SeatRequest("python", path, 256)], 5.0)
+    (refused,) = loans.borrow_all(daemon.socket, [SeatRequest("remote", path, 256)], 5.0)
+    assert isinstance(refused, BundleRefused)
+    assert not isinstance(refused, AgentAway)
+    with (
+        pytest.raises(HostFault, match="PECK_REMOTE_SOCKET"),
+        borrowed(NOWHERE, [SeatRequest("remote", path, 256)], 5.0),
+    ):
+        pass
+
+
+def test_a_killed_daemon_takes_its_callers_along(
+    short_folder: Callable[[], Path], servers: Servers
+) -> None:
+    with remotes.running(short_folder(), remotes.TESTERS) as ours:
+        (loan,) = loans.borrow_all(ours.socket, [servers.seat(servers.listen(honest))], 10.0)
+        assert isinstance(loan, Loan)
+        pids = [ours.maker, *ours.callers]
+        ours.process.kill()
+        ours.process.wait()
+        wait_until(lambda: not any(map(_lives, pids)), lambda: str(pids))
+        with pytest.raises(HostFault):
+            loan.end()
+
+
+def test_a_daemon_whose_maker_dies_ends_to_be_started_again(
+    short_folder: Callable[[], Path], servers: Servers
+) -> None:
+    with remotes.running(short_folder(), remotes.TESTERS) as ours:
+        os.kill(ours.maker, signal.SIGKILL)
+        with pytest.raises(HostFault):
+            loans.borrow_all(ours.socket, [servers.seat("http://10.0.0.1")], 5.0)
+        assert ours.process.wait(10) == 1
+
+
+def test_rules_that_cannot_be_read_are_told_in_one_line(tmp_path: Path) -> None:
+    environment = {**os.environ, "PECK_EGRESS_DENY": "10.0.0.0/99"}
+    tried = subprocess.run(
+        remotes.command(tmp_path / "s"), cwd=ROOT, env=environment, capture_output=True, text=True
+    )
+    assert tried.returncode == 2
+    assert tried.stderr.startswith("remote: PECK_EGRESS_DENY: ")
+    assert tried.stderr.count("\n") == 1
+
+
+def _lives(pid: int) -> bool:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
