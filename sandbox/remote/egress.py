@@ -8,7 +8,8 @@ that may not be reached refuses the name. Redirects and proxies do not exist her
 Refused are all networks that are not the public internet, IPv4 addresses hidden in IPv6 ones, and
 this machine's own addresses. What the operator denies is refused before all else, what they allow
 passes all but that; ports hold for both. Of a name, sentences tell what kind of address it has and
-not which one: they are for owners, and our resolver may know names that the public does not.
+not which one, and only where it has a public one too: they are for owners, and our resolver may
+know names that the public does not.
 
 Standard library only. See ``networks`` for the list and its sources.
 """
@@ -139,9 +140,11 @@ def _permitted(address: Address, rules: Rules, until: float) -> list[IP]:
         check(literal, rules)
         return [literal]
     found = _resolved(address, until)
-    for ip in found:
-        if reason := _refusal(ip, rules):
-            raise Forbidden(f"{address.host} has an address that {reason}")
+    refusals = [_refusal(ip, rules) for ip in found]
+    if all(refusals):  # as of a name that there is not: whether our resolver knows it is not told
+        raise Forbidden(_nowhere(address.host))
+    for reason in filter(None, refusals):
+        raise Forbidden(f"{address.host} has an address that {reason}")
     # By turns of the families (RFC 8305, section 4): where one leads nowhere the other is tried.
     turns: list[tuple[int, IP]] = []
     for version in dict.fromkeys(ip.version for ip in found):
@@ -196,7 +199,11 @@ def _resolved(address: Address, until: float) -> list[IP]:
 def _unknown(host: str, error: socket.gaierror) -> OSError:
     if error.errno == socket.EAI_AGAIN:
         return OSError(f"DNS could not be asked for {host} now (its servers do not answer)")
-    return OSError(f"DNS knows no address of {host}")
+    return OSError(_nowhere(host))
+
+
+def _nowhere(host: str) -> str:
+    return f"DNS knows no address of {host} that may be called from here; it has to be public"
 
 
 def _reach(address: Address, ips: list[IP], until: float) -> socket.socket:
