@@ -8,7 +8,8 @@ that may not be reached refuses the name. Redirects and proxies do not exist her
 Refused are all networks that are not the public internet, IPv4 addresses hidden in IPv6 ones, and
 this machine's own addresses. What the operator denies is refused before all else, what they allow
 passes all but that; ports hold for both. Of a name, sentences tell what kind of address it has and
-not which one: they are for owners, and our resolver may know names that the public does not.
+not which one, and only where it has a public one too: they are for owners, and our resolver may
+know names that the public does not.
 
 Standard library only. See ``networks`` for the list and its sources.
 """
@@ -30,10 +31,13 @@ from pathlib import Path
 from sandbox.remote import networks
 from sandbox.remote.address import Address, AddressError, parse
 from sandbox.remote.networks import IP, Network
+from sandbox.remote.secured import Secured
 
 DEFAULT_PORTS = ((80, 80), (443, 443), (8000, 8999))
 TRIED = 4
 """Addresses of one name that are tried at most; all are judged."""
+MOST_ADDRESSES = 64
+"""Of one name. Judging takes some 0.1 ms each, and an answer of DNS has room for thousands."""
 LOOKUPS = 4
 """Resolver calls at a time. One that hangs cannot be ended, only left behind; they are counted."""
 
@@ -136,9 +140,11 @@ def _permitted(address: Address, rules: Rules, until: float) -> list[IP]:
         check(literal, rules)
         return [literal]
     found = _resolved(address, until)
-    for ip in found:
-        if reason := _refusal(ip, rules):
-            raise Forbidden(f"{address.host} has an address that {reason}")
+    refusals = [_refusal(ip, rules) for ip in found]
+    if all(refusals):  # as of a name that there is not: whether our resolver knows it is not told
+        raise Forbidden(_nowhere(address.host))
+    for reason in filter(None, refusals):
+        raise Forbidden(f"{address.host} has an address that {reason}")
     # By turns of the families (RFC 8305, section 4): where one leads nowhere the other is tried.
     turns: list[tuple[int, IP]] = []
     for version in dict.fromkeys(ip.version for ip in found):
@@ -161,7 +167,12 @@ def _resolved(address: Address, until: float) -> list[IP]:
             # /etc/hosts, which knows no such spelling.
             name = address.host.encode() + b"."
             found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
-            answers.put([ipaddress.ip_address(sockaddr[0]) for *_, sockaddr in found])
+            told = list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
+            if len(told) > MOST_ADDRESSES:
+                why = f"{address.host} has {len(told)} addresses; give it at most {MOST_ADDRESSES}"
+                answers.put(Forbidden(why))
+            else:
+                answers.put([ipaddress.ip_address(text) for text in told])
         except socket.gaierror as error:
             answers.put(_unknown(address.host, error))
         except (OSError, ValueError) as error:
@@ -182,13 +193,17 @@ def _resolved(address: Address, until: float) -> list[IP]:
         raise TimeoutError(late) from None
     if isinstance(answer, OSError):
         raise answer
-    return list(dict.fromkeys(answer))
+    return answer
 
 
 def _unknown(host: str, error: socket.gaierror) -> OSError:
     if error.errno == socket.EAI_AGAIN:
         return OSError(f"DNS could not be asked for {host} now (its servers do not answer)")
-    return OSError(f"DNS knows no address of {host}")
+    return OSError(_nowhere(host))
+
+
+def _nowhere(host: str) -> str:
+    return f"DNS knows no address of {host} that may be called from here; it has to be public"
 
 
 def _reach(address: Address, ips: list[IP], until: float) -> socket.socket:
@@ -230,12 +245,12 @@ def _opened(ip: IP, port: int, timeout_seconds: float) -> socket.socket:
 
 def _secured(
     sock: socket.socket, address: Address, until: float, context: ssl.SSLContext
-) -> ssl.SSLSocket:
+) -> Secured:
     """TLS over it, the certificate verified for the host."""
     sock.settimeout(_left(until, address))
     where = f"{address.host}:{address.port}"
     try:
-        return context.wrap_socket(sock, server_hostname=address.host)
+        return Secured(sock, context, address.host)
     except ssl.SSLCertVerificationError as error:
         why = error.verify_message
         raise OSError(f"the certificate of {where} is not accepted: {why}") from None

@@ -8,7 +8,9 @@ beside it. Of IPv6, what is not global unicast (2000::/3, RFC 4291) is refused a
 from __future__ import annotations
 
 import errno
+import os
 import socket
+import struct
 from ipaddress import (
     IPv4Address,
     IPv4Network,
@@ -32,6 +34,14 @@ _LOW_32 = (
 _6TO4 = IPv6Network("2002::/16")  # RFC 3056
 _TEREDO = IPv6Network("2001::/32")  # RFC 4380
 _ISATAP = (0x0000_5EFE, 0x0200_5EFE)  # RFC 5214, section 6.1
+
+# Of linux/netlink.h and linux/rtnetlink.h.
+_NLM_F_REQUEST, _NLMSG_ERROR, _RTM_GETROUTE, _RTA_DST = 1, 2, 26, 1
+_HOME = frozenset({2, 3, 4})  # RTN_LOCAL, RTN_BROADCAST, RTN_ANYCAST
+_NO_WAY = frozenset(  # no such family, no route, one that is forbidden, one into a black hole
+    {errno.EAFNOSUPPORT, errno.EOPNOTSUPP, errno.ENETUNREACH, errno.EHOSTUNREACH}
+    | {errno.EACCES, errno.EINVAL}
+)
 
 _SPECIAL: tuple[tuple[Network, str], ...] = tuple(
     (ip_network(network), what)
@@ -122,10 +132,13 @@ def mapped(ip: IP) -> IPv6Address:
 def is_own(ip: IP) -> bool:
     """Whether the address is one of this machine's: public ones too, which would lead back in.
 
-    The kernel is asked at each connection, and knows: a socket can be bound to own addresses alone
-    (to broadcast ones for datagrams). Where it was told to bind to any, nothing can be known and
-    nothing is called.
+    The kernel is asked at each connection, and knows: where the way leads, and whether a socket can
+    be bound to it (to broadcast ones for datagrams). Neither suffices: IPv6 binds to no address of
+    a network that is ours by a route alone, and routes may be kept in tables that connections do
+    not ask. Where it was told to bind to any, nothing can be known and nothing is called.
     """
+    if _leads_home(ip):
+        return True
     if not _can_bind(ip):
         return False
     # Documentation (RFC 5737, RFC 3849): nobody's own.
@@ -134,6 +147,30 @@ def is_own(ip: IP) -> bool:
         setting = f"net.ipv{ip.version}.ip_nonlocal_bind"
         raise OSError(f"the ladder cannot tell its own addresses ({setting} is 1): tell its host")
     return True
+
+
+def _leads_home(ip: IP) -> bool:
+    """Whether the kernel's route to the address ends in this machine (rtnetlink(7))."""
+    family = socket.AF_INET if ip.version == 4 else socket.AF_INET6
+    wanted = struct.pack("=BBBB4xI", family, ip.max_prefixlen, 0, 0, 0)
+    wanted += struct.pack("=HH", 4 + len(ip.packed), _RTA_DST) + ip.packed
+    head = struct.pack("=IHHII", 16 + len(wanted), _RTM_GETROUTE, _NLM_F_REQUEST, 1, 0)
+    try:
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as kernel:
+            kernel.settimeout(1.0)
+            kernel.send(head + wanted)
+            said = kernel.recv(1 << 16)
+    except OSError as error:
+        why = f"no routes are told: {error.strerror or error}"
+        raise OSError(f"the ladder cannot tell its own addresses ({why}): tell its host") from None
+    (kind,) = struct.unpack_from("=H", said, 4)
+    if kind == _NLMSG_ERROR:
+        (code,) = struct.unpack_from("=i", said, 16)
+        if -code in _NO_WAY:
+            return False
+        why = f"no route is told: {os.strerror(-code)}"
+        raise OSError(f"the ladder cannot tell its own addresses ({why}): tell its host")
+    return said[16 + 7] in _HOME
 
 
 def _can_bind(ip: IP) -> bool:

@@ -25,6 +25,8 @@ from sandbox.remote.address import parse
 from sandbox.remote.egress import LOOKUPS, Rules, connect
 
 NEAR, SECOND, FAR, NOBODY = "93.184.216.33", "93.184.216.34", "93.184.216.40", "93.184.216.41"
+ROUTED = "2a00:9::7"
+"""Of a network that is near's by a route alone, as anycast servers have theirs."""
 DEAF = "deaf.example.org"
 ANSWERS: dict[str, list[list[str]]] = {
     # What each name has the first time and the second time; the last answer repeats.
@@ -33,6 +35,7 @@ ANSWERS: dict[str, list[list[str]]] = {
     "mixed.example.org": [[FAR, "10.0.0.5"]],
     "mixed6.example.org": [[FAR, "::1"]],
     "half-dead.example.org": [[NOBODY, FAR]],
+    "crowd.example.org": [[f"2a00:7::{number:x}" for number in range(65)]],
     "snake.example.org": [[FAR]],
     "other.example.org": [[FAR]],
     # What our own search list would make of a name that there is not.
@@ -86,7 +89,9 @@ class Server:
     def __init__(self, says: str, port: int, certificate: Path | None = None) -> None:
         self.came = 0
         self._says = says
-        self._listener = socket.create_server(("", port))
+        self._listener = socket.create_server(
+            ("", port), family=socket.AF_INET6, dualstack_ipv6=True
+        )
         self._context: ssl.SSLContext | None = None
         if certificate:
             self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -127,7 +132,9 @@ def trials(folder: Path) -> dict[str, object]:
         "asked": names.asked["rebinds.example.org", A],
         "rebinding home": [tried("http://rebinds-home.example.org", rules) for _ in range(2)],
         "own": [tried(f"http://{ip}", rules) for ip in (NEAR, SECOND)],
+        "own by a route": tried(f"http://[{ROUTED}]", rules),
         "mixed": [tried(f"http://{name}.example.org", rules) for name in ("mixed", "mixed6")],
+        "crowd": tried("http://crowd.example.org", rules),
         "half dead": tried("http://half-dead.example.org", rules, 0.4),
         "unknown": tried("http://unknown.example.org", rules),
         "searched": tried("http://found.example.org", rules),
@@ -169,6 +176,7 @@ def near(folder: Path) -> None:
             run("ip", "address", "add", f"{address}/24", "dev", "near")
         run("ip", "link", "set", "near", "up")
         run("ip", "link", "set", "lo", "up")
+        run("ip", "route", "add", "local", "2a00:9::/64", "dev", "lo")
         far.stdin.write(b"plugged in\n")
         far.stdin.flush()
         far.stdout.readline()  # it serves

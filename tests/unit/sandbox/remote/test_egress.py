@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import ssl
 import threading
@@ -15,6 +16,7 @@ import pytest
 
 from sandbox.remote.address import Address, parse
 from sandbox.remote.egress import Forbidden, Rules, connect
+from sandbox.remote.secured import MOST_SILENT_BYTES, Secured
 from tests.unit.sandbox.remote.certificates import Authority, serving
 
 HOME = Rules(allow=(ip_network("127.0.0.1"),), ports=((1, 65535),))
@@ -164,7 +166,7 @@ def test_a_certificate_of_a_trusted_authority_is_accepted(authority: Authority) 
     with server(answer) as port:
         address = parse(f"https://127.0.0.1:{port}")
         with connect(address, HOME, soon(), authority.trusted()) as sock:
-            assert isinstance(sock, ssl.SSLSocket)
+            assert isinstance(sock, Secured)
             assert sock.version() in ("TLSv1.2", "TLSv1.3")
             assert sock.recv(5) == b"hello"
 
@@ -200,3 +202,80 @@ def test_a_context_that_does_not_verify_is_our_own_mistake(tmp_path: Path) -> No
     context.check_hostname = False
     with pytest.raises(ValueError, match="has to verify"):
         connect(parse("https://127.0.0.1"), HOME, soon(), context)
+
+
+def flooding(context: ssl.SSLContext) -> Answer:
+    """Shakes hands, and sends session tickets without any content, all made before."""
+    context.num_tickets = 20_000
+
+    def answer(client: socket.socket) -> None:
+        coming, going = ssl.MemoryBIO(), ssl.MemoryBIO()
+        tls = context.wrap_bio(coming, going, server_side=True)
+        while True:
+            try:
+                tls.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                client.sendall(going.read())
+                coming.write(client.recv(1 << 16))
+        client.sendall(going.read())
+
+    return answer
+
+
+def test_records_without_content_hold_nobody_up(authority: Authority) -> None:
+    answer = flooding(serving(authority.sign("IP:127.0.0.1")))
+    with server(answer) as port:
+        address = parse(f"https://127.0.0.1:{port}")
+        with connect(address, HOME, soon(), authority.trusted()) as sock:
+            assert select.select([sock], [], [], 20.0)[0]
+            sock.settimeout(5.0)
+            begun = time.process_time()
+            with pytest.raises(OSError, match=f"{MOST_SILENT_BYTES} bytes of TLS without any"):
+                sock.recv(100)
+            assert time.process_time() - begun < 0.3
+
+
+def test_a_server_that_reads_slowly_holds_up_no_longer_than_the_timeout(
+    authority: Authority,
+) -> None:
+    context = serving(authority.sign("IP:127.0.0.1"))
+
+    def slowly(client: socket.socket) -> None:
+        with context.wrap_socket(client, server_side=True) as secured:
+            while secured.recv(1 << 14):
+                time.sleep(0.1)
+
+    with server(slowly) as port:
+        address = parse(f"https://127.0.0.1:{port}")
+        with connect(address, HOME, soon(), authority.trusted()) as sock:
+            sock.settimeout(0.4)
+            begun = time.monotonic()
+            with pytest.raises(TimeoutError):
+                sock.sendall(bytes(32 << 20))
+            assert time.monotonic() - begun < 1.0
+
+
+def test_over_tls_much_is_said_both_ways_and_a_look_waits_for_nothing(
+    authority: Authority,
+) -> None:
+    context = serving(authority.sign("IP:127.0.0.1"))
+
+    def echo(client: socket.socket) -> None:
+        with context.wrap_socket(client, server_side=True) as secured:
+            while said := secured.recv(1 << 16):
+                secured.sendall(said)
+
+    said = bytes(range(256)) * 500
+    with server(echo) as port:
+        address = parse(f"https://127.0.0.1:{port}")
+        with connect(address, HOME, soon(), authority.trusted()) as sock:
+            sock.sendall(said)
+            heard = b""
+            while len(heard) < len(said):
+                heard += sock.recv(1 << 16)
+            assert heard == said
+            sock.settimeout(0.0)
+            with pytest.raises(BlockingIOError):
+                sock.recv(1)
+            assert sock.gettimeout() == 0.0
