@@ -270,7 +270,7 @@ class Entry:
     is_rated: bool
     """False where matches have one seat: ``mu`` and ``sigma`` say nothing there."""
     strikes: int
-    """Rated matches in a row for which a remote agent was away; the third pauses it."""
+    """Rated matches that a remote agent was away in, or did not answer; the third pauses it."""
     paused_at: datetime | None
     next_try_at: datetime | None
     """While it is paused: when it is tried again; None while it is being tried."""

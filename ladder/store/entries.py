@@ -294,13 +294,15 @@ def expire(conn: Connection, limit: int = 100) -> list[EntryId]:
 
 
 def candidates(conn: Connection, season_id: SeasonId) -> list[Candidate]:
-    """The season's active entries for the pairing, from maintained columns alone."""
+    """The season's active entries for the pairing, from maintained columns alone; not those that
+    rest after a strike."""
     with conn.cursor(row_factory=class_row(Candidate)) as cur:
         return cur.execute(
             "select e.id as entry_id, e.submission_id, e.agent_id, e.team_id, b.digest, e.profile,"
             " e.mu, e.sigma, e.games, e.in_flight, e.pairing_weight as weight"
             " from entries e join submissions b on b.id = e.submission_id"
-            " where e.season_id = %s and e.state = 'active' order by e.id",
+            " where e.season_id = %s and e.state = 'active'"
+            " and (e.struck_at is null or e.struck_at <= now() - remote_rest()) order by e.id",
             (season_id,),
         ).fetchall()
 

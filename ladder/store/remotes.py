@@ -1,9 +1,10 @@
 """Remote agents that do not answer: strikes, pauses, tries, and an end to it.
 
-An entry whose agent was away in three rated matches in a row is paused (``remote_strike`` in the
-SQL): it stands on the board and is paired no more. It is tried by validation matches, by the house
-in growing steps and by its owner at any time; one that passes has it play again. Of a paused entry
-either ``next_try_at`` is set or, while a try is under way, ``deadline_at``.
+An entry whose agent was away in a rated match gets a strike and rests for a minute; ten answered
+matches in a row take a strike away, and the third pauses it (``remote_strike`` and ``remote_count``
+in the SQL): it stands on the board and is paired no more. It is tried by validation matches, by the
+house in growing steps and by its owner at any time; one that passes has it play again. Of a paused
+entry either ``next_try_at`` is set or, while a try is under way, ``deadline_at``.
 """
 
 from __future__ import annotations

@@ -62,13 +62,13 @@ class EntryOut(BaseModel):
         description="since when its results do not count officially; it is retired then"
     )
     paused_at: datetime | None = Field(
-        description="since when a remote agent, which was away in three rated matches in a row, is"
+        description="since when a remote agent that has three strikes is"
         " not paired; it keeps its place meanwhile"
     )
     strikes: int | None = Field(
         default=None,
-        description="rated matches in a row for which a remote agent was away or answered nothing;"
-        " the third pauses it; its owner's eyes only",
+        description="of a remote agent: rated matches in which it was away or answered nothing; ten"
+        " answered in a row take one away, the third pauses it; for its owner alone",
     )
     next_try_at: datetime | None = Field(
         default=None,

@@ -54,7 +54,7 @@ def pause(site: Site, entry: EntryId) -> None:
         conn.execute(
             "update entries set state = 'paused', activated_at = now(), paused_at = now(),"
             " strikes = 3, next_try_at = now() + interval '10 minutes', deadline_at = null,"
-            " reason = 'three strikes in a row; the last: no connection within 3 s' where id = %s",
+            " reason = 'three strikes; the last: no connection within 3 s' where id = %s",
             (entry,),
         )
         conn.execute("update seasons set revision = revision + 1")

@@ -1,13 +1,15 @@
 -- Remote agents: a submission may be an address of its owner's instead of a bundle. Its entry has the
--- profile 'remote'. One that is away three times in a row is paused: it keeps its place on the board,
--- is paired no more, and is tried by validation matches until it answers or is given up.
+-- profile 'remote'. One with three strikes is paused: it keeps its place on the board, is paired no
+-- more, and is tried by validation matches until it answers or is given up.
 alter table submissions add column url text;          -- of a remote one, for its owner; null: a bundle
 alter table seasons add column remote_agents boolean not null default false;  -- whether they may enter
 
 alter table entries drop constraint entries_state_check;
 alter table entries add constraint entries_state_check
     check (state in ('pending', 'active', 'paused', 'rejected', 'retired'));
-alter table entries add column strikes integer not null default 0;    -- in a row, in rated matches
+alter table entries add column strikes integer not null default 0;    -- rated matches it was away in
+alter table entries add column struck_at timestamptz;                 -- the last time; it rests then
+alter table entries add column answered integer not null default 0;   -- matches in a row since then
 alter table entries add column paused_at timestamptz;                 -- null unless it is paused
 alter table entries add column tries integer not null default 0;      -- by the house, since the pause
 alter table entries add column next_try_at timestamptz;               -- null while a try is under way
@@ -41,17 +43,24 @@ language sql immutable as $$
                         when 2 then interval '6 hours' else interval '24 hours' end
 $$;
 
--- Internal. An entry was away, or answered nothing; the third time in a row pauses it. The caller has
--- locked its season.
+-- How long an entry that was struck is left alone: whoever restarts a server gets one strike for all
+-- matches of that moment.
+create function remote_rest() returns interval language sql immutable as $$
+    select interval '1 minute'
+$$;
+
+-- Internal. An entry was away, or answered nothing; the third strike pauses it. The caller has locked
+-- its season.
 create function remote_strike(p_entry text, p_reason text) returns void
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
     v_now timestamptz := clock_timestamp();
     e entries;
 begin
-    update entries set strikes = strikes + 1, reason = format('strike %s of 3: %s', strikes + 1,
-                                                              left(p_reason, 1000))
+    update entries set strikes = strikes + 1, struck_at = v_now, answered = 0,
+                       reason = format('strike %s of 3: %s', strikes + 1, left(p_reason, 1000))
      where id = p_entry and state = 'active' and profile = 'remote'
+       and (struck_at is null or struck_at <= v_now - remote_rest())
     returning * into e;
     if not found or e.strikes < 3
        or (select state = 'finished' from seasons where id = e.season_id) then
@@ -59,7 +68,7 @@ begin
     end if;
     update entries
        set state = 'paused', paused_at = v_now, tries = 0, next_try_at = v_now + remote_wait(0),
-           reason = 'three strikes in a row; the last: ' || left(p_reason, 1000)
+           reason = 'three strikes; the last: ' || left(p_reason, 1000)
      where id = p_entry;
     insert into pauses (entry_id, paused_at, reason, validation_match_id)
     values (p_entry, v_now, left(p_reason, 1000), e.validation_match_id);
@@ -236,7 +245,8 @@ begin
     return 'accepted';
 end $$;
 
--- Internal. After a rated match: one answered move ends a row of strikes, none is a strike. The
+-- Internal. After a rated match: no answered move is a strike; ten matches in a row with one take a
+-- strike away, and not fewer, or whoever knows a lineup could be away in two matches of three. The
 -- caller has locked the season.
 create function remote_count(p_match text, p_seats jsonb) returns void
 language plpgsql security definer set search_path = public, pg_temp as $$
@@ -251,7 +261,9 @@ begin
          group by t.entry_id order by t.entry_id
     loop
         if r.answered then
-            update entries set strikes = 0, reason = null
+            update entries
+               set answered = (answered + 1) % 10, strikes = strikes - (answered = 9)::integer,
+                   reason = case when strikes > 1 or answered < 9 then reason end
              where id = r.entry_id and state = 'active' and strikes > 0;
         else
             perform remote_strike(r.entry_id, 'it answered none of its moves'
@@ -296,7 +308,8 @@ begin
     end if;
     update entries
        set state = 'active', deadline_at = null, reason = null, round = v_round, strikes = 0,
-           paused_at = null, tries = 0, activated_at = coalesce(activated_at, v_now)
+           struck_at = null, answered = 0, paused_at = null, tries = 0,
+           activated_at = coalesce(activated_at, v_now)
      where id = v_entry and state in ('pending', 'paused') and validation_match_id = m.id;
     if not found then
         return;
@@ -315,6 +328,6 @@ begin
      where entry_id = v_entry and ended_at is null;
 end $$;
 
-revoke execute on function remote_wait(integer), remote_strike(text, text),
+revoke execute on function remote_wait(integer), remote_rest(), remote_strike(text, text),
     remote_away(text, integer, text, jsonb), remote_count(text, jsonb) from public;
 grant execute on function remote_away(text, integer, text, jsonb) to peck_worker;

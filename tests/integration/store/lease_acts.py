@@ -16,7 +16,7 @@ from ladder.model import Conflict, EpisodeResult, Finish, LineupSeat, MatchKind,
 from ladder.store import matches, remotes
 from ladder.store.db import Connection
 from tests.integration.store.contest import digest, results
-from tests.integration.store.lease_model import Row, World
+from tests.integration.store.lease_model import FORGIVEN_AFTER, Row, World
 from tests.integration.store.lease_stage import Stage
 
 
@@ -64,10 +64,14 @@ class LeaseActs:
             world.rows[match_id] = Row("rated", world.rows[old].entries, None, rejudges=old)
 
     def strike_before(self, strikes: Sequence[int]) -> None:
-        """An example starts some strikes on."""
+        """An example starts some strikes on, and two answered matches before one is forgiven."""
         for entry, count in zip(self.entries, strikes, strict=True):
-            self.quick.execute("update entries set strikes = %s where id = %s", (count, entry))
-            self.world.strikes[entry] = count
+            answered = FORGIVEN_AFTER - 2 if count else 0
+            self.quick.execute(
+                "update entries set strikes = %s, answered = %s where id = %s",
+                (count, answered, entry),
+            )
+            self.world.strikes[entry], self.world.answered[entry] = count, answered
 
     def resume(self, world: World) -> None:
         """The first paused entry is tried and passes, in one transaction."""
@@ -147,6 +151,7 @@ class LeaseActs:
                     # Their rows were locked, so nobody else can have counted strikes meanwhile.
                     for entry in opened.rows[match_id].entries:
                         self.world.strikes[entry] = opened.strikes[entry]
+                        self.world.answered[entry] = opened.answered[entry]
                         self.world.paused -= {entry} - opened.paused
                         self.world.paused |= {entry} & opened.paused
             # Nobody else can have appended meanwhile: the season's row was locked.
@@ -212,6 +217,7 @@ class LeaseActs:
         done = self._finish(conn, match_id, attempt, who, verdicts, answered)
         took = world.finish(match_id, attempt, who, verdicts, answered)
         assert (done is Finish.ACCEPTED) == took
+        self._rested(conn)
 
     def check_away(
         self,
@@ -234,6 +240,11 @@ class LeaseActs:
         if holds:
             world.drop(match_id, "void", void=True)
             world.strike(row.entries[seat])
+            self._rested(conn)
+
+    def _rested(self, conn: Connection) -> None:
+        """Whoever has a strike is over it when the next act comes."""
+        conn.execute("update entries set struck_at = null where struck_at is not null")
 
     def check_fail(
         self, conn: Connection, world: World, match_id: MatchId, lag: int, worker: str | None

@@ -9,7 +9,8 @@ from ladder.ids import EntryId, MatchId
 
 WORKERS = ("w1", "w2", "w3")  # w3 lacks the profile that every match needs
 MAX_ATTEMPTS = 2
-STRIKES = 3  # in a row pause an entry
+STRIKES = 3  # pause an entry
+FORGIVEN_AFTER = 10  # answered matches in a row take a strike away
 
 
 @dataclass
@@ -41,6 +42,7 @@ class World:
     log: list[tuple[int, MatchId, str]] = field(default_factory=list)
     live: set[str] = field(default_factory=set)
     strikes: Counter[EntryId] = field(default_factory=Counter)
+    answered: Counter[EntryId] = field(default_factory=Counter)
     paused: set[EntryId] = field(default_factory=set)
 
     def fits(self, worker: str, match_id: MatchId) -> bool:
@@ -78,8 +80,9 @@ class World:
             for entry, has in zip(row.entries, answered, strict=True):
                 if not has:
                     self.strike(entry)
-                elif entry not in self.paused:
-                    self.strikes[entry] = 0
+                elif entry not in self.paused and self.strikes[entry]:
+                    self.answered[entry] = (self.answered[entry] + 1) % FORGIVEN_AFTER
+                    self.strikes[entry] -= not self.answered[entry]
             if row.rejudges is not None:
                 self.log.append((len(self.log) + 1, row.rejudges, "withdraw"))
                 self.rows[row.rejudges].faults.clear()
@@ -91,12 +94,13 @@ class World:
         if entry in self.paused:
             return
         self.strikes[entry] += 1
+        self.answered[entry] = 0
         if self.strikes[entry] == STRIKES:
             self.paused.add(entry)
 
     def resume(self, entry: EntryId) -> None:
         self.paused.discard(entry)
-        self.strikes[entry] = 0
+        self.strikes[entry] = self.answered[entry] = 0
 
     def drop(self, match_id: MatchId, ended: str, *, void: bool) -> None:
         row = self.rows[match_id]

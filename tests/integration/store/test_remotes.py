@@ -90,8 +90,9 @@ def play(
 
 
 def be_away(contest: Contest, entry: EntryId, other: EntryId, times: int = 1) -> MatchId:
-    """The entry, in seat 0, is away in so many rated matches."""
+    """The entry, in seat 0, is away in so many rated matches, each after it has rested."""
     for _ in range(times):
+        rested(contest, entry)
         match_id = contest.rated(entry, other)
         order = matches.claim(contest.conn, match_id, "w1")
         assert order is not None
@@ -109,6 +110,13 @@ def earlier(contest: Contest, entry: EntryId, **span: float) -> None:
         "update entries set paused_at = paused_at - %(by)s, next_try_at = next_try_at - %(by)s,"
         " deadline_at = deadline_at - %(by)s where id = %(entry)s",
         {"by": timedelta(**span), "entry": entry},
+    )
+
+
+def rested(contest: Contest, entry: EntryId) -> None:
+    """A minute has gone since its last strike."""
+    contest.conn.execute(
+        "update entries set struck_at = struck_at - interval '1 minute' where id = %s", (entry,)
     )
 
 
@@ -179,18 +187,58 @@ def test_a_match_with_one_who_is_away_is_void_and_strikes_that_one_alone(contest
     assert (other.strikes, other.in_flight, other.reason) == (0, 0, None)
 
 
-def test_a_match_without_an_answered_move_is_a_strike_and_one_answer_ends_the_row(
+def test_a_match_without_an_answered_move_is_a_strike_and_ten_with_one_take_it_away(
     contest: Contest,
 ) -> None:
     silent, there = active(contest), contest.active()
     be_away(contest, silent, there)
-    for answered, strikes in ((False, 2), (True, 0), (False, 1)):
+    rested(contest, silent)
+    counted = []
+    for answered in (False, *[True] * 9, False, *[True] * 20):
+        if not answered:
+            rested(contest, silent)
         match_id = contest.rated(silent, there)
         assert play(contest, match_id, answered=answered) is Finish.ACCEPTED
-        assert entries.get_entry(contest.conn, silent).strikes == strikes
+        counted.append(entries.get_entry(contest.conn, silent).strikes)
+        if counted[-1] == 3:
+            break
+    assert counted == [2] * 10 + [3]  # nine were not enough
+    assert state(contest, silent) is EntryState.PAUSED
     assert entries.get_entry(contest.conn, there).strikes == 0  # a bundle has none
-    reason = entries.get_entry(contest.conn, silent).reason
-    assert reason == "strike 1 of 3: it answered none of its moves"
+
+
+def test_ten_answered_matches_in_a_row_take_one_strike_away_and_the_last_takes_its_reason(
+    contest: Contest,
+) -> None:
+    back, there = active(contest), contest.active()
+    be_away(contest, back, there, times=2)
+    for strikes in (1, 0):
+        found = entries.get_entry(contest.conn, back)
+        assert (found.strikes, found.reason) == (strikes + 1, f"strike 2 of 3: {AWAY}")
+        for _ in range(10):
+            play(contest, contest.rated(back, there))
+    found = entries.get_entry(contest.conn, back)
+    assert (found.strikes, found.reason) == (0, None)
+
+
+def test_matches_of_one_moment_are_one_strike_and_who_was_struck_rests_a_minute(
+    contest: Contest,
+) -> None:
+    away, there = active(contest), contest.active()
+    together = [contest.rated(away, there) for _ in range(3)]
+    for match_id in together:
+        order = matches.claim(contest.conn, match_id, "w1")
+        assert order is not None
+        assert remotes.away(contest.conn, match_id, order.attempt, "w1", {0: AWAY})
+    found = entries.get_entry(contest.conn, away)
+    assert (found.state, found.strikes, found.in_flight) == (EntryState.ACTIVE, 1, 0)
+
+    def paired() -> set[EntryId]:
+        return {each.entry_id for each in entries.candidates(contest.conn, contest.season.id)}
+
+    assert paired() == {there}
+    rested(contest, away)
+    assert paired() == {away, there}
 
 
 def test_late_attempts_other_kinds_and_seats_of_bundles_are_refused(contest: Contest) -> None:
@@ -229,7 +277,7 @@ def test_the_workers_role_may_say_who_is_away_and_change_nothing_else(
         conn.execute("reset role")
 
 
-def test_the_third_strike_in_a_row_pauses_an_entry_and_it_keeps_its_place(
+def test_the_third_strike_pauses_an_entry_and_it_keeps_its_place(
     contest: Contest,
 ) -> None:
     away, there = active(contest), active(contest)
@@ -240,7 +288,7 @@ def test_the_third_strike_in_a_row_pauses_an_entry_and_it_keeps_its_place(
     be_away(contest, away, there)
     found = entries.get_entry(contest.conn, away)
     assert found.state is EntryState.PAUSED
-    assert found.reason == f"three strikes in a row; the last: {AWAY}"
+    assert found.reason == f"three strikes; the last: {AWAY}"
     assert found.paused_at is not None
     assert 590 < wait_seconds(contest, away) <= 600
     board = leaderboard.read(contest.conn, contest.season.id)
