@@ -48,7 +48,7 @@ def play(world: World, entry: str, *, failed_seat: int | None = None) -> None:
 
 
 def be_away(world: World, season: str, entry_ids: list[str]) -> None:
-    """The first of these two is away three times."""
+    """The first of these two is away three times, each after it has rested."""
     with world.connect() as conn:
         found = [entries.get_entry(conn, EntryId(one)) for one in entry_ids]
         played_in = leagues.get_season(conn, found[0].season_id)
@@ -65,6 +65,7 @@ def be_away(world: World, season: str, entry_ids: list[str]) -> None:
             order = matches.claim(conn, match_id, "far")
             assert order is not None
             assert remotes.away(conn, match_id, order.attempt, "far", {0: "no connection"})
+            conn.execute("update entries set struck_at = struck_at - interval '1 minute'")
         conn.commit()
 
 
