@@ -236,7 +236,7 @@ def test_a_seat_that_computes_until_its_turn_comes_is_frozen_while_another_is_as
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, used: int, frozen: bool
 ) -> None:
     monkeypatch.setattr(referee, "end_together", lambda loans: None)
-    monkeypatch.setattr(Seat, "is_quick", False)
+    monkeypatch.setattr(Seat, "disturbs_nobody", False)
     usage, freeze = tmp_path / "cpu.stat", tmp_path / "cgroup.freeze"
     usage.write_bytes(b"usage_usec 0\n")
     freeze.touch()
