@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import re
+import secrets
 import select
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -34,6 +37,7 @@ from tests.integration.sandbox.remotes import Daemon, Servers, honest, ok
 
 STEPS = 4
 CLOCK = Clock(act_seconds=0.7, bank_seconds=0.0, load="own", load_seconds=5.0)
+SECRET = "a-token-of-the-host-" + secrets.token_hex(16)
 NOWHERE = Path("/nowhere/node.sock")
 
 
@@ -48,7 +52,7 @@ def servers(short_folder: Callable[[], Path]) -> Iterator[Servers]:
 
 @pytest.fixture(scope="module")
 def daemon(servers: Servers) -> Iterator[Daemon]:
-    trusted = {"SSL_CERT_FILE": str(servers.folder / "certificate.pem")}
+    trusted = {"SSL_CERT_FILE": str(servers.folder / "certificate.pem"), "OF_THE_HOST": SECRET}
     with remotes.running(servers.folder, remotes.TESTERS | trusted) as found:
         yield found
 
@@ -314,6 +318,74 @@ def test_callers_end_with_the_connection_of_their_match(daemon: Daemon, servers:
         assert loan.socket.recv(1) == b""
         loan.socket.close()
         loan.meter.close()
+
+
+def test_a_caller_has_a_filter_limits_and_nothing_of_the_hosts_nor_of_others(
+    daemon: Daemon, servers: Servers
+) -> None:
+    (loan,) = loans.borrow_all(daemon.socket, [servers.seat(servers.listen(honest))], 10.0)
+    assert isinstance(loan, Loan)
+    with contextlib.closing(loan.socket), loan:
+        (caller,) = daemon.callers
+        proc = Path(f"/proc/{caller}")
+        status = dict(line.split(":\t", 1) for line in (proc / "status").read_text().splitlines())
+        assert (status["Seccomp"], status["NoNewPrivs"]) == ("2", "1")
+        assert {status[f"Cap{which}"] for which in ("Inh", "Prm", "Eff", "Amb")} == {"0" * 16}
+        assert re.search(r"Max cpu time +120 +120 ", (proc / "limits").read_text())
+        held = {fd.name: os.readlink(fd) for fd in (proc / "fd").iterdir()}
+        server = held.pop("5")
+        assert server.startswith("socket:"), "its server's connection"
+        assert [held.pop(fd) for fd in "02"] == ["/dev/null"] * 2
+        assert [held.pop(fd).split(":")[0] for fd in "134"] == ["/memfd", "socket", "socket"]
+        assert not held
+        shown = [os.readlink(fd) for fd in Path(f"/proc/{daemon.process.pid}/fd").iterdir()]
+        assert not [path for path in shown if path.endswith(".json")], "submissions stay open"
+        for pid in (caller, daemon.maker):
+            assert Path(f"/proc/{pid}/environ").read_bytes().strip(b"\0") == b""
+        for pid in (caller, daemon.maker, daemon.process.pid):
+            assert not _remembers(pid, SECRET.encode()), pid
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="not run: only root becomes somebody else")
+def test_the_callers_own_uid_and_strangers_may_not_borrow(daemon: Daemon) -> None:
+    uid = os.stat(f"/proc/{daemon.maker}").st_uid
+    for one in (uid, 12_345):
+        with pytest.raises(HostFault, match=f"uid {one} may not borrow"):
+            _as_uid(one, lambda: loans.hello(daemon.socket))
+
+
+def _as_uid(uid: int, work: Callable[[], object]) -> None:
+    """In a thread that has this uid alone: the call itself changes no other thread's."""
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        call = {"x86_64": 117, "aarch64": 147}[os.uname().machine]  # setresuid
+        assert ctypes.CDLL(None).syscall(call, uid, uid, uid) == 0
+        try:
+            work()
+        except HostFault as fault:
+            failed.append(fault)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
+
+
+def _remembers(pid: int, secret: bytes) -> bool:
+    """Whether it stands anywhere in the memory that the process can write."""
+    maps = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        for line in maps:
+            where, rights, *_ = line.split()
+            if rights.startswith("rw"):
+                first, last = (int(text, 16) for text in where.split("-"))
+                memory.seek(first)
+                with contextlib.suppress(OSError):  # of the kernel's own
+                    if secret in memory.read(last - first):
+                        return True
+    return False
 
 
 def test_a_server_that_is_lost_takes_moves_and_not_the_daemon(
