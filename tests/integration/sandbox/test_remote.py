@@ -14,7 +14,8 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,49 @@ def _log(played: Played, seat: int) -> str:
     return "".join(move["stdout"] for move in read_log(played.seats[seat].log)["moves"])
 
 
+Absent = tuple[dict[str, str], Future[tuple[Sequence[Loan | BundleRefused], float]]]
+
+
+@pytest.fixture(scope="module")
+def absent(daemon: Daemon, servers: Servers) -> Iterator[Absent]:
+    """Agents that are away and what each is told, and a borrowing of them all and one more: it
+    takes seconds, in which the first match is played."""
+
+    def says(answer: bytes) -> str:
+        return servers.listen(lambda line, path, body: line.sendall(answer))
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        closed = f"http://127.0.0.1:{taken.getsockname()[1]}"
+    small = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+    silent = servers.listen(lambda line, path, body: time.sleep(5.0))
+    drips = _repeat(b"HTTP/1.1 200 ", b"x", 0.05)
+    cases = {
+        closed: "nothing listens|refused",
+        silent: "GET / had no answer within 3 s",
+        servers.listen(lambda line, path, body: drips(line)): "GET / had no answer within 3 s",
+        silent.replace("http:", "https:"): "TLS",
+        says(small): '"apiversion": "1"',
+        says(b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"): "status 404",
+        says(b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * 12_000): "GET / was answered|no answer within",
+        "http://169.254.169.254": "metadata",
+        "http://10.0.0.1/snake": "private",
+    }
+    for where in ("http://127.0.0.1:22/", "http://169.254.169.254/"):
+        cases[says(_moved(302, where))] = re.escape(f"a redirect (status 302) to '{where}'")
+    requests = [*map(servers.seat, cases), servers.seat(servers.listen(honest))]
+
+    def borrow() -> tuple[Sequence[Loan | BundleRefused], float]:
+        began = time.monotonic()
+        lent = loans.borrow_all(daemon.socket, requests, 10.0)
+        seconds = time.monotonic() - began
+        loans.end_together(one for one in lent if isinstance(one, Loan))
+        return lent, seconds
+
+    with ThreadPoolExecutor(1) as pool:
+        yield cases, pool.submit(borrow)
+
+
+@pytest.mark.usefixtures("absent")
 def test_remote_snakes_of_both_apis_play_a_whole_match_against_a_bundled_one(
     bench: Bench, daemon: Daemon, servers: Servers
 ) -> None:
@@ -243,36 +287,11 @@ def test_a_hostile_server_costs_its_own_seat_and_nothing_else(
     assert "ms, 'north'" in _log(played, 13)
 
 
-def test_who_is_away_is_told_why_and_nobody_waits_longer_than_for_one(
-    daemon: Daemon, servers: Servers
-) -> None:
-    def says(answer: bytes) -> str:
-        return servers.listen(lambda line, path, body: line.sendall(answer))
-
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        closed = f"http://127.0.0.1:{taken.getsockname()[1]}"
-    small = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
-    silent = servers.listen(lambda line, path, body: time.sleep(5.0))
-    drips = _repeat(b"HTTP/1.1 200 ", b"x", 0.05)
-    cases = {
-        closed: "nothing listens|refused",
-        silent: "GET / had no answer within 3 s",
-        servers.listen(lambda line, path, body: drips(line)): "GET / had no answer within 3 s",
-        silent.replace("http:", "https:"): "TLS",
-        says(small): '"apiversion": "1"',
-        says(b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"): "status 404",
-        says(b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * 12_000): "GET / was answered|no answer within",
-        "http://169.254.169.254": "metadata",
-        "http://10.0.0.1/snake": "private",
-    }
-    for where in ("http://127.0.0.1:22/", "http://169.254.169.254/"):
-        cases[says(_moved(302, where))] = re.escape(f"a redirect (status 302) to '{where}'")
-    requests = [*map(servers.seat, cases), servers.seat(servers.listen(honest))]
-    began = time.monotonic()
-    lent = loans.borrow_all(daemon.socket, requests, 10.0)
-    assert time.monotonic() - began < 4.5
+def test_who_is_away_is_told_why_and_nobody_waits_longer_than_for_one(absent: Absent) -> None:
+    cases, future = absent
+    lent, seconds = future.result()
+    assert seconds < 4.5
     assert isinstance(lent[-1], Loan)
-    lent[-1].end()
     for one, (url, words) in zip(lent[:-1], cases.items(), strict=True):
         assert isinstance(one, AgentAway), url
         assert re.search(words, str(one)), (url, str(one))
@@ -432,13 +451,13 @@ def test_a_killed_daemon_takes_its_callers_along(
 
 
 def test_a_daemon_whose_maker_dies_ends_to_be_started_again(
-    short_folder: Callable[[], Path], servers: Servers
+    strict: Daemon, servers: Servers
 ) -> None:
-    with remotes.running(short_folder(), remotes.TESTERS) as ours:
-        os.kill(ours.maker, signal.SIGKILL)
-        with pytest.raises(HostFault):
-            loans.borrow_all(ours.socket, [servers.seat("http://10.0.0.1")], 5.0)
-        assert ours.process.wait(10) == 1
+    """Nobody needs the strict one behind this test."""
+    os.kill(strict.maker, signal.SIGKILL)
+    with pytest.raises(HostFault):
+        loans.borrow_all(strict.socket, [servers.seat("http://10.0.0.1")], 5.0)
+    assert strict.process.wait(10) == 1
 
 
 def test_rules_that_cannot_be_read_are_told_in_one_line(tmp_path: Path) -> None:
