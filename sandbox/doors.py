@@ -26,6 +26,10 @@ MOST_SEATS = 16
 READ_SECONDS = 10.0
 AT_THE_DOOR = 4
 """Threads that wait for connections."""
+STRANGERS = 8
+"""Of unknown uids whose question is heard, to be refused in words; more are sent away unheard."""
+STRANGERS_SECONDS = 1.0
+BACKLOG = 512
 FULL_SECONDS = 0.1
 """Between two tries to let somebody in while descriptors or threads are used up."""
 
@@ -42,6 +46,7 @@ class Doors:
         self._lock = threading.Lock()
         self._connections: set[socket.socket] = set()
         self._at_the_door = 0
+        self._strangers = threading.BoundedSemaphore(STRANGERS)
 
     def open(self, listener: socket.socket) -> None:
         """Let people in until the listener is shut down.
@@ -63,12 +68,22 @@ class Doors:
                 # Anybody on the host may knock, so a crowd must not shut the door for good.
                 time.sleep(FULL_SECONDS)
                 continue
-            if not self._leave_the_door(listener):
-                connection.close()
+            uid = _uid_of(connection)
+            is_known = uid in self._allowed_uids
+            # Anybody on the host may knock: they cost no thread, or one of a few.
+            if not is_known and not self._strangers.acquire(blocking=False):
+                _send_away(connection, uid)
                 continue
-            with self._lock:
-                self._connections.add(connection)
-            self._talk(connection)
+            try:
+                if not self._leave_the_door(listener):
+                    connection.close()
+                    continue
+                with self._lock:
+                    self._connections.add(connection)
+                self._talk(connection, uid)
+            finally:
+                if not is_known:
+                    self._strangers.release()
             with self._lock:
                 if self._at_the_door >= AT_THE_DOOR:
                     return
@@ -93,26 +108,24 @@ class Doors:
                 with contextlib.suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
 
-    def _talk(self, connection: socket.socket) -> None:
+    def _talk(self, connection: socket.socket, uid: int) -> None:
         try:
             with connection:
-                self._answer(connection)
+                self._answer(connection, uid)
         except (wire.WireError, OSError):
             pass  # the worker went away; its loan, if any, was ended on the way out
         finally:
             with self._lock:
                 self._connections.discard(connection)
 
-    def _answer(self, connection: socket.socket) -> None:
-        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-        uid = struct.unpack("=iII", credentials)[1]
+    def _answer(self, connection: socket.socket, uid: int) -> None:
         known = uid in self._allowed_uids
         # A stranger's message is read too: closing over unread bytes would lose the answer.
-        deadline = time.monotonic() + (READ_SECONDS if known else 1.0)
+        deadline = time.monotonic() + (READ_SECONDS if known else STRANGERS_SECONDS)
         message, fds = wire.receive(connection, cap=1 << 16, max_fds=MOST_SEATS, deadline=deadline)
         try:
             if not known:
-                _refuse(connection, f"uid {uid} may not borrow from this node (see --allow-uid)")
+                _refuse(connection, _unknown(uid))
             elif message.get("op") == "hello":
                 wire.send(connection, self._hello)
             elif message.get("op") == "borrow":
@@ -125,6 +138,23 @@ class Doors:
             wire.close_all(fds)
 
 
+def _uid_of(connection: socket.socket) -> int:
+    """Whose the other side is, as the kernel noted it when it knocked."""
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    return int(struct.unpack("=iII", credentials)[1])
+
+
+def _unknown(uid: int) -> str:
+    return f"uid {uid} may not borrow from this node (see --allow-uid)"
+
+
+def _send_away(connection: socket.socket, uid: int) -> None:
+    """Nothing here waits: the words go into an empty buffer."""
+    with contextlib.suppress(wire.WireError, OSError), connection:
+        connection.setblocking(False)
+        connection.sendall(wire.encode({"op": "fault", "reason": _unknown(uid)}))
+
+
 def _refuse(connection: socket.socket, reason: str) -> None:
     wire.send(connection, {"op": "fault", "reason": reason})
 
@@ -135,12 +165,12 @@ def listen(path: Path) -> socket.socket:
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
             probe.settimeout(1.0)
-            if probe.connect_ex(str(path)) == 0:
+            if probe.connect_ex(str(path)) in (0, errno.EAGAIN):  # the latter: a crowd waits there
                 raise HostFault(f"another daemon listens at {path}")
         path.unlink(missing_ok=True)
         listener.bind(str(path))
         path.chmod(0o666)  # who may borrow is decided by peer credentials
-        listener.listen(64)
+        listener.listen(BACKLOG)
     except OSError as error:
         listener.close()
         raise HostFault(f"cannot listen at {path}: {error}") from None

@@ -43,6 +43,8 @@ END_SECONDS = 45.0
 """How long a loan's end may take before the node counts as gone: more than the node gives to a box
 that an agent holds up, and to the question whose fault it was that a box was lost."""
 ANSWER_SECONDS = 0.5
+CROWD_SECONDS = 0.01
+"""Between two tries to come in while others stand before the node's door."""
 _MOST_FDS = 128
 
 
@@ -318,13 +320,18 @@ def _opened(bundle: Path | HasFileno) -> Iterator[int]:
 
 def _connect(node_socket: Path, deadline: float) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        connection.settimeout(max(0.01, deadline - time.monotonic()))
-        connection.connect(str(node_socket))
-    except OSError as error:
-        connection.close()
-        raise HostFault(f"no node answers at {node_socket}: {error}") from None
-    return connection
+    while True:
+        try:
+            connection.settimeout(max(0.01, deadline - time.monotonic()))
+            connection.connect(str(node_socket))
+        except OSError as error:
+            # A unix socket does not wait where many stand before it: it says so at once.
+            if isinstance(error, BlockingIOError) and time.monotonic() < deadline:
+                time.sleep(CROWD_SECONDS)
+                continue
+            connection.close()
+            raise HostFault(f"no node answers at {node_socket}: {error}") from None
+        return connection
 
 
 @contextlib.contextmanager

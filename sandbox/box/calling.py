@@ -7,6 +7,7 @@ chunks, or to the end of the connection. Whatever else comes is Broken.
 
 from __future__ import annotations
 
+import re
 import socket
 import time
 from collections.abc import Callable
@@ -15,6 +16,8 @@ from .program import Broken
 
 MOST_HEAD_BYTES = 16 << 10
 MOST_BODY_BYTES = 12 << 10
+_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;.*)?", re.DOTALL)
+"""The size of a chunk, and its extensions, which nobody has."""
 _REMEDY = "answer each request once, with a status, a Content-Length and a JSON text"
 
 
@@ -203,26 +206,45 @@ class _Reading:
             or len(words[1]) != 3
         ):
             raise _broken(f"{said[:40]!r} is no answer of HTTP/1.1")
-        fields = (line.partition(b":") for line in rest)
-        return words[0], int(words[1]), {k.strip().lower(): v.strip() for k, _, v in fields}
+        fields: dict[bytes, bytes] = {}
+        for line in rest:
+            name, _, value = line.partition(b":")
+            name, value = name.strip().lower(), value.strip()
+            if name == b"content-length" and fields.get(name, value) != value:
+                raise _broken("it has two different Content-Lengths")
+            fields[name] = value
+        return words[0], int(words[1]), fields
 
     def _chunks(self) -> bytes:
         body = b""
         while True:
             while (end := self._data.find(b"\r\n")) < 0 and len(self._data) < 100:
                 self._more()
-            try:
-                size = int(self._data[: max(0, end)].partition(b";")[0], 16)
-            except ValueError:
-                size = -1
-            if not 0 <= size <= MOST_BODY_BYTES - len(body):
+            head = _CHUNK.fullmatch(self._data[: max(0, end)])
+            if not head or (size := int(head[1], 16)) > MOST_BODY_BYTES - len(body):
                 raise _broken("its chunks are broken, or too long together")
             self._data = self._data[end + 2 :]
+            if size == 0:
+                self._drop_trailers()
+                return body
             body += self._bytes(size)
             if self._bytes(2) != b"\r\n":
                 raise _broken("its chunks are broken")
-            if size == 0:
-                return body
+
+    def _drop_trailers(self) -> None:
+        """The fields behind the last chunk (RFC 9112, section 7.1.2), to their empty line."""
+        dropped = 0
+        while True:
+            while (end := self._data.find(b"\r\n")) < 0:
+                if dropped + len(self._data) > MOST_HEAD_BYTES:
+                    raise _broken(f"its trailers are longer than {MOST_HEAD_BYTES} bytes")
+                self._more()
+            line, self._data = self._data[:end], self._data[end + 2 :]
+            if not line:
+                return
+            dropped += len(line)
+            if b":" not in line or dropped > MOST_HEAD_BYTES:
+                raise _broken("its chunks are broken, or what stands behind them")
 
     def _bytes(self, count: int) -> bytes:
         while len(self._data) < count:

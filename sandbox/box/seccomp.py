@@ -83,6 +83,35 @@ def assemble(instructions: list[Instruction]) -> bytes:
 def program(machine: str) -> list[Instruction]:
     """The filter for ``x86_64`` or ``aarch64``; KeyError for any other machine."""
     number = syscalls.examined(machine)
+    code = opening(machine)
+    code += answer(number["clone3"], errno.ENOSYS)  # its flags cannot be read; clone's can
+    code += _clone(number["clone"])
+    code += _socket(number["socket"])
+    code += one_of(number["socketpair"], 0, (socket.AF_UNIX,), errno.EAFNOSUPPORT)
+    code += none_of(number["ioctl"], 1, _TERMINAL_INJECTION)
+    code += one_of(number["setsockopt"], 2, _SOCKET_OPTIONS, errno.EPERM)
+    code += answer(number["flock"], 0)
+    # Advice alone: taken, it would let two boxes talk by dropping pages of a library they share.
+    code += answer(number["fadvise64"], 0)
+    # Scratch is memory. What could be reached is the host's disk, which each of these calls makes
+    # write down what it holds, for a file of a library too.
+    for name in ("fsync", "fdatasync", "sync_file_range"):
+        code += answer(number[name], 0)
+    code += one_of(number["getsockopt"], 2, _SOCKET_QUESTIONS, errno.ENOPROTOOPT)
+    code += _setpriority(number["setpriority"])
+    code += _fcntl(number["fcntl"])
+    code += none_of(number["prctl"], 0, _PRCTL)
+    code += no_flag(number["mmap"], 3, _MAP_HUGETLB, errno.ENOMEM)
+    code += no_flag(number["memfd_create"], 1, _MFD_HUGETLB, errno.EINVAL)
+    code += none_of(number["madvise"], 2, (_MADV_MERGEABLE,))
+    # The limit on core files is what keeps the host's own crash handler from being started.
+    code += none_of(number["setrlimit"], 0, (_RLIMIT_CORE,))
+    code += _reads_limit(number["prlimit64"])
+    return code + closing(syscalls.allowed(machine))
+
+
+def opening(machine: str) -> list[Instruction]:
+    """How a filter begins: with the call's number in hand, which is of this machine's table."""
     code: list[Instruction] = [
         (_LOAD, 0, 0, _ARCH),
         (_JEQ, 1, 0, _ARCHES[machine]),
@@ -91,30 +120,13 @@ def program(machine: str) -> list[Instruction]:
     ]
     if machine == "x86_64":
         code += [(_JGE, 0, 1, 0x40000000), (_RETURN, 0, 0, _KILL)]  # the x32 call table
-    code += _answer(number["clone3"], errno.ENOSYS)  # its flags cannot be read; clone's can
-    code += _clone(number["clone"])
-    code += _socket(number["socket"])
-    code += _one_of(number["socketpair"], 0, (socket.AF_UNIX,), errno.EAFNOSUPPORT)
-    code += _none_of(number["ioctl"], 1, _TERMINAL_INJECTION)
-    code += _one_of(number["setsockopt"], 2, _SOCKET_OPTIONS, errno.EPERM)
-    code += _answer(number["flock"], 0)
-    # Advice alone: taken, it would let two boxes talk by dropping pages of a library they share.
-    code += _answer(number["fadvise64"], 0)
-    # Scratch is memory. What could be reached is the host's disk, which each of these calls makes
-    # write down what it holds, for a file of a library too.
-    for name in ("fsync", "fdatasync", "sync_file_range"):
-        code += _answer(number[name], 0)
-    code += _one_of(number["getsockopt"], 2, _SOCKET_QUESTIONS, errno.ENOPROTOOPT)
-    code += _setpriority(number["setpriority"])
-    code += _fcntl(number["fcntl"])
-    code += _none_of(number["prctl"], 0, _PRCTL)
-    code += _no_flag(number["mmap"], 3, _MAP_HUGETLB, errno.ENOMEM)
-    code += _no_flag(number["memfd_create"], 1, _MFD_HUGETLB, errno.EINVAL)
-    code += _none_of(number["madvise"], 2, (_MADV_MERGEABLE,))
-    # The limit on core files is what keeps the host's own crash handler from being started.
-    code += _none_of(number["setrlimit"], 0, (_RLIMIT_CORE,))
-    code += _reads_limit(number["prlimit64"])
-    for low, high in _ranges(syscalls.allowed(machine)):
+    return code
+
+
+def closing(allowed: list[int]) -> list[Instruction]:
+    """How a filter ends: these calls, in rising order, are let through, and no others."""
+    code: list[Instruction] = []
+    for low, high in _ranges(allowed):
         code += [(_JGE, 0, 2, low), (_JGT, 1, 0, high), (_RETURN, 0, 0, _ALLOW)]
     code += [
         (_JGT, 0, 1, syscalls.NEWEST),
@@ -124,7 +136,8 @@ def program(machine: str) -> list[Instruction]:
     return code
 
 
-def _answer(call: int, code: int) -> list[Instruction]:
+def answer(call: int, code: int) -> list[Instruction]:
+    """The call does nothing and gives this error, or 0."""
     return [(_JEQ, 0, 1, call), (_RETURN, 0, 0, _ERRNO | code)]
 
 
@@ -150,13 +163,15 @@ def _socket(call: int) -> list[Instruction]:
     return [(_JEQ, 0, len(body), call), *body]
 
 
-def _one_of(call: int, arg: int, values: tuple[int, ...], code: int) -> list[Instruction]:
+def one_of(call: int, arg: int, values: tuple[int, ...], code: int) -> list[Instruction]:
+    """The call with one of these values in an argument's lower half; else the error."""
     body: list[Instruction] = [(_LOAD, 0, 0, _ARG + 8 * arg), *_allow_values(values)]
     body.append((_RETURN, 0, 0, _ERRNO | code))
     return [(_JEQ, 0, len(body), call), *body]
 
 
-def _none_of(call: int, arg: int, values: tuple[int, ...]) -> list[Instruction]:
+def none_of(call: int, arg: int, values: tuple[int, ...]) -> list[Instruction]:
+    """The call with any but these values in an argument's lower half; else EPERM."""
     body: list[Instruction] = [(_LOAD, 0, 0, _ARG + 8 * arg)]
     for value in values:
         body += [(_JEQ, 0, 1, value), (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
@@ -164,7 +179,19 @@ def _none_of(call: int, arg: int, values: tuple[int, ...]) -> list[Instruction]:
     return [(_JEQ, 0, len(body), call), *body]
 
 
-def _no_flag(call: int, arg: int, flag: int, code: int) -> list[Instruction]:
+def with_flag(call: int, arg: int, flag: int, code: int) -> list[Instruction]:
+    """The call with at least one of these bits in an argument; else the error."""
+    body: list[Instruction] = [
+        (_LOAD, 0, 0, _ARG + 8 * arg),
+        (_JSET, 1, 0, flag),
+        (_RETURN, 0, 0, _ERRNO | code),
+        (_RETURN, 0, 0, _ALLOW),
+    ]
+    return [(_JEQ, 0, len(body), call), *body]
+
+
+def no_flag(call: int, arg: int, flag: int, code: int) -> list[Instruction]:
+    """The call without any of these bits in an argument; else the error."""
     body: list[Instruction] = [
         (_LOAD, 0, 0, _ARG + 8 * arg),
         (_JSET, 0, 1, flag),

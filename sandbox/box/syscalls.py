@@ -80,6 +80,11 @@ def allowed(machine: str) -> list[int]:
     return sorted(_column(_ALLOWED, _COLUMNS[machine]).values())
 
 
+def numbers(machine: str) -> dict[str, int]:
+    """Numbers of all calls of both tables, by name."""
+    return _column(_ALLOWED + _EXAMINED, _COLUMNS[machine])
+
+
 def examined(machine: str) -> dict[str, int]:
     """Numbers of the calls whose arguments decide."""
     return _column(_EXAMINED, _COLUMNS[machine])

@@ -44,8 +44,7 @@ def run(address: Address, api: str, rules: egress.Rules, mark: bytes) -> None:
         server.greet(api)
     except Broken as broken:
         away = broken.why
-    with socket.socket(fileno=REPORT_FD) as report:
-        report.send(json.dumps({"away": away}).encode())
+    os.write(REPORT_FD, json.dumps({"away": away}).encode() + b"\n")
     if away is None:
         agent = socket.socket(fileno=AGENT_FD)
         conversation = Conversation(api, server.call)

@@ -8,6 +8,7 @@ process dies with the daemon. Whatever it is asked goes one after another and is
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import encodings.idna  # noqa: F401  TLS asks for it at its first name: too late to be found
 import gc
 import os
@@ -19,20 +20,23 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from sandbox.box import harden, wire, zygote
+from sandbox.box import harden, seccomp, wire, zygote
 from sandbox.box.capture import MATCH_BYTES, Capture
 from sandbox.errors import HostFault
-from sandbox.remote import caller, egress
+from sandbox.remote import caller, egress, filter
 from sandbox.remote.address import read_manifest
 
 ASK_SECONDS: Final = 10.0
 ENDING_SECONDS: Final = 0.2
 """For a caller that seems to be ending by itself, so that it can be told how."""
 MEMORY_BYTES: Final = 1 << 30
+COMPLAINT_BYTES: Final = 4000
 LIMITS: Final = {
     "CORE": 1,
+    "CPU": 120,  # s; a request takes some milliseconds of it, and a match has some thousands
     "FSIZE": MATCH_BYTES,
     "NOFILE": 64,
     "AS": MEMORY_BYTES,
@@ -53,11 +57,18 @@ class Begun:
     agent: socket.socket
     """The referee's end."""
     report: socket.socket
-    """Where it says, once, whether its agent is there."""
+    """Where it says whether its agent is there, and behind that what failed in it."""
     log: Capture
 
+    def complaint(self) -> str:
+        """What it left behind of a failure of its own, if it ended by one; in one line, quoted."""
+        with contextlib.suppress(OSError):
+            if said := self.report.recv(COMPLAINT_BYTES, socket.MSG_DONTWAIT):
+                return repr(said.decode("utf-8", "replace"))
+        return ""
+
     def close(self) -> None:
-        """Give up what is not read any more; the log stays."""
+        """Give up its connections; the log stays."""
         self.agent.close()
         self.report.close()
 
@@ -65,8 +76,13 @@ class Begun:
 class Callers:
     """Makes and ends callers; for all threads of the daemon."""
 
-    def __init__(self, rules: egress.Rules, lost: Callable[[], None]) -> None:
-        """To be made while the daemon has one thread; ``lost`` is called if the maker dies."""
+    def __init__(
+        self, rules: egress.Rules, lost: Callable[[], None], say: Callable[[str], None]
+    ) -> None:
+        """To be made while the daemon has one thread; ``lost`` is called if the maker dies,
+        ``say`` with what failed in a caller. OSError where callers cannot be confined."""
+        code = filter.compiled()
+        self._say = say
         self._control, theirs = socket.socketpair()
         self._lock = threading.Lock()
         self._lost = lost
@@ -74,7 +90,7 @@ class Callers:
         self.pid = os.fork()
         if self.pid == 0:
             self._control.close()
-            _make(theirs, rules, daemon)
+            _make(theirs, rules, daemon, code)
         theirs.close()
 
     def begin(self, manifest: bytes) -> Begun:
@@ -102,7 +118,7 @@ class Callers:
         self, begun: Begun, *, is_ending: bool
     ) -> tuple[int | None, list[tuple[int, str, str]]]:
         """Kill it; its exit code (negative: a signal) if it ended by itself, and its log."""
-        begun.close()
+        begun.agent.close()
         try:
             seconds = ENDING_SECONDS if is_ending else 0.0
             status = self._ask({"op": "end", "pid": begun.pid, "seconds": seconds})["status"]
@@ -110,7 +126,10 @@ class Callers:
             while begun.log.drain():
                 pass
             log = [(step, text, "") for step, text in sorted(begun.log.texts().items())]
+            if complaint := begun.complaint():
+                self._say(f"a caller failed: {complaint}")
         finally:
+            begun.close()
             begun.log.close()
         return None if status is None else os.waitstatus_to_exitcode(status), log
 
@@ -136,7 +155,7 @@ class Callers:
         return answer
 
 
-def _make(control: socket.socket, rules: egress.Rules, daemon: int) -> NoReturn:
+def _make(control: socket.socket, rules: egress.Rules, daemon: int, code: bytes) -> NoReturn:
     """The maker's life; never returns into the daemon's code."""
     try:
         os.setsid()  # Ctrl-C is for the daemon
@@ -148,10 +167,10 @@ def _make(control: socket.socket, rules: egress.Rules, daemon: int) -> NoReturn:
             signal.signal(number, signal.SIG_DFL)
         harden.keep_files([_null(), 1, 2, control.detach()])
         with contextlib.suppress(OSError):  # without authorities https fails, and says so
-            egress._trust()
-        os.environ.clear()
+            egress.authorities()
+        _forget_environment()
         gc.freeze()
-        _serve(socket.socket(fileno=3), rules)
+        _serve(socket.socket(fileno=3), rules, code)
     except (wire.Closed, wire.WireError):
         os._exit(0)  # the daemon has gone
     except BaseException:
@@ -160,7 +179,7 @@ def _make(control: socket.socket, rules: egress.Rules, daemon: int) -> NoReturn:
         os._exit(70)
 
 
-def _serve(control: socket.socket, rules: egress.Rules) -> None:
+def _serve(control: socket.socket, rules: egress.Rules, code: bytes) -> None:
     maker = os.getpid()
     while True:
         message, fds = wire.receive(control, max_fds=3)
@@ -172,7 +191,7 @@ def _serve(control: socket.socket, rules: egress.Rules) -> None:
                 wire.send(control, {"fault": f"no caller can be started: {error.strerror}"})
                 continue
             if pid == 0:
-                _become_caller(maker, message, fds, rules)
+                _become_caller(maker, message, fds, rules, code)
             wire.close_all(fds)
             wire.send(control, {"pid": pid})
         else:
@@ -180,30 +199,39 @@ def _serve(control: socket.socket, rules: egress.Rules) -> None:
 
 
 def _become_caller(
-    maker: int, message: dict[str, Any], fds: list[int], rules: egress.Rules
+    maker: int, message: dict[str, Any], fds: list[int], rules: egress.Rules, filter_code: bytes
 ) -> NoReturn:
-    """``fds``: log, the referee's connection, the report's. Our errors go to the daemon's log."""
-    code, complaints = 70, 2
+    """``fds``: log, the referee's connection, the report's, to which our errors go too."""
+    code, complaints = 70, fds[-1]
     try:
         _die_with(maker)
         log, agent, report = fds
-        harden.keep_files([_null(), log, _null(), agent, report, 2])
-        complaints = 5
+        harden.keep_files([_null(), log, _null(), agent, report])
+        complaints = caller.REPORT_FD
         os.setsid()
         harden.limit(LIMITS)
         harden.empty_capability_sets()
         harden.hide()
+        seccomp.install(filter_code)
         address, api = read_manifest(message["manifest"].encode("ascii"))
         caller.run(address, api, rules, message["mark"].encode() + b":")
         code = 0
     except ConnectionError:
         code = 0  # the referee has gone
     except BaseException:
-        trace = traceback.format_exc()[-4000:]
+        trace = traceback.format_exc().encode("utf-8", "replace")[-COMPLAINT_BYTES:]
         with contextlib.suppress(OSError):
-            os.write(complaints, f"remote: a caller failed: {trace}".encode("utf-8", "replace"))
+            os.write(complaints, trace)
     finally:
         os._exit(code)
+
+
+def _forget_environment() -> None:
+    """The first bytes of it too, which stay where they were and which /proc shows."""
+    os.environ.clear()
+    fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+    start, end = int(fields[47]), int(fields[48])  # proc(5): the fields 50 and 51 of all
+    ctypes.memset(start, 0, end - start)
 
 
 def _die_with(parent: int) -> None:

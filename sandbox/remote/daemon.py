@@ -60,6 +60,7 @@ class Lender:
         Raises HostFault when nothing could be lent; the worker has been told nothing then.
         """
         wanted, deadline = _checked(message, bundles)
+        wire.close_all(bundles)  # they are read, and a match is long
         able = {n: one for n, one in enumerate(wanted) if isinstance(one, bytes)}
         begun: dict[int, Begun] = {}
         with self._room_for(len(able), deadline):
@@ -112,7 +113,7 @@ class Lender:
         fds = tuple(begun[number].agent.fileno() for number in sorted(begun))
         wire.send(connection, {"op": "lent", "node": self._name, "seats": answers}, fds)
         for caller in begun.values():
-            caller.close()
+            caller.agent.close()
 
     def _converse(self, connection: socket.socket, begun: dict[int, Begun]) -> None:
         """Until each seat has ended; what the worker leaves open the caller of this ends."""
@@ -194,9 +195,12 @@ def _away(begun: Mapping[int, Begun]) -> dict[int, AgentAway]:
 
 
 def _reason(report: socket.socket) -> str | None:
-    """Why the agent is away, or None. A caller that died over its answer says nothing."""
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        reason = json.loads(report.recv(1 << 16))["away"]
+    """Why the agent is away, or None. A caller that died over its answer says nothing, or what
+    failed in it, which stays to be read at its end."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+        line, end, _ = report.recv(1 << 16, socket.MSG_PEEK).partition(b"\n")
+        reason = json.loads(line)["away"]
+        report.recv(len(line + end))
         return None if reason is None else str(reason)
     return "GET / had an answer that cannot be read; answer 200 and a small JSON object"
 
@@ -235,7 +239,7 @@ def main(arguments: list[str] | None = None) -> int:
             _give_up_root()
         harden.hide()
         harden.limit({"CORE": 1})
-        callers = Callers(rules, fail)
+        callers = Callers(rules, fail, _say)
     except (HostFault, OSError, ValueError) as error:
         _say(str(error))
         return 2
@@ -245,7 +249,7 @@ def main(arguments: list[str] | None = None) -> int:
     told: dict[str, Any] = {"node": name, "launcher": PROFILE, "profiles": [PROFILE]}
     told |= {"image_digests": {PROFILE: PROFILE}, "lacks": [], "gpus": 0}
     lender = Lender(name, callers, options.most)
-    doors = Doors(lender.serve, told, allowed | {os.getuid()})
+    doors = Doors(lender.serve, told, allowed)  # not the uid that we became: callers have it too
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     doors.open(listener)

@@ -94,7 +94,7 @@ def connect(
         shown = ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in rules.ports)
         raise Forbidden(f"port {address.port} is not called from here; use one of {shown}")
     # Reading the authorities takes a while, once: not while somebody waits at the other end.
-    trust = (context or _trust()) if address.scheme == "https" else None
+    trust = (context or authorities()) if address.scheme == "https" else None
     sock = _reach(address, _permitted(address, rules, until), until)
     try:
         if trust:
@@ -263,7 +263,7 @@ def _secured(
 
 
 @functools.cache
-def _trust() -> ssl.SSLContext:
+def authorities() -> ssl.SSLContext:
     """The system's authorities, TLS 1.2 or later; nothing of it is for the owner to choose."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # verifies certificate and name
     context.minimum_version = ssl.TLSVersion.TLSv1_2

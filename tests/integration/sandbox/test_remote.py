@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import re
+import secrets
 import select
 import signal
 import socket
 import subprocess
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +38,7 @@ from tests.integration.sandbox.remotes import Daemon, Servers, honest, ok
 
 STEPS = 4
 CLOCK = Clock(act_seconds=0.7, bank_seconds=0.0, load="own", load_seconds=5.0)
+SECRET = "a-token-of-the-host-" + secrets.token_hex(16)
 NOWHERE = Path("/nowhere/node.sock")
 
 
@@ -48,7 +53,7 @@ def servers(short_folder: Callable[[], Path]) -> Iterator[Servers]:
 
 @pytest.fixture(scope="module")
 def daemon(servers: Servers) -> Iterator[Daemon]:
-    trusted = {"SSL_CERT_FILE": str(servers.folder / "certificate.pem")}
+    trusted = {"SSL_CERT_FILE": str(servers.folder / "certificate.pem"), "OF_THE_HOST": SECRET}
     with remotes.running(servers.folder, remotes.TESTERS | trusted) as found:
         yield found
 
@@ -94,6 +99,49 @@ def _log(played: Played, seat: int) -> str:
     return "".join(move["stdout"] for move in read_log(played.seats[seat].log)["moves"])
 
 
+Absent = tuple[dict[str, str], Future[tuple[Sequence[Loan | BundleRefused], float]]]
+
+
+@pytest.fixture(scope="module")
+def absent(daemon: Daemon, servers: Servers) -> Iterator[Absent]:
+    """Agents that are away and what each is told, and a borrowing of them all and one more: it
+    takes seconds, in which the first match is played."""
+
+    def says(answer: bytes) -> str:
+        return servers.listen(lambda line, path, body: line.sendall(answer))
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        closed = f"http://127.0.0.1:{taken.getsockname()[1]}"
+    small = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+    silent = servers.listen(lambda line, path, body: time.sleep(5.0))
+    drips = _repeat(b"HTTP/1.1 200 ", b"x", 0.05)
+    cases = {
+        closed: "nothing listens|refused",
+        silent: "GET / had no answer within 3 s",
+        servers.listen(lambda line, path, body: drips(line)): "GET / had no answer within 3 s",
+        silent.replace("http:", "https:"): "TLS",
+        says(small): '"apiversion": "1"',
+        says(b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"): "status 404",
+        says(b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * 12_000): "GET / was answered|no answer within",
+        "http://169.254.169.254": "metadata",
+        "http://10.0.0.1/snake": "private",
+    }
+    for where in ("http://127.0.0.1:22/", "http://169.254.169.254/"):
+        cases[says(_moved(302, where))] = re.escape(f"a redirect (status 302) to '{where}'")
+    requests = [*map(servers.seat, cases), servers.seat(servers.listen(honest))]
+
+    def borrow() -> tuple[Sequence[Loan | BundleRefused], float]:
+        began = time.monotonic()
+        lent = loans.borrow_all(daemon.socket, requests, 10.0)
+        seconds = time.monotonic() - began
+        loans.end_together(one for one in lent if isinstance(one, Loan))
+        return lent, seconds
+
+    with ThreadPoolExecutor(1) as pool:
+        yield cases, pool.submit(borrow)
+
+
+@pytest.mark.usefixtures("absent")
 def test_remote_snakes_of_both_apis_play_a_whole_match_against_a_bundled_one(
     bench: Bench, daemon: Daemon, servers: Servers
 ) -> None:
@@ -239,36 +287,11 @@ def test_a_hostile_server_costs_its_own_seat_and_nothing_else(
     assert "ms, 'north'" in _log(played, 13)
 
 
-def test_who_is_away_is_told_why_and_nobody_waits_longer_than_for_one(
-    daemon: Daemon, servers: Servers
-) -> None:
-    def says(answer: bytes) -> str:
-        return servers.listen(lambda line, path, body: line.sendall(answer))
-
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        closed = f"http://127.0.0.1:{taken.getsockname()[1]}"
-    small = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
-    silent = servers.listen(lambda line, path, body: time.sleep(5.0))
-    drips = _repeat(b"HTTP/1.1 200 ", b"x", 0.05)
-    cases = {
-        closed: "nothing listens|refused",
-        silent: "GET / had no answer within 3 s",
-        servers.listen(lambda line, path, body: drips(line)): "GET / had no answer within 3 s",
-        silent.replace("http:", "https:"): "TLS",
-        says(small): '"apiversion": "1"',
-        says(b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"): "status 404",
-        says(b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * 12_000): "GET / was answered|no answer within",
-        "http://169.254.169.254": "metadata",
-        "http://10.0.0.1/snake": "private",
-    }
-    for where in ("http://127.0.0.1:22/", "http://169.254.169.254/"):
-        cases[says(_moved(302, where))] = re.escape(f"a redirect (status 302) to '{where}'")
-    requests = [*map(servers.seat, cases), servers.seat(servers.listen(honest))]
-    began = time.monotonic()
-    lent = loans.borrow_all(daemon.socket, requests, 10.0)
-    assert time.monotonic() - began < 4.5
+def test_who_is_away_is_told_why_and_nobody_waits_longer_than_for_one(absent: Absent) -> None:
+    cases, future = absent
+    lent, seconds = future.result()
+    assert seconds < 4.5
     assert isinstance(lent[-1], Loan)
-    lent[-1].end()
     for one, (url, words) in zip(lent[:-1], cases.items(), strict=True):
         assert isinstance(one, AgentAway), url
         assert re.search(words, str(one)), (url, str(one))
@@ -316,6 +339,74 @@ def test_callers_end_with_the_connection_of_their_match(daemon: Daemon, servers:
         loan.meter.close()
 
 
+def test_a_caller_has_a_filter_limits_and_nothing_of_the_hosts_nor_of_others(
+    daemon: Daemon, servers: Servers
+) -> None:
+    (loan,) = loans.borrow_all(daemon.socket, [servers.seat(servers.listen(honest))], 10.0)
+    assert isinstance(loan, Loan)
+    with contextlib.closing(loan.socket), loan:
+        (caller,) = daemon.callers
+        proc = Path(f"/proc/{caller}")
+        status = dict(line.split(":\t", 1) for line in (proc / "status").read_text().splitlines())
+        assert (status["Seccomp"], status["NoNewPrivs"]) == ("2", "1")
+        assert {status[f"Cap{which}"] for which in ("Inh", "Prm", "Eff", "Amb")} == {"0" * 16}
+        assert re.search(r"Max cpu time +120 +120 ", (proc / "limits").read_text())
+        held = {fd.name: os.readlink(fd) for fd in (proc / "fd").iterdir()}
+        server = held.pop("5")
+        assert server.startswith("socket:"), "its server's connection"
+        assert [held.pop(fd) for fd in "02"] == ["/dev/null"] * 2
+        assert [held.pop(fd).split(":")[0] for fd in "134"] == ["/memfd", "socket", "socket"]
+        assert not held
+        shown = [os.readlink(fd) for fd in Path(f"/proc/{daemon.process.pid}/fd").iterdir()]
+        assert not [path for path in shown if path.endswith(".json")], "submissions stay open"
+        for pid in (caller, daemon.maker):
+            assert Path(f"/proc/{pid}/environ").read_bytes().strip(b"\0") == b""
+        for pid in (caller, daemon.maker, daemon.process.pid):
+            assert not _remembers(pid, SECRET.encode()), pid
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="not run: only root becomes somebody else")
+def test_the_callers_own_uid_and_strangers_may_not_borrow(daemon: Daemon) -> None:
+    uid = os.stat(f"/proc/{daemon.maker}").st_uid
+    for one in (uid, 12_345):
+        with pytest.raises(HostFault, match=f"uid {one} may not borrow"):
+            _as_uid(one, lambda: loans.hello(daemon.socket))
+
+
+def _as_uid(uid: int, work: Callable[[], object]) -> None:
+    """In a thread that has this uid alone: the call itself changes no other thread's."""
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        call = {"x86_64": 117, "aarch64": 147}[os.uname().machine]  # setresuid
+        assert ctypes.CDLL(None).syscall(call, uid, uid, uid) == 0
+        try:
+            work()
+        except HostFault as fault:
+            failed.append(fault)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
+
+
+def _remembers(pid: int, secret: bytes) -> bool:
+    """Whether it stands anywhere in the memory that the process can write."""
+    maps = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        for line in maps:
+            where, rights, *_ = line.split()
+            if rights.startswith("rw"):
+                first, last = (int(text, 16) for text in where.split("-"))
+                memory.seek(first)
+                with contextlib.suppress(OSError):  # of the kernel's own
+                    if secret in memory.read(last - first):
+                        return True
+    return False
+
+
 def test_a_server_that_is_lost_takes_moves_and_not_the_daemon(
     daemon: Daemon, servers: Servers
 ) -> None:
@@ -360,13 +451,13 @@ def test_a_killed_daemon_takes_its_callers_along(
 
 
 def test_a_daemon_whose_maker_dies_ends_to_be_started_again(
-    short_folder: Callable[[], Path], servers: Servers
+    strict: Daemon, servers: Servers
 ) -> None:
-    with remotes.running(short_folder(), remotes.TESTERS) as ours:
-        os.kill(ours.maker, signal.SIGKILL)
-        with pytest.raises(HostFault):
-            loans.borrow_all(ours.socket, [servers.seat("http://10.0.0.1")], 5.0)
-        assert ours.process.wait(10) == 1
+    """Nobody needs the strict one behind this test."""
+    os.kill(strict.maker, signal.SIGKILL)
+    with pytest.raises(HostFault):
+        loans.borrow_all(strict.socket, [servers.seat("http://10.0.0.1")], 5.0)
+    assert strict.process.wait(10) == 1
 
 
 def test_rules_that_cannot_be_read_are_told_in_one_line(tmp_path: Path) -> None:

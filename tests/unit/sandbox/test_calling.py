@@ -15,6 +15,9 @@ from sandbox.box.program import Broken
 
 Serve = Callable[[Sequence[bytes]], Caller]
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n"
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+SIZES = (b"0x4", b"+4", b"0_4", b" 4", b"-0", b"000000004", b"", b";x")
+"""Of four bytes, as no chunk has it."""
 
 
 @pytest.fixture
@@ -65,6 +68,8 @@ def serve() -> Iterator[Serve]:
         b'HTTP/1.1 200\r\nConnection: close\r\n\r\n"up"',
         b'HTTP/1.1 200 OK\r\nTRANSFER-encoding: Chunked\r\n\r\n1\r\n"\r\n3;x=y\r\nup"\r\n0\r\n\r\n',
         b"HTTP/1.1 100 Continue\r\n\r\n" + OK + b'"up"',
+        CHUNKED + b'4 ;x\r\n"up"\r\n00\r\nExpires: never\r\nX-Sum: 1\r\n\r\n',
+        b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\ncontent-length: 4\r\n\r\n" + b'"up"',
     ],
 )
 def test_an_answer_is_read_however_it_is_framed(serve: Serve, answer: bytes) -> None:
@@ -85,6 +90,11 @@ def test_an_answer_is_read_however_it_is_framed(serve: Serve, answer: bytes) -> 
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "chunks"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffff\r\n", "chunks"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabc", "chunks"),
+        *[(CHUNKED + size + b'\r\n"up"\r\n0\r\n\r\n', "chunks") for size in SIZES],
+        (CHUNKED + b"0\r\nno field\r\n\r\n", "chunks"),
+        (CHUNKED + b"0\r\n" + b"x: y\r\n" * 9000, "chunks"),
+        (CHUNKED + b"0\r\nx: " + b"y" * 20_000, "trailers are longer"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\n", "two different"),
         (b"HTTP/1.0 200 OK\r\n\r\n" + b"x" * 20_000, "longer than 12288"),
         (OK + b'"up""up"', "after its answer"),
         (b"HTTP/1.1 102 Wait\r\n\r\n" * 5, "again and again"),

@@ -9,6 +9,7 @@ trial as JSON. FOLDER holds the certificates, and takes the files that name the 
 from __future__ import annotations
 
 import json
+import os
 import socket
 import ssl
 import struct
@@ -17,10 +18,13 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 
+from sandbox.box import harden, seccomp
+from sandbox.remote import filter
 from sandbox.remote.address import parse
 from sandbox.remote.egress import LOOKUPS, Rules, connect
 
@@ -123,6 +127,19 @@ def tried(url: str, rules: Rules, seconds: float = 5.0, authority: Path | None =
         return [type(error).__name__, str(error)]
 
 
+def confined(trial: Callable[[], object]) -> object:
+    """What came of a trial in a process with the filter of callers."""
+    ours, theirs = os.pipe()
+    if os.fork() == 0:
+        harden.prctl(38, 1)
+        seccomp.install(filter.compiled())
+        os.write(theirs, json.dumps(trial()).encode())
+        os._exit(0)
+    os.close(theirs)
+    with open(ours, "rb") as told:
+        return json.load(told)
+
+
 def trials(folder: Path) -> dict[str, object]:
     """What came of each, by its name."""
     names, inside, rules = Names(), Server("inside", 80), Rules()
@@ -144,6 +161,13 @@ def trials(folder: Path) -> dict[str, object]:
         "misnamed": tried("https://other.example.org", rules, authority=authority),
         "inside": inside.came,
     }
+    results["confined"] = confined(
+        lambda: [
+            tried("http://snake.example.org", rules),
+            tried("https://snake.example.org", rules, authority=authority),
+            tried(f"http://[{ROUTED}]", rules),
+        ]
+    )
     allowed = Rules(allow=(ip_network(NEAR),), deny=(ip_network(SECOND),))
     results["allowed"] = [tried(f"http://{ip}", allowed) for ip in (NEAR, SECOND)]
     begun = time.monotonic()

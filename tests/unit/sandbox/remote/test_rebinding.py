@@ -137,3 +137,12 @@ def test_where_own_addresses_cannot_be_told_nothing_is_called(results: dict[str,
     kind, sentence = results["blind"]
     assert kind == "OSError"
     assert "net.ipv4.ip_nonlocal_bind is 1" in sentence
+
+
+def test_names_tls_and_routes_are_asked_behind_the_filter_of_callers_too(
+    results: dict[str, Any],
+) -> None:
+    plain, secured, own = results["confined"]
+    assert plain == ["far", FAR]
+    assert secured == results["named"]
+    assert own == results["own by a route"]
