@@ -188,8 +188,10 @@ def row(
     cells.append(f"{shown(mean - 1.96 * error)} .. {shown(mean + 1.96 * error)}")
     if figure.value is None:
         return (*cells, "-", "-", "-")
-    apart = (mean - figure.value) / error if error else 0.0
     is_equal = figure.rule == "equal"
+    if not error and is_equal and mean != figure.value:  # nothing tells how far they are apart
+        return (*cells, shown(figure.value), "-", "-")
+    apart = (mean - figure.value) / error if error else 0.0
     met = abs(apart) <= 3 if is_equal else mean >= figure.value
     known = shown(figure.value) if is_equal else f">= {shown(figure.value)}"
     return (*cells, known, f"{apart:+.1f}", "yes" if met else "NO")

@@ -132,7 +132,9 @@ def _attempt(station: Station, order: Order) -> str:
             asked = [requests[member] for member in seated]
             node_socket = station.settings.node_socket
             with borrowed(node_socket, asked, BORROW_SECONDS, remote_socket) as lent:
-                if order.kind is MatchKind.RATED:
+                # Who has seen the first game of a pair must not undo it by staying away from the
+                # second: that one it has lost, as who goes silent in a game has.
+                if order.kind is MatchKind.RATED and not loans_had:
                     _none_away(seated, lent)
                 loans_had.extend(loan for loan in lent if isinstance(loan, Loan))
                 return referee.play(

@@ -70,10 +70,12 @@ def awaited(conn: Connection, season_id: SeasonId) -> bool:
 
 
 def _expects(conn: Connection, season_id: SeasonId) -> bool:
-    """Whether somebody who uploaded in time is not validated yet, or has not played, and can."""
+    """Whether somebody who uploaded in time is not validated yet, or has not played, and can. Who
+    was paused before it played is not waited for: its owner could have all wait by resuming it."""
     rows = conn.execute(
-        "select distinct profile from entries where season_id = %s and not is_anchor"
-        " and (state = 'pending' or state = 'active' and games = 0 and pairing_weight > 0)",
+        "select distinct profile from entries e where season_id = %s and not is_anchor"
+        " and (state = 'pending' or state = 'active' and games = 0 and pairing_weight > 0"
+        "   and not exists (select 1 from pauses p where p.entry_id = e.id))",
         (season_id,),
     )
     wanted = {row[0] for row in rows}

@@ -122,7 +122,8 @@ def create(
 
     A rated match counts as in flight for its entries. A rejudge names the finished rated match it
     is to replace, has its lineup and its seed, and is refused while another one is under way or has
-    replaced it.
+    replaced it. With a remote agent in a seat it has a seed of its own: whoever is not in a box may
+    have read up how the old one went.
     ``turn`` says how many matches whoever asked for it has in the queue before it.
     Raises Conflict (an entry is not active; rejudge refused), LadderError (wrong number of seats).
     """
@@ -130,6 +131,8 @@ def create(
         raise LadderError(f"lineup: {len(lineup)} seats, this season plays {season.seats}")
     if rejudges is not None:
         seed = _rejudged_seed(conn, rejudges, season.id)
+        if any(seat.profile == profiles.REMOTE for seat in lineup):
+            seed = None
         if list(lineup) != lineup_of(conn, rejudges):
             raise Conflict("lineup: a rejudge has the lineup of the match that it replaces")
     seed = secrets.token_bytes(16) if seed is None else seed

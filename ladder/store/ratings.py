@@ -84,7 +84,7 @@ def apply(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
     parameters, rated_no = Parameters(*season[:6]), season[6]
     measures = leagues.measures_of(season[7])
     tally = solo.Tally(conn, season_id, measures)
-    replay = replays.begun(conn, season_id, parameters)
+    replay = replays.begun(conn, season_id, parameters, rated_no)
     log = _stretch(conn, season_id, rated_no, limit, None if replay is None else replay.until)
     if not log:
         return 0

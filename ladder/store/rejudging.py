@@ -1,8 +1,9 @@
 """Judging again: the matches that have something in common are played once more, as one act.
 
 First a preview: which matches, and what the official board would be without their results. Then
-the act itself: new matches with the lineups and seeds of the old ones, queued a few at a time by
-the scheduler. Each takes the place of the old one when it is accepted, in a finished season too.
+the act itself: new matches with the lineups of the old ones, and their seeds unless a remote agent
+sits there, queued a few at a time by the scheduler. Each takes the place of the old one when it is
+accepted, in a finished season too.
 """
 
 from __future__ import annotations

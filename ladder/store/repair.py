@@ -68,7 +68,7 @@ def disqualify(
     for entry, state in out:
         conn.execute(
             "update entries set state = 'retired', deadline_at = null, next_try_at = null,"
-            " disqualified_at = now(),"
+            " paused_at = null, disqualified_at = now(),"
             " disqualified_from = %s, reason = %s where id = %s",
             (state, f"disqualified: {reason}", entry),
         )
@@ -118,6 +118,8 @@ def reinstate(
             "update entries e set disqualified_at = null, disqualified_from = null, reason = null,"
             " deadline_at = case when %(state)s = 'pending' then now() end,"
             " next_try_at = case when %(state)s = 'paused' then now() end,"
+            # A paused one has all its days to answer: it was not tried while it was out.
+            " paused_at = case when %(state)s = 'paused' then now() end, tries = 0,"
             " state = case when %(state)s = 'active' and (select count(*) from entries o"
             "     where o.season_id = e.season_id and o.agent_id = e.agent_id"
             "     and o.state = 'active') >= (select active_limit from seasons"

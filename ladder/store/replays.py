@@ -50,10 +50,14 @@ class Replay:
         return self.ratings.get(entry_id, self._parameters.start)
 
 
-def begun(conn: Connection, season_id: SeasonId, parameters: Parameters) -> Replay | None:
-    """The season's replay as it was left."""
+def begun(
+    conn: Connection, season_id: SeasonId, parameters: Parameters, rated_no: int
+) -> Replay | None:
+    """The season's replay as it was left; None where what it was for is folded, as a rater of an
+    earlier version does that leaves the row."""
     row = conn.execute(
-        "select until, no, ratings from replays where season_id = %s", (season_id,)
+        "select until, no, ratings from replays where season_id = %s and until > %s",
+        (season_id, rated_no),
     ).fetchone()
     if row is None:
         return None
@@ -67,7 +71,8 @@ def save(conn: Connection, replay: Replay) -> None:
     """Writes down how far it is."""
     conn.execute(
         "insert into replays (season_id, until, no, ratings) values (%s, %s, %s, %s)"
-        " on conflict (season_id) do update set no = excluded.no, ratings = excluded.ratings",
+        " on conflict (season_id) do update set until = excluded.until, no = excluded.no,"
+        " ratings = excluded.ratings",
         (
             replay.season_id,
             replay.until,

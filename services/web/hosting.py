@@ -87,8 +87,8 @@ def show(request: Request, who: Viewer, game: Game[Any], form: Form, status: int
 
 def speaks(game: Game[Any]) -> bool:
     """Whether remote agents can be asked in it."""
-    seats = game.seats[-1]
-    state, _ = game.reset(game.configure({}), min(4, seats), Random(0))  # noqa: S311
+    seats = max(game.seats[0], min(4, game.seats[-1]))
+    state, _ = game.reset(game.configure({}), seats, Random(0))  # noqa: S311
     return game.observe(state, game.to_move(state)[0]).keys() >= SPOKEN and seats > 1
 
 

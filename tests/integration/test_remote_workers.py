@@ -15,7 +15,7 @@ from games import GAMES
 from ladder.ids import EntryId, MatchId
 from ladder.model import EntryState, MatchState
 from ladder.settings import Settings
-from ladder.store import agents, db, entries, leagues, matches
+from ladder.store import agents, db, entries, history, leagues, matches
 from ladder.store.blobs import Blobs, open_blobs
 from ladder.store.db import Connection
 from sandbox.doors import Doors, listen
@@ -165,6 +165,30 @@ def test_a_remote_agent_is_validated_plays_and_is_struck_when_it_is_away_or_mute
     moods["/here"] = "well"
     outcome, _, strikes = rated()
     assert (outcome, strikes) == ("accepted", [0, 0])
+
+
+def test_who_goes_away_between_the_games_of_a_pair_has_lost_the_second_and_voids_nothing(
+    contest: Contest, station: Station, servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(GAMES["battlesnake"]), "mirrored", True)
+    asked: list[str] = []
+
+    def leaving(line: socket.socket, path: str, body: bytes) -> None:
+        if path.startswith("/leaves") and not path.endswith(("/start", "/move", "/end")):
+            asked.append(path)
+            if len(asked) == 6:  # two games of its validation, in both seats, and one that is rated
+                line.shutdown(socket.SHUT_RDWR)
+                return
+        ok(line)
+
+    url = servers.listen(leaving)
+    made = [enter(contest, station.blobs, url + prefix) for prefix in ("/leaves", "/stays")]
+    for _, match_id in made:
+        assert playing.play(station, match_id) == "accepted"
+    rated = contest.rated(*(entry for entry, _ in made))
+    assert playing.play(station, rated) == "accepted"
+    match = history.get_match(contest.conn, rated)
+    assert [(seat.placement, seat.verdict) for seat in match.seats] == [(2, "ERROR"), (1, "DONE")]
 
 
 def test_an_address_where_nobody_answers_is_rejected_with_the_reason(

@@ -8,7 +8,9 @@ from typing import Any
 import httpx
 import pytest
 
+from games import GAMES
 from ladder.store.db import connect
+from services.web.hosting import speaks
 from tests.web.conftest import Site, Tab, press, sign_in
 from tests.web.test_accessibility import CONTRAST, NAMES
 
@@ -153,3 +155,15 @@ def test_what_nobody_would_type_comes_back_to_its_field(site: Site) -> None:
         deep = {"season.configuration.rows": "[" * 60_000}
         answer = client.post(FORM, data=fields(site, client, title="Deep", slug="deep", **deep))
         assert answer.status_code == 422
+
+
+def test_the_form_of_a_game_for_five_or_more_knows_whether_remote_agents_play_it() -> None:
+    class Crowd(type(GAMES["battlesnake"])):  # type: ignore[misc]
+        seats = range(5, 9)
+
+    class Alone(type(GAMES["battlesnake"])):  # type: ignore[misc]
+        seats = range(1, 2)
+
+    assert speaks(Crowd())
+    assert not speaks(Alone())
+    assert not speaks(GAMES["hungry_geese"])

@@ -113,6 +113,7 @@ def test_an_address_is_submitted_and_resumed_on_a_phone_without_script(
         assert "snake.example" not in seen
         assert "no connection" not in seen
         assert "Its address was away" in seen
+        assert 'data-sign="paused"' in seen  # how many strikes it has is its owner's to know
     host = tab(width=360)
     host.sign_in(contest.host_token)
     making = host.open("/new-league?game=battlesnake")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from psycopg.types.json import Jsonb
 
 from ladder import rating
 from ladder.ids import EntryId, MatchId, SeasonId
@@ -202,6 +203,32 @@ def test_a_long_log_is_rated_anew_a_piece_at_a_time_and_others_have_their_turn(
     _check_against_history(contest, four)
     _check_against_history(other, field)
     assert contest.conn.execute("select count(*) from replays").fetchone() == (0,)
+
+
+def test_a_replay_of_a_stretch_that_was_folded_without_it_is_dropped(
+    contest: Contest, four: list[EntryId], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played = [contest.rated(*four) for _ in range(6)]
+    for match_id in played:
+        contest.play(match_id, [1, 2, 3, 4])
+    _apply(contest)
+    contest.play(contest.rated(*four, rejudges=played[5]), [4, 3, 2, 1])
+    monkeypatch.setattr(replays, "AT_ONCE", 2)
+    assert _apply(contest) == 2
+    kept = contest.conn.execute("select season_id, until, no, ratings from replays").fetchone()
+    assert kept is not None
+    while _apply(contest):
+        pass
+    # A rater of the version before folds a stretch and leaves the row as it is.
+    contest.conn.execute(
+        "insert into replays (season_id, until, no, ratings) values (%s, %s, %s, %s)",
+        (*kept[:3], Jsonb(kept[3])),
+    )
+    contest.play(contest.rated(*four), [2, 1, 3, 4])
+    contest.play(contest.rated(*four, rejudges=played[4]), [4, 3, 2, 1])
+    while _apply(contest):
+        pass
+    _check_against_history(contest, four)
 
 
 def test_a_rating_that_was_corrected_names_the_result_of_its_own_that_went(

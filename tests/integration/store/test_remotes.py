@@ -20,6 +20,7 @@ from ladder.model import (
 )
 from ladder.store import (
     agents,
+    arrivals,
     db,
     entries,
     feed,
@@ -408,6 +409,52 @@ def test_a_newer_submission_takes_the_place_of_a_paused_one(conn: Connection) ->
     judge(contest, old)
     assert (state(contest, old), state(contest, new)) == (EntryState.RETIRED, EntryState.ACTIVE)
     assert entries.get_entry(conn, old).reason == "newer submissions of its agent play instead"
+
+
+def test_one_that_comes_back_after_a_week_of_disqualification_has_its_days_to_answer(
+    contest: Contest,
+) -> None:
+    entry = paused(contest)
+    repair.disqualify(contest.conn, contest.season.id, entry, by=None, reason="cheated")
+    assert entries.get_entry(contest.conn, entry).paused_at is None
+    earlier(contest, entry, days=8)
+    repair.reinstate(contest.conn, contest.season.id, entry, by=None, reason="it had not")
+    assert remotes.try_due(contest.conn) == [entry]
+    assert state(contest, entry) is EntryState.PAUSED
+    judge(contest, entry)
+    assert state(contest, entry) is EntryState.ACTIVE
+
+
+def test_one_that_is_judged_again_does_not_meet_what_it_has_seen(contest: Contest) -> None:
+    known, bundle, other = active(contest), contest.active(), contest.active()
+    for lineup, is_same in (((known, bundle), False), ((bundle, other), True)):
+        old = contest.rated(*lineup)
+        play(contest, old)
+        new = contest.rated(*lineup, rejudges=old)
+        seeds = [matches.get_match(contest.conn, each).seed for each in (old, new)]
+        assert (seeds[0] == seeds[1]) is is_same
+
+
+def test_who_was_paused_before_its_first_game_keeps_no_medal_from_being_sealed(
+    contest: Contest,
+) -> None:
+    entry, other = active(contest), played(contest)
+    leagues.set_season_state(contest.conn, contest.season.id, "locked")
+    with contest.conn.transaction():
+        assert arrivals.awaited(contest.conn, contest.season.id)
+    be_away(contest, entry, other, times=3)
+    remotes.resume(contest.conn, entry)
+    judge(contest, entry)
+    assert state(contest, entry) is EntryState.ACTIVE
+    with contest.conn.transaction():
+        assert not arrivals.awaited(contest.conn, contest.season.id)
+
+
+def played(contest: Contest) -> EntryId:
+    """An entry of a bundle that has played."""
+    entry = contest.active()
+    contest.conn.execute("update entries set games = 1 where id = %s", (entry,))
+    return entry
 
 
 def test_its_team_is_told_of_pauses_and_of_their_end(contest: Contest) -> None:

@@ -168,3 +168,9 @@ def test_a_row_tells_how_far_a_mean_is_from_the_known_figure() -> None:
     cells = row(Known("wins", 0, 0.65, "at least", percent=True), results, games_each=2)
     assert cells[1] == "200"
     assert cells[4:] == (">= 65.0 %", "-3.0", "NO")
+
+
+def test_equal_results_alone_do_not_tell_how_far_a_mean_is_from_another_figure() -> None:
+    figure = Known("wins", 0, 0.95, percent=True)
+    assert row(figure, [(1.0,)] * 10)[-2:] == ("-", "-")
+    assert row(figure, [(0.95,)] * 10)[-2:] == ("+0.0", "yes")
