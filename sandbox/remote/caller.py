@@ -44,7 +44,8 @@ def run(address: Address, api: str, rules: egress.Rules, mark: bytes) -> None:
         server.greet(api)
     except Broken as broken:
         away = broken.why
-    os.write(REPORT_FD, json.dumps({"away": away}).encode() + b"\n")
+    word = {"away": away, "reached": server.is_reached}
+    os.write(REPORT_FD, json.dumps(word).encode() + b"\n")
     if away is None:
         agent = socket.socket(fileno=AGENT_FD)
         conversation = Conversation(api, server.call)
@@ -55,9 +56,18 @@ class Server:
     """The agent's server, called through the guard; each call is a line of the log."""
 
     def __init__(self, address: Address, rules: egress.Rules) -> None:
+        self.is_reached = False
+        """Whether anything there took a connection, or refused it, or the guard did."""
+
         def connect(until: float | None) -> socket.socket:
             latest = time.monotonic() + CALL_SECONDS
-            return egress.connect(address, rules, latest if until is None else until)
+            try:
+                line = egress.connect(address, rules, latest if until is None else until)
+            except (egress.Forbidden, ConnectionRefusedError):
+                self.is_reached = True
+                raise
+            self.is_reached = True
+            return line
 
         self._path = address.path
         self._caller = Caller(

@@ -25,7 +25,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sandbox import guard
 from sandbox.box import harden, wire
@@ -35,6 +35,7 @@ from sandbox.remote.address import AddressError, read_manifest
 from sandbox.remote.caller import HEALTH_SECONDS
 from sandbox.remote.callers import Begun, Callers
 from sandbox.remote.egress import Rules
+from sandbox.remote.outage import WayOut
 
 PROFILE: Final = "remote"
 MOST_CALLERS: Final = 64
@@ -45,6 +46,14 @@ UID: Final = 61_710
 """Of a daemon that was started as root: nobody's, as far as anybody can know."""
 
 
+class Word(NamedTuple):
+    """What a caller says of its agent."""
+
+    away: str | None
+    """Why it is; None where it is there."""
+    is_reached: bool
+
+
 class Lender:
     """Lends callers; one for the daemon, used by a thread per conversation."""
 
@@ -53,6 +62,7 @@ class Lender:
         self._callers = callers
         self._left, self._most = most, most
         self._changed = threading.Condition()
+        self._way_out = WayOut()
 
     def serve(self, connection: socket.socket, message: dict[str, Any], bundles: list[int]) -> None:
         """Lend what the message asks for and end it; returns when the conversation is over.
@@ -67,7 +77,7 @@ class Lender:
             try:
                 for number, manifest in able.items():
                     begun[number] = self._callers.begin(manifest)
-                away = _away(begun)
+                away = self._away(begun, able)
                 for number in away:
                     self._callers.end(begun.pop(number), is_ending=False)
                 refused = {n: one for n, one in enumerate(wanted) if isinstance(one, BundleRefused)}
@@ -77,6 +87,22 @@ class Lender:
                 for one in begun.values():
                     with contextlib.suppress(HostFault):
                         self._callers.end(one, is_ending=False)
+
+    def _away(
+        self, begun: Mapping[int, Begun], manifests: Mapping[int, bytes]
+    ) -> dict[int, AgentAway]:
+        """Which agents are not there. HostFault where it seems to be us who are cut off."""
+        words = _words(begun)
+        for number, word in words.items():
+            host = read_manifest(manifests[number])[0].host
+            self._way_out.heard(host, is_reached=word.is_reached)
+        away = {n: AgentAway(word.away) for n, word in words.items() if word.away is not None}
+        if any(not words[n].is_reached for n in away) and self._way_out.looks_cut:
+            raise HostFault(
+                "no host of remote agents could be reached in the last minute; this ladder's own "
+                "way out may be cut"
+            )
+        return away
 
     @contextlib.contextmanager
     def _room_for(self, seats: int, deadline: float) -> Iterator[None]:
@@ -175,10 +201,10 @@ def _manifest(bundle: int) -> bytes | BundleRefused:
     return text
 
 
-def _away(begun: Mapping[int, Begun]) -> dict[int, AgentAway]:
-    """Which agents are not there, by the word of their callers; all are heard side by side."""
+def _words(begun: Mapping[int, Begun]) -> dict[int, Word]:
+    """What the callers say of their agents; all are heard side by side."""
     until = time.monotonic() + REPORT_SECONDS
-    away: dict[int, AgentAway] = {}
+    words: dict[int, Word] = {}
     waiting = {one.report.fileno(): number for number, one in begun.items()}
     poll = select.poll()
     for fd in waiting:
@@ -187,22 +213,21 @@ def _away(begun: Mapping[int, Begun]) -> dict[int, AgentAway]:
         for fd, _ in poll.poll(1 + 1000 * left):
             poll.unregister(fd)
             number = waiting.pop(fd)
-            reason = _reason(begun[number].report)
-            if reason is not None:
-                away[number] = AgentAway(reason)
-    late = f"GET / had no answer within {HEALTH_SECONDS:g} s; answer sooner"
-    return away | {number: AgentAway(late) for number in waiting.values()}
+            words[number] = _word(begun[number].report)
+    late = Word(f"GET / had no answer within {HEALTH_SECONDS:g} s; answer sooner", False)
+    return words | dict.fromkeys(waiting.values(), late)
 
 
-def _reason(report: socket.socket) -> str | None:
-    """Why the agent is away, or None. A caller that died over its answer says nothing, or what
-    failed in it, which stays to be read at its end."""
+def _word(report: socket.socket) -> Word:
+    """A caller that died over its answer says nothing, or what failed in it, which stays to be read
+    at its end."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
         line, end, _ = report.recv(1 << 16, socket.MSG_PEEK).partition(b"\n")
-        reason = json.loads(line)["away"]
+        told = json.loads(line)
+        reason, is_reached = told["away"], told["reached"] is True
         report.recv(len(line + end))
-        return None if reason is None else str(reason)
-    return "GET / had an answer that cannot be read; answer 200 and a small JSON object"
+        return Word(None if reason is None else str(reason), is_reached)
+    return Word("GET / had an answer that cannot be read; answer 200 and a small JSON object", True)
 
 
 def _give_up_root() -> None:

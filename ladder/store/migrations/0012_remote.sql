@@ -57,14 +57,15 @@ declare
     v_now timestamptz := clock_timestamp();
     e entries;
 begin
+    -- Who stands on the board of a finished season stays there as it is.
     update entries set strikes = strikes + 1, struck_at = v_now, answered = 0,
                        reason = format('strike %s of 3: %s', strikes + 1, left(p_reason, 1000))
      where id = p_entry and state = 'active' and profile = 'remote'
        and (struck_at is null or struck_at <= v_now - remote_rest())
+       and season_id not in (select id from seasons where state = 'finished')
     returning * into e;
-    if not found or e.strikes < 3
-       or (select state = 'finished' from seasons where id = e.season_id) then
-        return;  -- who stands on the board of a finished season stays there as it is
+    if not found or e.strikes < 3 then
+        return;
     end if;
     update entries
        set state = 'paused', paused_at = v_now, tries = 0, next_try_at = v_now + remote_wait(0),

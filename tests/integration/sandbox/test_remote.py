@@ -309,6 +309,25 @@ def test_a_seat_that_is_away_fails_as_a_refused_one_does(daemon: Daemon, servers
     assert report.failed_step == 0
 
 
+def test_nobody_is_away_when_no_host_can_be_reached_until_one_can(
+    short_folder: Callable[[], Path], servers: Servers
+) -> None:
+    # Names that nobody has (RFC 6761): here they are what a lost resolver makes of all names.
+    lost = [servers.seat(f"http://{name}.test") for name in ("one", "two", "three")]
+    with remotes.running(short_folder(), dict(remotes.TESTERS)) as found:
+        for seat in lost[:2]:
+            (lent,) = loans.borrow_all(found.socket, [seat], 10.0)
+            assert isinstance(lent, AgentAway)
+        with pytest.raises(HostFault, match="way out may be cut"):
+            loans.borrow_all(found.socket, lost[2:], 10.0)
+        lent, away = loans.borrow_all(
+            found.socket, [servers.seat(servers.listen(honest)), lost[0]], 10.0
+        )
+        assert isinstance(lent, Loan)
+        assert isinstance(away, AgentAway)
+        lent.end()
+
+
 def test_by_default_our_own_machine_is_not_called_and_no_more_is_lent_than_there_is_room_for(
     strict: Daemon, servers: Servers
 ) -> None:

@@ -28,8 +28,8 @@ def test_what_failed_behind_a_good_word_is_kept_for_the_end(
     ends: tuple[socket.socket, Begun],
 ) -> None:
     theirs, begun = ends
-    theirs.sendall(b'{"away": null}\nTraceback\nremote: ready')
-    assert daemon._reason(begun.report) is None
+    theirs.sendall(b'{"away": null, "reached": true}\nTraceback\nremote: ready')
+    assert daemon._word(begun.report) == (None, True)
     assert begun.complaint() == r"'Traceback\nremote: ready'", "one line, whatever it holds"
     assert begun.complaint() == ""
 
@@ -40,5 +40,5 @@ def test_a_word_that_cannot_be_read_costs_the_seat_and_not_the_daemon(
 ) -> None:
     theirs, begun = ends
     theirs.sendall(said)
-    assert (daemon._reason(begun.report) or "").startswith(UNREAD)
+    assert (daemon._word(begun.report).away or "").startswith(UNREAD)
     assert 0 < len(begun.complaint()) <= 4 * COMPLAINT_BYTES
