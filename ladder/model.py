@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -50,10 +50,17 @@ class LimitReached(LadderError):
         self.allowed = allowed
         self.left = max(0, allowed - used)
         self.resets_at = resets_at
-        super().__init__(
-            f"{limit}: {used} of {allowed} used, {self.left} left;"
-            f" resets at {resets_at.isoformat()}"
+        super().__init__(self._told())
+
+    def _told(self) -> str:
+        return (
+            f"{self.limit}: {self.used} of {self.allowed} used, {self.left} left;"
+            f" resets at {self._moment()}"
         )
+
+    def _moment(self) -> str:
+        whole = self.resets_at.astimezone(UTC) + timedelta(microseconds=999_999)  # not too early
+        return f"{whole:%Y-%m-%d %H:%M:%S} UTC"
 
 
 class Visibility(StrEnum):

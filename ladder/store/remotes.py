@@ -26,6 +26,15 @@ TRIES_APART: Final = timedelta(minutes=1)
 """Between two tries that an owner asks for; each may be a whole match."""
 
 
+class TriedJustNow(LimitReached):
+    """The paused entry was tried less than a minute ago."""
+
+    def _told(self) -> str:
+        return (
+            f"it was tried less than a minute ago; it can be tried again from {self._moment()} on"
+        )
+
+
 def away(
     conn: Connection, match_id: MatchId, attempt: int, worker: str, reasons: Mapping[int, str]
 ) -> bool:
@@ -76,7 +85,7 @@ def resume(conn: Connection, entry_id: EntryId) -> Entry:
         (TRIES_APART, entry.validation_match_id, entry.paused_at, TRIES_APART),
     ).fetchone()
     if row is not None:
-        raise LimitReached("tries of a paused entry a minute", 1, 1, row[0])
+        raise TriedJustNow("tries of a paused entry a minute", 1, 1, row[0])
     validations.make(conn, season, entry_id)
     return entries.get_entry(conn, entry_id)
 

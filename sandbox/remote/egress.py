@@ -33,6 +33,7 @@ from sandbox.remote.address import Address, AddressError, parse
 from sandbox.remote.networks import IP, Network
 from sandbox.remote.secured import Secured
 
+REMEDY = "give a public address, or ask this ladder's operator to allow it"
 DEFAULT_PORTS = ((80, 80), (443, 443), (8000, 8999))
 TRIED = 4
 """Addresses of one name that are tried at most; all are judged."""
@@ -124,9 +125,9 @@ def _refusal(ip: IP, rules: Rules) -> str | None:
     if any(ip in network for network in rules.allow):
         return None
     if what := networks.special(ip):
-        return f"is {what}; agents are called at public addresses alone"
+        return f"is {what}; {REMEDY}"
     if networks.is_own(ip):
-        return "is this ladder's own machine; agents are called at other machines"
+        return f"is this ladder's own machine; {REMEDY}"
     return None
 
 
@@ -203,7 +204,7 @@ def _unknown(host: str, error: socket.gaierror) -> OSError:
 
 
 def _nowhere(host: str) -> str:
-    return f"DNS knows no address of {host} that may be called from here; it has to be public"
+    return f"DNS knows no address of {host} that may be called from here; {REMEDY}"
 
 
 def _reach(address: Address, ips: list[IP], until: float) -> socket.socket:

@@ -8,6 +8,8 @@ from typing import Annotated, Final, Literal
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from games import GAMES
+from ladder.model import Season
 from ladder.store import agents, daily, entries
 from sandbox.remote import address
 from services.api import sight
@@ -17,7 +19,7 @@ from services.api.entries import shown as shown_entry
 from services.api.fields import AgentKey, Filter, Line
 from services.api.idempotency import Once
 from services.api.problems import ProblemError, of
-from services.api.seasons import LimitsOut
+from services.api.seasons import LimitsOut, speaks
 from services.api.state import Db, House
 from services.api.submissions import UploadOut, shown
 
@@ -73,6 +75,7 @@ def submit_remote(
     entering = sight.season(conn, who, season) if season else None
     if entering is not None:
         sight.require_entering(conn, who, entering, found.team_id)
+        refuse_unspoken(entering)
     try:
         where = address.parse(body.url)
         content = address.manifest(where, body.api)
@@ -104,3 +107,15 @@ def submit_remote(
         return out, 201 if created else 200
 
     return once.run(create)
+
+
+def refuse_unspoken(season: Season) -> None:
+    """Raises ProblemError where no season of the game can have remote agents; whether this one
+    has them is another question."""
+    game = GAMES.get(season.game)
+    if game is not None and not season.remote_agents and not speaks(game):
+        raise ProblemError(
+            "conflict",
+            f"{game.title} is not played by remote agents: they are asked in Battlesnake's API, in"
+            " which it cannot be told; upload a bundle",
+        )

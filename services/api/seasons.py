@@ -224,10 +224,21 @@ def longest_match_hours(steps: int, clock: Clock, seats: int, episodes: int = 1)
     return episodes * seconds / 3600
 
 
+def is_spoken(game: Game[Any], state: Any) -> bool:
+    """Whether what agents see of this game can be a request of Battlesnake's API."""
+    return game.observe(state, game.to_move(state)[0]).keys() >= SPOKEN
+
+
+def speaks(game: Game[Any]) -> bool:
+    """Whether remote agents can be asked in it."""
+    seats = max(game.seats[0], min(4, game.seats[-1]))
+    state, _ = game.reset(game.configure({}), seats, Random(0))  # noqa: S311
+    return is_spoken(game, state) and seats > 1
+
+
 def refuse_unspoken(game: Game[Any], state: Any, seats: int) -> None:
     """Raises ProblemError where remote agents cannot play, or could know what is to come."""
-    told = game.observe(state, game.to_move(state)[0])
-    if not told.keys() >= SPOKEN:
+    if not is_spoken(game, state):
         raise ProblemError(
             "invalid",
             f"body.remote_agents: they are asked in Battlesnake's API, in which {game.title} cannot"

@@ -60,7 +60,10 @@ def main() -> None:
     except (ApiError, Unreachable, Unset, OSError) as error:
         print(f"peck: {error}", file=sys.stderr)
         if isinstance(error, ApiError):
-            for place in error.problem.get("errors") or ():
+            places = list(error.problem.get("errors") or ())
+            if len(places) == 1 and places[0]["message"] in str(error):
+                places.clear()
+            for place in places:
                 print(f"  {place['where']}: {place['message']}", file=sys.stderr)
         sys.exit(1)
 

@@ -31,7 +31,7 @@ def leaderboard(
     go by the game's own measures, each with its 95 % interval.
     """
     with connect(needs_token=False) as ladder:
-        rows = list(ladder.leaderboard(season_key(ladder, league), most=show))
+        rows = list(ladder.leaderboard(_season(ladder, league, "leaderboard"), most=show))
     if as_json:
         print_json(rows)
         return
@@ -56,6 +56,10 @@ def leaderboard(
             for row in rows
         ],
     )
+
+
+def _season(ladder: Client, league: str | None, verb: str) -> str:
+    return season_key(ladder, league, f"(peck {verb} LEAGUE)")
 
 
 def _agent(row: Mapping[str, Any]) -> str:
@@ -90,7 +94,7 @@ def seals(
 ) -> None:
     """List the medals that were sealed in a league's current season, newest first."""
     with connect(needs_token=False) as ladder:
-        rows = ladder.seals(season_key(ladder, league))
+        rows = ladder.seals(_season(ladder, league, "seals"))
     if as_json:
         print_json(rows)
         return

@@ -31,8 +31,11 @@ def own_agent(ladder: Client, name: str) -> Json:
     return found
 
 
-def season_key(ladder: Client, given: str | None) -> str:
-    """A season id: of the league or season given, else of the only league there is."""
+def season_key(ladder: Client, given: str | None, how: str = "with --league") -> str:
+    """A season id: of the league or season given, else of the only league there is.
+
+    Raises Unset, which says ``how`` to name one.
+    """
     if given is not None:
         found: str = ladder.season(given)["id"]
         return found
@@ -41,9 +44,7 @@ def season_key(ladder: Client, given: str | None) -> str:
         only: str = current[0]["current_season"]
         return only
     slugs = ", ".join(row["slug"] for row in current)
-    raise Unset(
-        f"name a league with --league: {slugs}" if current else "there is no league with a season"
-    )
+    raise Unset(f"name a league {how}: {slugs}" if current else "there is no league with a season")
 
 
 def slug_of(name: str) -> str:

@@ -88,7 +88,9 @@ def dataset(
     gathered = Gathering()
     with connect(needs_token=False) as ladder:
         wanted: Sequence[str | None] = seasons or (None,)
-        keys = list(dict.fromkeys(season_key(ladder, given) for given in wanted))
+        keys = list(
+            dict.fromkeys(season_key(ladder, given, "(peck dataset LEAGUE)") for given in wanted)
+        )
         told = [ladder.season(key) for key in keys]
         encoder = _encoder(told)
         for season in told:

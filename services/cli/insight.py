@@ -23,7 +23,7 @@ def watch(
     Exits with 1 while there is an alarm.
     """
     with connect(needs_token=False) as ladder:
-        pulse = ladder.watch(season_key(ladder, league))
+        pulse = ladder.watch(season_key(ladder, league, "(peck watch LEAGUE)"))
     alarm = pulse["alarm"]
     if as_json:
         print_json(pulse)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +13,7 @@ from services.cli.bundling import pack
 from services.cli.choosing import find, own_agent, own_agents, season_key
 from services.cli.display import AsJson, err, moment, out, print_json, seconds, table
 from services.cli.places import Unset, connect
-from services.client import Client, Json
+from services.client import ApiError, Client, Json
 
 POLL_SECONDS = 0.5
 
@@ -49,7 +50,12 @@ def submit(
         season = season_key(ladder, league)
         chosen = choose_agent(ladder, agent, team, bundle)
         if url is not None:
-            made = ladder.submit_remote(chosen["id"], url, api=api, season=season, message=message)
+            try:
+                made = ladder.submit_remote(
+                    chosen["id"], url, api=api, season=season, message=message
+                )
+            except ApiError as error:
+                raise Unset(as_options(str(error))) from None
         else:
             assert bundle is not None
             name, content = pack(bundle)
@@ -69,6 +75,13 @@ def submit(
         tell(made, chosen)
     if made["entry"]["state"] == "rejected":
         raise typer.Exit(1)
+
+
+def as_options(sentence: str) -> str:
+    """The API's sentence with the names that its places have here."""
+    for option in ("url", "api", "message"):
+        sentence = sentence.replace(f"body.{option}: ", f"--{option}: ")
+    return sentence
 
 
 def choose_agent(ladder: Client, name: str | None, team: str | None, bundle: Path | None) -> Json:
@@ -106,8 +119,8 @@ def follow(ladder: Client, entry: Json) -> Json:
 
 
 def is_tried(entry: Json) -> bool:
-    """Whether a paused entry is in its validation match, or waits for it."""
-    return entry["state"] == "paused" and entry.get("queue") is not None
+    """Whether a paused entry is in its validation match, or waits for it: no next try is set."""
+    return entry["state"] == "paused" and entry["next_try_at"] is None
 
 
 def tell(made: Json, agent: Json) -> None:
@@ -181,14 +194,16 @@ def entries(
             rows = [ladder.entry(entry)]
         else:
             rows = [row for one in own_agents(ladder) for row in ladder.entries(agent=one["id"])]
+        where = {} if as_json else places(ladder, rows)
     if as_json:
         print_json(rows)
         return
     table(
-        ["entry", "agent", "submission", "state", "rating", "games", "last match"],
+        ["entry", "league", "agent", "submission", "state", "rating", "games", "last match"],
         [
             (
                 row["id"],
+                where[row["season_id"]],
                 row["agent_name"] + " (remote)" * row["remote"],
                 row["submission_number"],
                 state_of(row),
@@ -199,6 +214,18 @@ def entries(
             for row in rows
         ],
     )
+
+
+def places(ladder: Client, rows: list[Json]) -> dict[str, str]:
+    """By season id: its league's slug, and its number where the rows have several of a league."""
+    slugs = {row["id"]: row["slug"] for row in ladder.leagues()} if rows else {}
+    leagues = {row["season_id"]: row["league_id"] for row in rows}
+    of_league = Counter(leagues.values())
+    found = {}
+    for season, league in leagues.items():
+        number = f", season {ladder.season(season)['number']}" if of_league[league] > 1 else ""
+        found[season] = slugs.get(league, league) + number
+    return found
 
 
 def resume(

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from pydantic import ValidationError
 
 from ladder import access
-from ladder.ids import EntryId, MatchId, SeasonId
+from ladder.ids import EntryId, MatchId
 from ladder.model import (
     Agent,
     Entry,
@@ -46,6 +46,8 @@ class SubmissionRow:
     """A submission in a season and its state."""
 
     entry: Entry
+    season: str
+    """Its league's title, and its number from the second on."""
     score: float | None
     """None where a match has one seat."""
     message: str
@@ -240,17 +242,17 @@ def submissions_of(
 ) -> dict[str, Any]:
     """Rows of the list, and whether one of them waits."""
     own = sight.owns(who, agent.team_id)
-    seasons: dict[SeasonId, Season] = {}
+    known = leagues.with_leagues(conn, {entry.season_id for entry in seen})
+    seasons = {season.id: (season, league) for season, league in known}
     rows = []
     for entry in seen:
-        if entry.season_id not in seasons:
-            seasons[entry.season_id] = leagues.get_season(conn, entry.season_id)
-        season = seasons[entry.season_id]
+        season, league = seasons[entry.season_id]
         sent = agents.get_submission(conn, entry.submission_id) if own else None
         waits = own and entry.state in entries.VALIDATED
         rows.append(
             SubmissionRow(
                 entry=entry,
+                season=league.title + f", season {season.number}" * (season.number > 1),
                 score=None if season.measures else entry.mu + season.score_offset,
                 message=sent.message if sent else "",
                 url=sent.url if sent and entry.team_id in who.team_ids else None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from random import Random
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request, Response
@@ -16,7 +15,7 @@ from services import bundles
 from services.api import auth, leagues
 from services.api.leagues import NewLeague
 from services.api.problems import ProblemError
-from services.api.seasons import SPOKEN, Clock, NewSeason
+from services.api.seasons import Clock, NewSeason, speaks
 from services.api.state import Db, House
 from services.web import dates, forms
 from services.web.account import go
@@ -83,13 +82,6 @@ def show(request: Request, who: Viewer, game: Game[Any], form: Form, status: int
         speaks=speaks(game),
         may="leagues:write" in who.scopes or who.is_admin,
     )
-
-
-def speaks(game: Game[Any]) -> bool:
-    """Whether remote agents can be asked in it."""
-    seats = max(game.seats[0], min(4, game.seats[-1]))
-    state, _ = game.reset(game.configure({}), seats, Random(0))  # noqa: S311
-    return game.observe(state, game.to_move(state)[0]).keys() >= SPOKEN and seats > 1
 
 
 def defaults(game: Game[Any]) -> dict[str, str]:

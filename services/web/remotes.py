@@ -28,13 +28,15 @@ def submit(
     found = sight.agent(conn, who, agent)
     auth.require(who, ["agents:write"])
     form = Form.of(given, submitting.FIELDS)
+    season = forms.key(given, "season")
     try:
+        if not season:
+            raise ProblemError("invalid", "season: choose the season that it is to play in")
         body = NewRemote.model_validate(
             {name: form.values[name] for name in ("url", "api", "message")}
         )
         with conn.transaction():
             once = form.once(request, conn, who)
-            season = forms.key(given, "season")
             submit_remote(found.id, body, request, conn, who, house, once, season)
     except (ValidationError, LadderError, ProblemError) as error:
         form.refuse(error)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ladder import access
-from ladder.model import Agent, League, Season, Viewer
-from ladder.store import remotes
+from ladder.model import Agent, EntryState, League, Season, Viewer
+from ladder.store import entries, remotes
 from ladder.store.db import Connection
 from services.api import sight
 from services.web.forms import Form
@@ -21,6 +22,15 @@ class Submitting:
     form: Form
     seasons: list[tuple[Season, League]]
 
+    @property
+    def options(self) -> list[tuple[str, str]]:
+        """Of the choice; where nothing is chosen among several, the first says so."""
+        told: list[tuple[str, str]] = [
+            (season.id, f"{league.title}, season {season.number}")
+            for season, league in self.seasons
+        ]
+        return told if self.form.values["season"] else [("", "Choose one"), *told]
+
 
 def look(
     conn: Connection, who: Viewer, agent: Agent, form: Form | None = None
@@ -33,4 +43,15 @@ def look(
         for season, league in remotes.open_seasons(conn)
         if access.may_enter(who, access.league_seen(league), agent.team_id)
     ]
-    return Submitting(form or Form(dict(FIELDS)), seasons) if seasons else None
+    if not seasons:
+        return None
+    return Submitting(form or Form({**FIELDS, "season": _likely(conn, agent, seasons)}), seasons)
+
+
+def _likely(conn: Connection, agent: Agent, seasons: Sequence[tuple[Season, League]]) -> str:
+    """The season that the agent entered last, or the only one there is; else none."""
+    ids = [season.id for season, _ in seasons]
+    for entry in entries.list_entries(conn, agent_id=agent.id, limit=100):
+        if entry.season_id in ids and entry.state is not EntryState.REJECTED:
+            return entry.season_id
+    return ids[0] if len(ids) == 1 else ""

@@ -18,6 +18,7 @@ from ladder.standings import Standing
 
 FIELDS: Final = {
     "slug": "name in addresses",
+    "url": "address",
     "kind": "who earns a medal",
     "zone": "time zone",
     "opens_at": "opens",

@@ -10,7 +10,7 @@ import pytest
 
 from games import GAMES
 from ladder.store.db import connect
-from services.web.hosting import speaks
+from services.api.seasons import speaks
 from tests.web.conftest import Site, Tab, press, sign_in
 from tests.web.test_accessibility import CONTRAST, NAMES
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from ladder import terms
 from ladder.ids import EntryId
@@ -71,8 +71,12 @@ def test_an_address_is_submitted_and_resumed_on_a_phone_without_script(
     mine.sign_in(contest.owner_token)
     page = mine.open(path)
     form = page.get_by_role("region", name="Submit an address")
+    assert form.get_by_label("Season").input_value() != ""  # the only one there is
     form.get_by_role("textbox", name="Address").fill("https://snake.example.org/?a=b")
     press(page, "Submit")
+    refusal = page.get_by_role("region", name="Submit an address").get_by_role("alert")
+    expect(refusal).to_be_in_viewport()
+    assert refusal.inner_text() == "Nothing was changed. Look at address."
     field = page.get_by_role("textbox", name="Address")
     assert field.get_attribute("aria-invalid") == "true"
     assert "Leave out the query" in form.inner_text()
@@ -81,7 +85,9 @@ def test_an_address_is_submitted_and_resumed_on_a_phone_without_script(
     mine.complaints.clear()  # the browser's own line on the status 422
     field.fill(URL)
     press(page, "Submit")
-    assert URL in page.get_by_role("region", name="Submissions").inner_text()
+    sent = page.get_by_role("region", name="Submissions").inner_text()
+    assert URL in sent
+    assert "Far snakes, " in sent
     with connect(site.database_url) as conn:
         (entry,) = [
             each
@@ -121,3 +127,36 @@ def test_an_address_is_submitted_and_resumed_on_a_phone_without_script(
     keep(making, "new-league-360")
     assert fine(making) == []
     assert "remote_agents" not in site.get("/new-league?game=hungry_geese", contest.host_token).text
+
+
+BROKEN = """() => [...document.querySelectorAll("tbody th .name")].flatMap((name) => {
+    const text = name.firstChild, range = document.createRange();
+    const words = [...text.data.matchAll(/[^\\s-]+/g)].filter((word) => {
+        range.setStart(text, word.index);
+        range.setEnd(text, word.index + word[0].length);
+        return range.getClientRects().length > 1;
+    });
+    return words.map((word) => word[0]);
+})"""
+"""Words of names that stand on two lines."""
+
+
+@pytest.mark.browser
+def test_a_name_is_not_broken_for_the_badges_beside_it(site: Site, tab: Callable[..., Tab]) -> None:
+    mine = tab(width=1280)
+    mine.sign_in(site.contest.owner_token)
+    for path in ("/me", "/leagues/hungry-geese"):
+        page = mine.open(path)
+        page.evaluate(
+            """() => document.querySelectorAll("tbody th .name").forEach((name) => {
+                name.textContent = "Searcher";
+                const badges = '<abbr class="chip">remote</abbr> <abbr class="chip">paused</abbr>';
+                name.insertAdjacentHTML("afterend", " " + badges);
+            })"""
+        )
+        assert page.locator("tbody th .name").count() > 0
+        for width in (390, 1280):
+            page.set_viewport_size({"width": width, "height": 900})
+            keep(page, f"names{path.replace('/', '-')}-{width}")
+            assert page.evaluate(BROKEN) == []
+            assert page.evaluate("document.documentElement.scrollWidth") <= width

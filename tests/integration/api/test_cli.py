@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 from ladder.store import entries
+from services.cli.submitting import is_tried
 from tests.integration.api.test_profiles import serve
 from tests.integration.api.world import GOOD, World, finish
 
@@ -108,7 +110,10 @@ def test_an_address_is_submitted_and_resumed_once_it_was_away(peck: Peck, world:
     assert sent["submission"]["url"] == "https://snake.example.org/k3J9"
     refused = peck(*submit, "https://user@snake.example.org")
     assert refused.returncode == 1
-    assert "url: leave out the user and password" in refused.stderr
+    assert "peck: --url: leave out the user and password" in refused.stderr
+    unknown = peck(*submit, "https://snake.example.org", "--api", "3").stderr
+    assert "--api: " in unknown
+    assert unknown.count("'2017'") == 1
     with world.connect() as conn:
         conn.execute(
             "update entries set state = 'paused', paused_at = now(), deadline_at = null,"
@@ -118,9 +123,13 @@ def test_an_address_is_submitted_and_resumed_once_it_was_away(peck: Peck, world:
     listed = peck("entries").stdout
     assert "paused: no connection; tried again at" in listed
     assert "Far (remote)" in listed
+    assert re.search(r"far +Far \(remote\)", listed)
+    nameless = peck("dataset").stderr
+    assert "name a league (peck dataset LEAGUE): " in nameless
     resumed = read(peck("resume", "--json"))
     assert (resumed["id"], resumed["state"]) == (sent["entry"]["id"], "paused")
     assert resumed["next_try_at"] is None
+    assert is_tried({**resumed, "queue": None})  # its match is over and not yet judged
 
 
 def test_the_leaderboard_is_a_table_or_json(peck: Peck) -> None:

@@ -87,8 +87,11 @@ def test_an_address_is_submitted_as_a_bundle_is(world: World) -> None:
     member.submit_remote(mine, URL + "/3", season="snakes")
     with refused(429, "3 of 3 used"):
         member.submit_remote(mine, URL + "/4", season="snakes")
-    with refused(409, "takes no remote agents: upload a bundle, or ask the host"):
+    with refused(409, "Hungry Geese is not played by remote agents: .*; upload a bundle"):
         member.submit_remote(mine, URL, season="public")
+    world.client("host").create_league("boxed", "B", "battlesnake", season={"seats": 2})
+    with refused(409, "takes no remote agents: upload a bundle, or ask the host"):
+        member.submit_remote(mine, URL, season="boxed")
     with refused(422, r"body\.url: begin with http"):
         member.submit_remote(mine, "ftp://snake.example.org")
     assert world.client("stranger").season(season)["remote_agents"]

@@ -81,7 +81,9 @@ def test_without_the_operators_word_nothing_is_sent_to_a_private_address() -> No
     came: list[bool] = []
     with server(lambda client: came.append(True)) as port:
         address = parse(f"http://127.0.0.1:{port}")
-        with pytest.raises(Forbidden, match=r"^127\.0\.0\.1 is loopback"):
+        with pytest.raises(
+            Forbidden, match=r"^127\.0\.0\.1 is loopback.*; give a public .* operator"
+        ):
             connect(address, Rules(ports=((1, 65535),)), soon())
     assert not came
 

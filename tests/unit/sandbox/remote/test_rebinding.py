@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 
+from sandbox.remote.egress import REMEDY
 from tests.unit.sandbox.remote import apart
 from tests.unit.sandbox.remote.apart import FAR
 from tests.unit.sandbox.remote.certificates import Authority
 
 ROOT = Path(__file__).parents[4]
 
-NOWHERE = "DNS knows no address of {} that may be called from here; it has to be public"
+NOWHERE = "DNS knows no address of {} that may be called from here; " + REMEDY
 
 
 @pytest.fixture(scope="module")
