@@ -189,7 +189,9 @@ def test_who_goes_away_between_the_games_of_a_pair_has_lost_the_second_and_voids
     rated = contest.rated(*(entry for entry, _ in made))
     assert playing.play(station, rated) == "accepted"
     match = history.get_match(contest.conn, rated)
-    assert [(seat.placement, seat.verdict) for seat in match.seats] == [(2, "ERROR"), (1, "DONE")]
+    assert [seat.verdict for seat in match.seats] == ["ERROR", "DONE"]
+    # Who came first in the first game is a matter of where they began.
+    assert match.seats[1].placement == 1
 
 
 def test_an_address_where_nobody_answers_is_rejected_with_the_reason(
