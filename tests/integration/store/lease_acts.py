@@ -143,11 +143,12 @@ class LeaseActs:
         if commits:
             self.slow.commit()
             for match_id in self.touched:
+                was_over = self.world.rows[match_id].state in ("finished", "void")
                 self.world.rows[match_id] = opened.rows[match_id]
                 old = opened.rows[match_id].rejudges
                 if old is not None:
                     self.world.rows[old] = opened.rows[old]
-                if opened.rows[match_id].state in ("finished", "void"):
+                if opened.rows[match_id].state in ("finished", "void") and not was_over:
                     # Their rows were locked, so nobody else can have counted strikes meanwhile.
                     for entry in opened.rows[match_id].entries:
                         self.world.strikes[entry] = opened.strikes[entry]
