@@ -18,7 +18,7 @@ import pytest
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-AGENTS = 6
+AGENTS = 7
 ENOUGH_GAMES = 2
 
 
