@@ -35,7 +35,7 @@ class Kind(StrEnum):
     FAILED = "failed"
     """A validation was failed; the reason says why."""
     PAUSED = "paused"
-    """A remote agent was away in three matches in a row; the reason tells of the last."""
+    """A remote agent has three strikes; the reason tells of the last."""
     RESUMED = "resumed"
     """It answers, and plays again."""
     GIVEN_UP = "given_up"
