@@ -12,9 +12,7 @@ from time import monotonic
 
 from sandbox.errors import BundleRefused, HostFault
 from sandbox.loans import Loan, SeatRequest, borrow_all, end_together
-
-REMOTE = "remote"
-"""The profile of agents at an address of their owner's."""
+from sandbox.remote import PROFILE
 
 
 @contextlib.contextmanager
@@ -29,7 +27,7 @@ def borrowed(
     Raises HostFault when one could not be had, and for a remote agent without a ``remote_socket``.
     """
     deadline = monotonic() + timeout_seconds
-    remote = {n: one for n, one in enumerate(requests) if one.profile == REMOTE}
+    remote = {n: one for n, one in enumerate(requests) if one.profile == PROFILE}
     boxes = {n: one for n, one in enumerate(requests) if n not in remote}
     if remote and remote_socket is None:
         raise HostFault("no remote agents are played here; PECK_REMOTE_SOCKET names the daemon")

@@ -23,6 +23,7 @@ from games.episode import to_bytes
 from games.protocol import GameError
 from ladder.ids import MatchId
 from ladder.model import EpisodeResult, Finish, MatchKind, Order, SeatResult
+from ladder.profiles import REMOTE
 from ladder.settings import Settings
 from ladder.store import db, matches, remotes
 from ladder.store.blobs import Blobs
@@ -30,7 +31,7 @@ from ladder.telemetry import emit, trace
 from sandbox import loans, pairs, referee
 from sandbox.clock import Clock
 from sandbox.errors import AgentAway, BundleRefused, HostFault
-from sandbox.lineup import REMOTE, borrowed
+from sandbox.lineup import borrowed
 from sandbox.loans import Loan, SeatRequest
 from sandbox.record import Played
 from workers.broker import BellError, ring

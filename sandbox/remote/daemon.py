@@ -31,13 +31,13 @@ from sandbox import guard
 from sandbox.box import harden, wire
 from sandbox.doors import MOST_SEATS, Doors, listen
 from sandbox.errors import AgentAway, BundleRefused, HostFault
+from sandbox.remote import PROFILE
 from sandbox.remote.address import AddressError, read_manifest
 from sandbox.remote.caller import HEALTH_SECONDS
 from sandbox.remote.callers import Begun, Callers
 from sandbox.remote.egress import Rules
 from sandbox.remote.outage import WayOut
 
-PROFILE: Final = "remote"
 MOST_CALLERS: Final = 64
 REPORT_SECONDS: Final = HEALTH_SECONDS + 0.3
 """A caller gives up by itself before."""
