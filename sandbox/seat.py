@@ -69,6 +69,7 @@ class _Told(msgspec.Struct, tag_field="k", tag="fault", forbid_unknown_fields=Tr
     why: str
     is_gone: bool
     is_invalid: bool
+    is_late: bool
     n: int | None = None
 
 
@@ -328,7 +329,7 @@ class Seat:
         if self._ending is not None and self._ending.out_of_memory:
             assert self._loan is not None
             return verdict.out_of_memory(step, self._loan.memory_mb)
-        return verdict.told(step, frame.why, is_invalid=frame.is_invalid)
+        return verdict.told(step, frame.why, is_invalid=frame.is_invalid, is_late=frame.is_late)
 
     def _trouble_fault(self, step: int, question: Question) -> Fault:
         if question.trouble is Trouble.BROKEN:

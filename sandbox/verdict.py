@@ -145,9 +145,9 @@ def broken(step: int, what: str) -> Fault:
     )
 
 
-def told(step: int, why: str, *, is_invalid: bool) -> Fault:
+def told(step: int, why: str, *, is_invalid: bool, is_late: bool) -> Fault:
     """The agent's program did not keep its contract, by the word of the contract's other side."""
-    kind = Verdict.INVALID if is_invalid else Verdict.ERROR
+    kind = Verdict.INVALID if is_invalid else Verdict.TIMEOUT if is_late else Verdict.ERROR
     return _fault(kind, step, f"Contract broken {_when(step)}: {why[:LONGEST_REASON]}")
 
 

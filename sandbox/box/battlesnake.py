@@ -16,7 +16,9 @@ from .lines import encode, shown
 from .program import Broken
 
 NEEDED = frozenset({"game", "turn", "board", "you"})
-_LATER_SECONDS = 0.05
+_LATER_SECONDS = 0.1
+"""What the referee does not charge may come on top of a server's time; one that hangs in a request
+has that much less for the next."""
 
 
 class Conversation:

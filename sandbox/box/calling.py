@@ -114,7 +114,8 @@ class Caller:
             if isinstance(error, TimeoutError):
                 raise Broken(
                     f"{method} {path} had no answer within {seconds:g} s; answer sooner, or answer "
-                    "other requests meanwhile"
+                    "other requests meanwhile",
+                    is_late=True,
                 ) from None
             raise
         self._is_used = stays

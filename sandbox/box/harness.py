@@ -214,8 +214,14 @@ class _Kept:
         try:
             return {"k": "reply", "n": number, "action": act()}
         except Broken as broken:
-            told = {"why": broken.why, "is_gone": broken.is_gone, "is_invalid": broken.is_invalid}
-            return {"k": "fault", "n": number, **told}
+            return {
+                "k": "fault",
+                "n": number,
+                "why": broken.why,
+                "is_gone": broken.is_gone,
+                "is_invalid": broken.is_invalid,
+                "is_late": broken.is_late,
+            }
         except Exception:
             return {"k": "error", "n": number, "trace": last_lines()}
 

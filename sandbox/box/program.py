@@ -33,13 +33,17 @@ _CHUNK = 1 << 16
 class Broken(Exception):
     """The program did not keep its contract; the text is for its owner and names the remedy."""
 
-    def __init__(self, why: str, *, is_gone: bool = False, is_invalid: bool = False) -> None:
+    def __init__(
+        self, why: str, *, is_gone: bool = False, is_invalid: bool = False, is_late: bool = False
+    ) -> None:
         super().__init__(why)
         self.why = why
         self.is_gone = is_gone
         """Nothing will answer any more."""
         self.is_invalid = is_invalid
         """It answered, and the answer is none."""
+        self.is_late = is_late
+        """Its time passed without an answer."""
 
 
 class Program:

@@ -117,7 +117,8 @@ class Server:
         try:
             status, text = self._caller.call(method, self._path + path, body, seconds)
         except OSError as error:
-            raise Broken(f"{what}: {_why(error)}") from None
+            is_late = isinstance(error, TimeoutError)
+            raise Broken(f"{what}: {_why(error)}", is_late=is_late) from None
         if 300 <= status < 400:
             where = shown(self._caller.fields.get(b"location", b""))
             raise Broken(

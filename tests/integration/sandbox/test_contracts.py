@@ -179,7 +179,8 @@ SERVERS = (
     Hostile("answers early and again", Verdict.ERROR, "after its answer|before it was asked",
             LISTENS + "ok = b'HTTP/1.1 200 OK\\r\\nContent-Length: 4\\r\\n\\r\\n\"up\"'\n"
             "def again(line):\n    line.sendall(ok + ok)\n    time.sleep(60)\nserve(again)\n"),
-    Hostile("accepts and says nothing", Verdict.TIMEOUT, "POST /move within the time|0.5 s and the",
+    Hostile("accepts and says nothing", Verdict.TIMEOUT,
+            "POST /move within the time|0.5 s and the|had no answer within",
             LISTENS + "serve(lambda line: time.sleep(60))\n"),
     Hostile("hangs up", Verdict.ERROR, "closed the connection, or listens no more",
             LISTENS + "serve(lambda line: None)\n"),

@@ -149,8 +149,10 @@ class LeaseActs:
                 if old is not None:
                     self.world.rows[old] = opened.rows[old]
                 if opened.rows[match_id].state in ("finished", "void") and not was_over:
-                    # Their rows were locked, so nobody else can have counted strikes meanwhile.
-                    for entry in opened.rows[match_id].entries:
+                    # Where it is rated their rows were locked, so nobody else can have counted
+                    # strikes meanwhile; a scrim counts none.
+                    is_rated = opened.rows[match_id].kind == "rated"
+                    for entry in opened.rows[match_id].entries if is_rated else ():
                         self.world.strikes[entry] = opened.strikes[entry]
                         self.world.answered[entry] = opened.answered[entry]
                         self.world.paused -= {entry} - opened.paused

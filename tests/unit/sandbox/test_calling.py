@@ -107,11 +107,13 @@ def test_a_broken_answer_says_what_is_wrong_and_what_to_do(
         serve([answer]).call("POST", "/move", "{}", 5.0)
     assert words in broken.value.why
     assert not broken.value.is_gone
+    assert not broken.value.is_late
 
 
 def test_a_server_that_says_nothing_is_given_up(serve: Serve) -> None:
-    with pytest.raises(Broken, match=r"no answer within 0\.05 s"):
+    with pytest.raises(Broken, match=r"no answer within 0\.05 s") as broken:
         serve([b"", b""]).call("GET", "/", "", 0.05)
+    assert broken.value.is_late
 
 
 def test_what_a_server_waited_for_a_core_is_not_counted_against_it() -> None:

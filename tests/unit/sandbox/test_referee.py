@@ -7,7 +7,7 @@ import json
 import os
 import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -202,67 +202,63 @@ class OutAtOnce(Counting):
         return super().step(state, {1: -1, **moves}, chance)
 
 
-@pytest.mark.parametrize(("used", "frozen"), [(0, b""), (5_000_000, b"1")])
-def test_a_seat_that_is_out_and_computes_is_frozen(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, used: int, frozen: bytes
-) -> None:
-    monkeypatch.setattr(referee, "end_together", lambda loans: None)
-    usage, freeze = tmp_path / "cpu.stat", tmp_path / "cgroup.freeze"
-    usage.write_bytes(b"usage_usec 0\n")
-    freeze.touch()
-    files = {"cpu_stat": os.open(usage, os.O_RDONLY), "freeze": os.open(freeze, os.O_WRONLY)}
-    game: Any = OutAtOnce(Verdict.INVALID)
+class Pondering:
+    """Plays with a second seat that has used some cpu time whenever a step is over; its meter reads
+    the files of a cgroup, which are plain ones here."""
 
-    def compute(step: int) -> None:
-        usage.write_bytes(b"usage_usec %d\n" % used)
+    def __init__(self, folder: Path) -> None:
+        self._usage, self.freeze = folder / "cpu.stat", folder / "cgroup.freeze"
+        self._compute(0)
+        self.freeze.touch()
+        usage, freeze = os.open(self._usage, os.O_RDONLY), os.open(self.freeze, os.O_WRONLY)
+        self.meter = Meter({"cpu_stat": usage, "freeze": freeze}, 1.0, False)
 
-    with contextlib.closing(Meter(files, 1.0, False)) as meter:
+    def _compute(self, microseconds: int) -> None:
+        self._usage.write_bytes(b"usage_usec %d\n" % microseconds)
+
+    def play(self, game: Any, steps: int, microseconds: int) -> None:
+        """A match in which it uses so much."""
         referee.play(
             game,
-            {"steps": 3},
+            {"steps": steps},
             Clock(),
             bytes(16),
-            [DeafAtTheEnd(), DeafAtTheEnd(meter)],
+            [DeafAtTheEnd(), DeafAtTheEnd(self.meter)],
             lanes=1,
             stop_after_seconds=60,
-            on_step=compute,
+            on_step=lambda _: self._compute(microseconds),
         )
-        assert meter.is_frozen is bool(frozen)
-    assert freeze.read_bytes() == frozen
+
+
+@pytest.fixture
+def pondering(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pondering]:
+    monkeypatch.setattr(referee, "end_together", lambda loans: None)
+    found = Pondering(tmp_path)
+    with contextlib.closing(found.meter):
+        yield found
+
+
+@pytest.mark.parametrize(("used", "frozen"), [(0, b""), (5_000_000, b"1")])
+def test_a_seat_that_is_out_and_computes_is_frozen(
+    pondering: Pondering, used: int, frozen: bytes
+) -> None:
+    pondering.play(OutAtOnce(Verdict.INVALID), 3, used)
+    assert pondering.meter.is_frozen is bool(frozen)
+    assert pondering.freeze.read_bytes() == frozen
 
 
 @pytest.mark.parametrize(("used", "frozen"), [(0, False), (5_000_000, True)])
 def test_a_seat_that_computes_until_its_turn_comes_is_frozen_while_another_is_asked(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, used: int, frozen: bool
+    monkeypatch: pytest.MonkeyPatch, pondering: Pondering, used: int, frozen: bool
 ) -> None:
-    monkeypatch.setattr(referee, "end_together", lambda loans: None)
     monkeypatch.setattr(Seat, "disturbs_nobody", False)
-    usage, freeze = tmp_path / "cpu.stat", tmp_path / "cgroup.freeze"
-    usage.write_bytes(b"usage_usec 0\n")
-    freeze.touch()
-    files = {"cpu_stat": os.open(usage, os.O_RDONLY), "freeze": os.open(freeze, os.O_WRONLY)}
-    game: Any = Counting(Verdict.INVALID)
     asked: list[tuple[int, int, bool]] = []
     asking = Seat.asking
 
-    def compute(step: int) -> None:
-        usage.write_bytes(b"usage_usec %d\n" % used)
+    def noted(seat: Seat, step: int, observation: Json) -> Any:
+        asked.append((step, seat.index, pondering.meter.is_frozen))
+        return asking(seat, step, observation)
 
-    with contextlib.closing(Meter(files, 1.0, False)) as meter:
-
-        def noted(seat: Seat, step: int, observation: Json) -> Any:
-            asked.append((step, seat.index, meter.is_frozen))
-            return asking(seat, step, observation)
-
-        monkeypatch.setattr(Seat, "asking", noted)
-        referee.play(
-            game,
-            {"steps": 2},
-            Clock(),
-            bytes(16),
-            [DeafAtTheEnd(), DeafAtTheEnd(meter)],
-            lanes=1,
-            stop_after_seconds=60,
-            on_step=compute,
-        )
+    monkeypatch.setattr(Seat, "asking", noted)
+    pondering.play(Counting(Verdict.INVALID), 2, used)
     assert asked[:3] == [(1, 1, False), (1, 0, False), (2, 0, frozen)]
