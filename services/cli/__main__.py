@@ -7,11 +7,11 @@ import importlib.util
 import sys
 
 import typer
+from typer.main import get_group
 
 from services.cli import (
     account,
     boards,
-    datasets,
     hosting,
     insight,
     joining,
@@ -36,7 +36,6 @@ for verbs in (
     submitting,
     playing,
     boards,
-    datasets,
     insight,
     scrimming,
     hosting,
@@ -46,11 +45,13 @@ for verbs in (
     account,
 ):
     verbs.register(app)
-# `run` plays here, `game` tries rules, `doctor` looks at this machine, `up` and its like start
-# services: they need more than a client installation has.
-for name in ("run", "up", "doctor", "game"):
-    if importlib.util.find_spec(f"services.cli.{name}") is not None:
-        importlib.import_module(f"services.cli.{name}").register(app)
+# `run` plays here, `game` tries rules, `dataset` encodes replays, `doctor` looks at this machine, `up`
+# and its like start services: they need more than a client installation has, and a second to be
+# imported. Whoever asks for another verb does not wait for that.
+if not get_group(app).commands.keys() & sys.argv[1:2]:
+    for name in ("datasets", "run", "up", "doctor", "game"):
+        if importlib.util.find_spec(f"services.cli.{name}") is not None:
+            importlib.import_module(f"services.cli.{name}").register(app)
 
 
 def main() -> None:
