@@ -45,9 +45,9 @@ for verbs in (
     account,
 ):
     verbs.register(app)
-# `run` plays here, `game` tries rules, `dataset` encodes replays, `doctor` looks at this machine, `up`
-# and its like start services: they need more than a client installation has, and a second to be
-# imported. Whoever asks for another verb does not wait for that.
+# `run` plays here, `game` tries rules, `dataset` encodes replays, `doctor` looks at this machine,
+# `up` starts services: they need more than a client installation has, and take a second to import,
+# which nobody waits for who asks for another verb.
 if not get_group(app).commands.keys() & sys.argv[1:2]:
     for name in ("datasets", "run", "up", "doctor", "game"):
         if importlib.util.find_spec(f"services.cli.{name}") is not None:

@@ -15,7 +15,7 @@ from fastapi import FastAPI
 @contextmanager
 def serve(app: FastAPI) -> Iterator[str]:
     """The address of the running application; it is stopped at the end."""
-    # By its protocol asyncio knows that it is one of TCP and takes Nagle's delay away, 40 ms an answer.
+    # By its protocol asyncio knows it for TCP and takes Nagle's delay away: 40 ms an answer.
     with socket.socket(proto=socket.IPPROTO_TCP) as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(128)

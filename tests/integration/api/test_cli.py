@@ -290,6 +290,23 @@ def test_every_verb_explains_itself(peck: Peck) -> None:
         assert "Usage: " in peck(verb, "--help").stdout
 
 
+def test_a_clients_verb_loads_nothing_that_only_a_server_needs() -> None:
+    code = "import sys; sys.argv = ['peck', '{}']; import services.cli.__main__; print(*sys.modules)"
+    loaded = {
+        verb: subprocess.run(
+            [sys.executable, "-c", code.format(verb)],
+            cwd=CHECKOUT,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+        for verb in ("whoami", "up")
+    }
+    heavy = {"psycopg", "numpy", "services.demo"}
+    assert not heavy.intersection(loaded["whoami"])
+    assert heavy <= set(loaded["up"])
+
+
 def test_what_others_wrote_is_printed_as_they_wrote_it(peck: Peck, world: World) -> None:
     world.client("host").patch("/v1/leagues/public", {"title": "[/] [red]Geese[/red]"})
     for command in (("league", "show", "public"), ("league", "list")):
