@@ -159,8 +159,9 @@ def _match(arena: Arena, series: Series, number: int) -> tuple[float | None, ...
 
     report = (played := pairs.play(game, seats, episode)).seats[own_seat]
     for other in played.seats:
-        if other.verdict.is_fault:
-            raise SystemExit(f"{series.name}, match {number}: {other.verdict}, {other.reason}")
+        if other.verdict.is_fault or other.pardoned:
+            what = other.reason or dict(other.pardoned)
+            raise SystemExit(f"{series.name}, match {number}: {other.verdict}, {what}")
     if (told := report.statistics) and series.game == "snake":
         return told["length"], told["won"], told["steps"] if told["won"] else None
     if game.mirrored:
