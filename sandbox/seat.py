@@ -69,7 +69,7 @@ class _Told(msgspec.Struct, tag_field="k", tag="fault", forbid_unknown_fields=Tr
     why: str
     is_gone: bool
     is_invalid: bool
-    is_late: bool
+    is_late: bool = False
     n: int | None = None
 
 

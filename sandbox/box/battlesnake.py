@@ -9,6 +9,7 @@ bodies are ``coords``, health is ``health_points``. What comes before, the serve
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -17,8 +18,8 @@ from .program import Broken
 
 NEEDED = frozenset({"game", "turn", "board", "you"})
 _LATER_SECONDS = 0.1
-"""What the referee does not charge may come on top of a server's time; one that hangs in a request
-has that much less for the next."""
+"""What the referee does not charge may come on top of a server's time; after a request that it
+hangs in, it has that much less for the next."""
 
 
 class Conversation:
@@ -33,6 +34,8 @@ class Conversation:
         self._call = call
         self._act_seconds = 0.0
         self._is_started = False
+        self._behind_seconds = 0.0
+        """At most how much later than the referee's clock the next request begins."""
 
     def open(self, told: dict[str, Any]) -> None:
         """Take the clock from the referee's start message."""
@@ -48,13 +51,14 @@ class Conversation:
         bank_seconds = observation.pop("remainingOverageTime")
         # The referee comes first; this is for a request that nobody will answer any more. By the
         # clock, as everybody's: what the game tells of its timeout may be less.
-        seconds = self._act_seconds + bank_seconds + _LATER_SECONDS
-        if not self._is_started:
-            self._is_started = True
-            start = encode(old_start(observation) if self._is_old else observation)
-            self._call("POST", "/start", start, seconds)
-        body = encode(old_move(observation) if self._is_old else observation)
-        status, text = self._call("POST", "/move", body, seconds)
+        seconds = self._act_seconds + bank_seconds + _LATER_SECONDS - self._behind_seconds
+        try:
+            status, text = self._ask(observation, time.monotonic() + seconds)
+        except Broken as broken:
+            # The referee's next question waited for this one: its clock runs already.
+            self._behind_seconds = _LATER_SECONDS if broken.is_late else 0.0
+            raise
+        self._behind_seconds = 0.0
         if status != 200:
             raise Broken(
                 f"POST /move was answered with status {status}; answer 200 and a JSON text, for "
@@ -69,11 +73,23 @@ class Conversation:
                 is_invalid=True,
             ) from None
 
+    def _ask(self, observation: dict[str, Any], until: float) -> tuple[int, bytes]:
+        if not self._is_started:
+            self._is_started = True
+            start = encode(old_start(observation) if self._is_old else observation)
+            self._call("POST", "/start", start, _left(until))
+        body = encode(old_move(observation) if self._is_old else observation)
+        return self._call("POST", "/move", body, _left(until))
+
     def end(self, observation: dict[str, Any]) -> None:
         """Tell it that the match is over."""
         observation.pop("remainingOverageTime", None)
         body = {"game_id": observation["game"]["id"]} if self._is_old else observation
         self._call("POST", "/end", encode(body), None)
+
+
+def _left(until: float) -> float:
+    return max(1e-3, until - time.monotonic())
 
 
 def old_start(seen: dict[str, Any]) -> dict[str, Any]:

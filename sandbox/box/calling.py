@@ -113,8 +113,8 @@ class Caller:
                 return self.call(method, path, body, left)
             if isinstance(error, TimeoutError):
                 raise Broken(
-                    f"{method} {path} had no answer within {seconds:g} s; answer sooner, or answer "
-                    "other requests meanwhile",
+                    f"{method} {path} had no answer within {seconds:.3g} s; answer sooner, or "
+                    "answer other requests meanwhile",
                     is_late=True,
                 ) from None
             raise

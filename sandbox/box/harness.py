@@ -214,14 +214,10 @@ class _Kept:
         try:
             return {"k": "reply", "n": number, "action": act()}
         except Broken as broken:
-            return {
-                "k": "fault",
-                "n": number,
-                "why": broken.why,
-                "is_gone": broken.is_gone,
-                "is_invalid": broken.is_invalid,
-                "is_late": broken.is_late,
-            }
+            told = {"why": broken.why, "is_gone": broken.is_gone, "is_invalid": broken.is_invalid}
+            if broken.is_late:  # a word that not every referee knows while a fleet is updated
+                told["is_late"] = True
+            return {"k": "fault", "n": number, **told}
         except Exception:
             return {"k": "error", "n": number, "trace": last_lines()}
 

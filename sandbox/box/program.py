@@ -150,11 +150,13 @@ class Program:
         return f"exited with code {code}" if code >= 0 else f"ended by signal {_name_of(-code)}"
 
     def waited_seconds(self) -> float:
-        """How long its threads have stood in the run queue; 0 where the kernel does not tell."""
+        """How long its threads have stood in the run queue, and whoever asks it; 0 where the kernel
+        does not tell."""
         tasks, waited = f"/proc/{self.pid}/task", 0
         try:
-            for name in os.listdir(tasks):
-                with open(f"{tasks}/{name}/schedstat", "rb") as file:
+            threads = [f"{tasks}/{name}" for name in os.listdir(tasks)]
+            for thread in ("/proc/thread-self", *threads):
+                with open(f"{thread}/schedstat", "rb") as file:
                     waited += int(file.read(64).split()[1])
         except (OSError, ValueError, IndexError):
             pass  # a thread has ended meanwhile

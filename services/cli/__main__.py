@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+from collections.abc import Sequence
+from functools import cache
 
 import typer
 from typer.main import get_group
@@ -45,19 +47,29 @@ for verbs in (
     account,
 ):
     verbs.register(app)
-# `run` plays here, `game` tries rules, `dataset` encodes replays, `doctor` looks at this machine,
-# `up` starts services: they need more than a client installation has, and take a second to import,
-# which nobody waits for who asks for another verb.
-if not get_group(app).commands.keys() & sys.argv[1:2]:
-    for name in ("datasets", "run", "up", "doctor", "game"):
+MORE = ("datasets", "run", "up", "doctor", "game")
+"""`run` plays here, `game` tries rules, `dataset` encodes replays, `doctor` looks at this machine,
+`up` starts services: they need more than a client installation has, and a second to import."""
+
+
+@cache
+def whole() -> typer.Typer:
+    """The command line with every verb that this installation has."""
+    for name in MORE:
         if importlib.util.find_spec(f"services.cli.{name}") is not None:
             importlib.import_module(f"services.cli.{name}").register(app)
+    return app
+
+
+def enough(arguments: Sequence[str]) -> typer.Typer:
+    """The command line for these arguments: nobody who asks for a client's verb waits for more."""
+    return app if get_group(app).commands.keys() & {*arguments[:1]} else whole()
 
 
 def main() -> None:
     """Run `peck`. Exits with 1 and a sentence on stderr when something is refused."""
     try:
-        app(prog_name="peck")
+        enough(sys.argv[1:])(prog_name="peck")
     except (ApiError, Unreachable, Unset, OSError) as error:
         print(f"peck: {error}", file=sys.stderr)
         if isinstance(error, ApiError):

@@ -154,7 +154,7 @@ class Killer:
         return None
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(800)
 def test_every_match_is_finished_once_and_rated_once_while_everything_is_killed() -> None:
     with running() as fleet:
         db.migrate(fleet.database_url)

@@ -43,6 +43,10 @@ def test_an_empty_traceback_still_gives_a_sentence() -> None:
     assert verdict.raised(3, " \n").reason == "Raised in step 3: an exception without a word"
 
 
+def _told(why: str, *, is_invalid: bool = False, is_late: bool = False) -> Fault:
+    return verdict.told(7, why, is_invalid=is_invalid, is_late=is_late)
+
+
 @pytest.mark.parametrize(
     ("fault", "kind", "words"),
     [
@@ -59,6 +63,9 @@ def test_an_empty_traceback_still_gives_a_sentence() -> None:
             ["loading", "30 s", "2.000 s of cpu", "3.000 s of waiting"],
         ),
         (verdict.refused("'../x': leads outside"), Verdict.ERROR, ["bundle", "'../x'"]),
+        (_told("it said no"), Verdict.ERROR, ["Contract", "step 7", "it said no"]),
+        (_told("up is none", is_invalid=True), Verdict.INVALID, ["step 7", "up is none"]),
+        (_told("no answer", is_late=True), Verdict.TIMEOUT, ["step 7", "no answer"]),
     ],
 )
 def test_a_reason_names_what_a_person_needs(fault: Fault, kind: Verdict, words: list[str]) -> None:

@@ -1,0 +1,24 @@
+"""What a caller makes of a server that it cannot reach."""
+
+from __future__ import annotations
+
+import pytest
+
+from sandbox.box.program import Broken
+from sandbox.remote import egress
+from sandbox.remote.address import parse
+from sandbox.remote.caller import Server
+
+
+@pytest.mark.parametrize(("error", "is_late"), [(TimeoutError(), True), (OSError(), False)])
+def test_a_connection_that_comes_to_nothing_in_time_is_late(
+    monkeypatch: pytest.MonkeyPatch, error: OSError, is_late: bool
+) -> None:
+    def connect(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(egress, "connect", connect)
+    server = Server(parse("https://snake.example.org/"), egress.Rules())
+    with pytest.raises(Broken) as broken:
+        server.call("POST", "/move", "{}", 0.5)
+    assert broken.value.is_late is is_late
