@@ -8,7 +8,7 @@ import re
 import shutil
 import tarfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from tests.integration.sandbox.nodes import MEMORY_MB, ROOT, Bench, still_works
 
 AGENTS = ROOT / "tests" / "agents" / "contracts"
 CLOCK = Clock(act_seconds=0.5, bank_seconds=0.0, load="own", load_seconds=1.5)
+ENOUGH_TO_TAKE_ALL_MEMORY = replace(CLOCK, act_seconds=3.0)
 STEPS = 5
 COUNTS = "def agent(o): return o.step\n"
 UP = "def agent(o): return 'up'\n"
@@ -209,18 +210,26 @@ LINES = (
 
 
 @pytest.mark.parametrize(
-    ("game", "manifest", "honest", "variants"),
-    [(Snakes(), SERVES, UP, SERVERS), (Counting(), SPEAKS, COUNTS, LINES)],
+    ("game", "clock", "manifest", "honest", "variants"),
+    [
+        (Snakes(), CLOCK, SERVES, UP, SERVERS),
+        (Counting(), ENOUGH_TO_TAKE_ALL_MEMORY, SPEAKS, COUNTS, LINES),
+    ],
     ids=["http", "lines"],
 )
 def test_who_breaks_a_contract_costs_only_itself(
-    bench: Bench, game: Any, manifest: Mapping[str, Any], honest: str, variants: Sequence[Hostile]
+    bench: Bench,
+    game: Any,
+    clock: Clock,
+    manifest: Mapping[str, Any],
+    honest: str,
+    variants: Sequence[Hostile],
 ) -> None:
     honest_kept = "simple_server" if manifest is SERVES else "python_lines"
     bundles = [_bot(bench.folder, manifest, one.source) for one in variants]
     bundles += [bench.bundle(honest), _agent(bench.folder, honest_kept)]
     game.seats = range(1, 17)
-    played = _play(bench, game, bundles)
+    played = _play(bench, game, bundles, clock)
     _all_right(played, range(len(variants), len(bundles)))
     for seat, one in enumerate(variants):
         report = played.seats[seat]
