@@ -11,11 +11,13 @@ that no second node gets in the way. Where both are killed at once the next star
 
 from __future__ import annotations
 
+import _thread
 import ctypes
 import fcntl
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -63,6 +65,16 @@ def die_with(parent: int) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGTERM)
+
+
+def stops(event: threading.Event) -> None:
+    """SIGTERM and SIGINT set this event, whenever and however often they come.
+
+    A thread of its own sets it: a handler runs in the main thread between any two of its steps,
+    also where that holds the event's own lock, and would wait for it for ever.
+    """
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: _thread.start_new_thread(event.set, ()))
 
 
 def hold(path: Path, refusal: str) -> int:

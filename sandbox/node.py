@@ -136,8 +136,7 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
     }
     allowed = frozenset({0, os.getuid(), *options.allow_uid})
     doors = Doors(Lender(name, kind, pool, digests, cores).serve, hello, allowed)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())  # before anybody can be answered
+    guard.stops(stop)  # before anybody can be answered
     doors.open(listener)
     _say(f"ready: {name} lends {', '.join(digests)} by {kind.name} at {options.socket}")
     stop.wait()

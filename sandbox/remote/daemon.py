@@ -17,7 +17,6 @@ import json
 import os
 import secrets
 import select
-import signal
 import socket
 import stat
 import sys
@@ -275,8 +274,7 @@ def main(arguments: list[str] | None = None) -> int:
     told |= {"image_digests": {PROFILE: PROFILE}, "lacks": [], "gpus": 0}
     lender = Lender(name, callers, options.most)
     doors = Doors(lender.serve, told, allowed)  # not the uid that we became: callers have it too
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    guard.stops(stop)
     doors.open(listener)
     _say(f"ready: {name} calls out as uid {os.getuid()}; asked at {options.socket}")
     stop.wait()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import signal
 import sys
 import threading
@@ -26,7 +27,8 @@ def main() -> None:
     stopping = threading.Event()
 
     def stop(signal_number: int, frame: FrameType | None) -> None:
-        stopping.set()
+        # By another thread: this one may hold the event's own lock just now.
+        _thread.start_new_thread(stopping.set, ())
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
