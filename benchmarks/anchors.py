@@ -199,7 +199,7 @@ def row(
 
 
 def rows(arena: Arena, wanted: Sequence[Series], most: int, jobs: int) -> Iterator[tuple[str, ...]]:
-    """All rows; each is told on the way too, as the whole table takes an hour on two cores."""
+    """All rows; each is told on the way too, as the whole table takes long."""
     with ProcessPoolExecutor(jobs) as pool:
         for series in wanted:
             began = time.monotonic()
