@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 NAMES = (
+    "first_start",
     "engine",
     "anchors",
     "sandbox",

@@ -137,6 +137,7 @@ class HungryGeese:
     seats = range(1, 9)
     lenient: frozenset[Verdict] = frozenset()
     mirrored = False
+    clock_fields: Mapping[str, int] = MappingProxyType({"actTimeout": 1})
     measures: tuple[Measure, ...] = ()
     clock: Mapping[str, Json] = MappingProxyType(
         {"act_seconds": 1.0, "bank_seconds": 60.0, "load": "first_move"}

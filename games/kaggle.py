@@ -12,7 +12,7 @@ from typing import Any
 from games import GAMES
 from games.episode import Episode, states
 from games.hungry_geese import DEFAULT_MOVE, FIELDS, MOVES, State
-from games.protocol import Game, GameError, Json
+from games.protocol import Game, GameError, Json, with_clock
 
 GAME_NAMES = frozenset({"hungry_geese"})
 """The games that Kaggle has a format for."""
@@ -50,7 +50,7 @@ def episode_json(
         "title": game.title,
         "description": DESCRIPTION,
         "version": game.version,
-        "configuration": dict(episode.configuration),
+        "configuration": with_clock(game, episode.configuration, episode.clock),
         "specification": _specification(game, episode),
         "steps": steps,
         "rewards": [seat["reward"] for seat in steps[-1]],

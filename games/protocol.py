@@ -164,6 +164,29 @@ class Game(Protocol[S]):
         ...
 
 
+def clock_fields(game: Game[Any]) -> Mapping[str, int]:
+    """Units per second of each field of the configuration that shows agents the clock."""
+    fields: Mapping[str, int] = getattr(game, "clock_fields", {})
+    return fields
+
+
+def with_clock(
+    game: Game[Any], configuration: Mapping[str, Json], clock: Mapping[str, Json]
+) -> dict[str, Json]:
+    """The configuration with its clock fields set from the clock.
+
+    A clock field shows agents how long an answer may take without the bank. A game names such
+    fields in ``clock_fields``, each with its units per second (1 or 1000). Games without such a
+    field need not have the attribute.
+    """
+    full: dict[str, Json] = dict(configuration)
+    for name, units in clock_fields(game).items():
+        value = float(clock.get("act_seconds", 1.0)) * units
+        # Servers read milliseconds as a whole number; they read 0 as no limit.
+        full[name] = max(1, round(value)) if units > 1 else int(value) if value % 1 == 0 else value
+    return full
+
+
 def placements_from(scores: Sequence[float]) -> tuple[int, ...]:
     """Competition ranks, 1 for the highest score, equal for equal scores."""
     ordered = sorted(scores, reverse=True)

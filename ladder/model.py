@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 from ladder.ids import (
     AgentId,
@@ -34,6 +34,16 @@ class LadderError(Exception):
 
 class NotFound(LadderError):
     """There is no such thing, or it is not yours to see."""
+
+    what: str | None = None
+    """The kind of the missing thing, if one word names it, such as ``league``."""
+
+    @classmethod
+    def of(cls, what: str) -> Self:
+        """The error for a missing thing of this kind."""
+        error = cls(f"there is no such {what}")
+        error.what = what
+        return error
 
 
 class Conflict(LadderError):

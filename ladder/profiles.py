@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, Literal, get_args
 
-Name = Literal["python", "numpy", "torch", "torch-gpu"]
+Name = Literal["python", "numpy", "science", "torch", "torch-gpu"]
 NAMES: Final[tuple[str, ...]] = get_args(Name)
 ON_GPU: Final = frozenset({"torch-gpu"})
 """Each seat of these has one whole GPU, or slice of one, to itself."""

@@ -9,10 +9,8 @@ control groups memory is bounded per process only; ``lacks`` says so.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
-import re
 import shutil
 import socket
 import subprocess
@@ -21,8 +19,9 @@ import sysconfig
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import IO
 
-from sandbox import cgroups, gpu, launcher, profiles
+from sandbox import cgroups, facts, gpu, launcher, profiles, system
 from sandbox.doctor import degraded
 from sandbox.ear import FROM_OUTSIDE
 from sandbox.errors import HostFault
@@ -31,17 +30,15 @@ from sandbox.profiles import Profile, Say
 
 _CAPABILITIES = ("SETUID", "SETGID", "KILL", "CHOWN", "SETPCAP", "SYS_ADMIN")
 """For the supervisor; the last only until it has mounted the scratch, then given up for good."""
-_SYSTEM_FOLDERS = ("/usr/lib", "/usr/lib64", "/usr/lib32", "/usr/libx32")
-_SYSTEM_LINKS = ("/lib", "/lib64", "/lib32", "/libx32")
+_SYSTEM_LINKS = ("/lib", "/lib64")
 _PARENTS = (
-    *("/usr", "/etc", "/kaggle_simulations"),
+    *("/usr", "/etc", "/sys", "/kaggle_simulations"),
     *("/peck", "/peck/python", "/peck/python/bin", "/peck/python/lib"),
 )
 _DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty"))
 """The host's own files, which bubblewrap shows: touched, they would tell other boxes when."""
 _PROGRAM = "import sys; sys.path.append('/peck'); from peckbox.supervisor import main; main()"
 _PYTHON = "/peck/python/bin/python3"
-_PYTHON_LIBRARIES = "/peck/python/lib"
 _JOIN = 'while [ "$1" != -- ]; do echo $$ >"$1" || exit 71; shift; done; shift; exec "$@"'
 _FIRST = "echo 1000 >/proc/self/oom_score_adj; "
 """Where no group bounds a box's memory, the kernel shall look for it there before anywhere else."""
@@ -67,6 +64,7 @@ class BubblewrapLauncher:
         self._state_dir = state_dir
         self._libraries: dict[str, Path | None] = {}
         self._program_folder = profiles.BOX_PROGRAM
+        self._system: Path | None = None
         self._root = os.geteuid() == 0
         self.reusable = self._root
         key = hashlib.sha256(str(run_dir).encode()).hexdigest()[:12]
@@ -83,6 +81,7 @@ class BubblewrapLauncher:
             raise gpu.none_here(profile.name)
         self._libraries[profile.name] = profiles.libraries(profile, self._state_dir, say)
         self._program_folder = profiles.compiled_program(self._state_dir)
+        self._system = system.copied(self._state_dir, _executable(), _stdlib_here())
         return f"bubblewrap:{profiles.content_digest(profile, sys.version.encode())}"
 
     def has(self, profile: Profile) -> bool:
@@ -102,8 +101,9 @@ class BubblewrapLauncher:
         try:
             group, match_group = self._groups(spec)
             joins = [str(path) for path in group.process_files] if group else []
-            with theirs:
-                command = [*self._command(spec), _PYTHON, "-I", "-S", "-B", "-c", _PROGRAM]
+            with theirs, _options_file(self._command(spec)[1:]) as options:
+                command = [self._program, "--args", str(options.fileno()), "--"]
+                command += [_PYTHON, "-I", "-S", "-B", "-c", _PROGRAM]
                 script = _JOIN if group is not None else _FIRST + _JOIN
                 process = subprocess.Popen(
                     [
@@ -119,7 +119,7 @@ class BubblewrapLauncher:
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.PIPE,
-                    pass_fds=(theirs.fileno(),),
+                    pass_fds=(theirs.fileno(), options.fileno()),
                     env={},
                     cwd="/",
                 )
@@ -215,14 +215,11 @@ class BubblewrapLauncher:
             "uids" if self._root else "single",
             limits=limits,
             library_paths=libraries,
-            loader_folders=_loader_folders(),
             mounts=_mounts(spec) if self._root else [],
         )
 
     def _command(self, spec: BoxSpec) -> list[str]:
         command = [self._program, "--die-with-parent", "--new-session", "--clearenv"]
-        for folder in _loader_folders():
-            command += ["--setenv", "LD_LIBRARY_PATH", folder]
         command += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
         command += ["--unshare-cgroup-try", "--hostname", "box", "--cap-drop", "ALL"]
         if self._root:
@@ -234,37 +231,34 @@ class BubblewrapLauncher:
             command += ["--unshare-user", "--uid", "1000", "--gid", "1000", "--as-pid-1"]
             if "--disable-userns" in self._options:
                 command.append("--disable-userns")
-        command += self._files(spec)
+        command += [*self._files(spec), *_usual_names()]
         if self._root:
-            command += ["--dir", launcher.SCRATCH, "--dir", launcher.AGENT]
+            for folder in (launcher.SCRATCH, launcher.AGENT, launcher.OWN):
+                command += ["--dir", folder]
         else:
             command += self._sized(launcher.SCRATCH_MB, launcher.SCRATCH)
             command += self._sized(launcher.unpacked_mb(spec.memory_mb), launcher.AGENT)
+            command += self._sized(1, launcher.OWN)
         return [*command, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"]
 
     def _files(self, spec: BoxSpec) -> list[str]:
         """Mounts of the read-only root: system libraries, the interpreter, our program."""
-        # Nobody in a box turns the host's knobs, not even a supervisor that was taken over.
-        files = ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
+        files = ["--proc", "/proc", "--dev", "/dev"]
         # Parents of what is bound come up closed to everybody but root unless they are named.
         for folder in _PARENTS:
             files += ["--dir", folder]
-        for name in launcher.MASKED:
-            if os.path.lexists(f"/proc/{name}"):
-                is_folder = os.path.isdir(f"/proc/{name}")
-                files += ["--tmpfs"] if is_folder else ["--ro-bind", "/dev/null"]
-                files.append(f"/proc/{name}")
-        for folder in _SYSTEM_FOLDERS:
-            if os.path.isdir(folder):
-                files += ["--ro-bind", folder, folder]
-        for link in _SYSTEM_LINKS:
-            if os.path.islink(link):
-                files += ["--symlink", os.readlink(link), link]
-            elif os.path.isdir(link):
-                files += ["--ro-bind", link, link]
-        files += ["--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"]
-        for source, target in _interpreter():
-            files += ["--ro-bind", source, target]
+        for path in facts.masked():
+            # Nobody in a box may change the host's settings, not even a supervisor taken over.
+            files += (
+                ["--tmpfs", path, "--remount-ro", path]
+                if os.path.isdir(path)
+                else ["--ro-bind", "/dev/null", path]
+            )
+        for path, source in facts.files(self._state_dir, spec.memory_mb).items():
+            files += ["--ro-bind", str(source), path]
+        files += self._system_files()
+        # Mounted at a path of our own, since others may not enter a home folder.
+        files += ["--ro-bind", _executable(), _PYTHON, "--ro-bind", _stdlib_here(), _stdlib()]
         for name in ("site-packages", "dist-packages"):
             own = f"{sysconfig.get_path('stdlib')}/{name}"
             if os.path.isdir(own):
@@ -275,6 +269,19 @@ class BubblewrapLauncher:
             files += ["--ro-bind", str(libraries), profiles.MOUNTED]
         if spec.gpu is not None:
             files += spec.gpu.bubblewrap_options()
+        return files
+
+    def _system_files(self) -> list[str]:
+        """The system's libraries at their usual paths."""
+        assert self._system is not None, "prepare() comes first"
+        files = ["--ro-bind", str(self._system), system.MOUNTED]
+        for folder in system.folders(self._system):
+            files += ["--dir", folder]
+        for link in _SYSTEM_LINKS:
+            if os.path.islink(link):
+                files += ["--symlink", os.readlink(link), link]
+        for target, path in system.links(self._system):
+            files += ["--symlink", target, path]
         return files
 
     def _sized(self, size_mb: int, path: str) -> list[str]:
@@ -291,10 +298,21 @@ def _complaint(process: subprocess.Popen[bytes]) -> str:
     return (process.stderr.read() or b"")[-400:].decode("utf-8", "replace")
 
 
+def _usual_names() -> list[str]:
+    """Options that put a shell and the list of users at the paths where programs expect them."""
+    options = ["--dir", "/usr/bin", "--symlink", "usr/bin", "/bin"]
+    if os.path.exists(system.SHELL):
+        options += ["--ro-bind", os.path.realpath(system.SHELL), "/usr/bin/sh"]
+    for link, target in launcher.OWN_LINKS.items():
+        options += ["--symlink", target, link]
+    return options
+
+
 def _mounts(spec: BoxSpec) -> list[dict[str, object]]:
-    inodes = f"nr_inodes={launcher.SCRATCH_INODES}"
-    scratch = f"mode=1777,size={launcher.SCRATCH_MB}m,{inodes}"
-    unpacked = f"mode=755,size={launcher.unpacked_mb(spec.memory_mb)}m,{inodes}"
+    scratch = f"mode=1777,size={launcher.SCRATCH_MB}m,nr_inodes={launcher.SCRATCH_INODES}"
+    room_mb = launcher.unpacked_mb(spec.memory_mb)
+    unpacked = f"mode=755,size={room_mb}m,nr_inodes={launcher.AGENT_INODES}"
+    own = f"mode=755,size={launcher.OWN_KB}k,nr_inodes=16"
     # Without times of access: a match could leave them behind on files that it may only read.
     hygiene = ["nosuid", "nodev", "noatime"]
     devices = [dict[str, object](path=path, flags=["read_only", "nosuid"]) for path in _DEVICES]
@@ -302,6 +320,7 @@ def _mounts(spec: BoxSpec) -> list[dict[str, object]]:
         *devices,
         {"path": launcher.SCRATCH, "options": scratch, "flags": [*hygiene, "noexec"]},
         {"path": launcher.AGENT, "options": unpacked, "flags": hygiene},
+        {"path": launcher.OWN, "options": own, "flags": [*hygiene, "noexec"]},
     ]
 
 
@@ -309,27 +328,18 @@ def _stdlib() -> str:
     return f"/peck/python/lib/{Path(sysconfig.get_path('stdlib')).name}"
 
 
-def _interpreter() -> list[tuple[str, str]]:
-    """(source, target) of this interpreter's program, standard library and shared library.
-
-    Found by its own paths and bound at a neutral place, so that a home folder nobody else may
-    enter does not matter and its name is not shown.
-    """
-    executable = os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
-    parts = [(executable, _PYTHON), (sysconfig.get_path("stdlib"), _stdlib())]
-    folder = sysconfig.get_config_var("LIBDIR") or f"{sys.base_prefix}/lib"
-    if not folder.startswith("/usr/lib"):
-        with contextlib.suppress(OSError):
-            for name in sorted(os.listdir(folder)):
-                if re.fullmatch(r"libpython3[\w.]*\.so[\w.]*", name):
-                    parts.append((f"{folder}/{name}", f"{_PYTHON_LIBRARIES}/{name}"))
-    return parts
+def _stdlib_here() -> str:
+    return sysconfig.get_path("stdlib")
 
 
-def _loader_folders() -> list[str]:
-    """Where the interpreter's own shared library is bound, if it is in no folder of the system's.
+def _executable() -> str:
+    """The path of this interpreter's program."""
+    return os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
 
-    Without it the loader would take the system's of the same name, of another version, or none.
-    """
-    own = any(target.startswith(f"{_PYTHON_LIBRARIES}/libpython") for _, target in _interpreter())
-    return [_PYTHON_LIBRARIES] if own else []
+
+def _options_file(options: list[str]) -> IO[bytes]:
+    """A file for ``--args``. In a command line every agent could read the host's paths."""
+    file = os.fdopen(os.memfd_create("options"), "w+b")
+    file.write(b"".join(os.fsencode(option) + b"\0" for option in options))
+    file.seek(0)
+    return file

@@ -1,7 +1,7 @@
 """From a path on one's own machine to the bytes of a bundle, as an upload would hold them.
 
-A file goes as it is, a folder becomes a ``.tar.gz`` whose bytes depend on names and contents alone.
-Archives are not opened here: what is in them is looked at inside a box.
+A file goes as it is. A folder becomes a ``.tar.gz`` whose bytes depend only on the names, contents
+and execute permissions of its files. Archives are not opened here, only inside a box.
 """
 
 from __future__ import annotations
@@ -20,8 +20,14 @@ ENTRIES: Final = ("main.py", "peck.json")
 """One of them lies at the root of a bundle: what is executed, or what names a program."""
 LARGEST_BYTES: Final = 256 * 1024 * 1024
 """Most bytes of a file, or of a folder's files together."""
+LEFT_OUT: Final = {"__pycache__", ".git", ".venv", ".mypy_cache", ".ipynb_checkpoints"}
+"""Files and folders of these names are not packed."""
 _MAGIC: Final = (b"\x1f\x8b", b"PK")
-_EXPECTED: Final = "give a main.py, a folder with main.py or peck.json in it, a .tar.gz or a .zip"
+_TAR_MAGIC: Final = b"ustar"
+_TAR_MAGIC_AT: Final = 257
+_EXPECTED: Final = (
+    "give a main.py, a folder with main.py or peck.json in it, a .tar.gz, a .tar or a .zip"
+)
 
 
 class BundleError(SandboxError):
@@ -46,6 +52,11 @@ def prepare(path: Path, scratch: Path) -> Path:
         raise BundleError(f"{path}: cannot be read: {error.strerror}") from None
 
 
+def names(folder: Path) -> list[str]:
+    """Names of the files that the folder's bundle holds. Raises BundleError."""
+    return sorted(name for name, _ in _files(folder, os.path.realpath(folder), ""))
+
+
 def _check(path: Path) -> Path:
     size = path.stat().st_size
     if size == 0:
@@ -53,8 +64,9 @@ def _check(path: Path) -> Path:
     if size > LARGEST_BYTES:
         raise BundleError(f"{path}: {size} bytes, at most {LARGEST_BYTES} are allowed")
     with path.open("rb") as file:
-        start = file.read(2)
-    if start not in _MAGIC and path.suffix != ".py":
+        start = file.read(512)
+    is_tar = start.startswith(_TAR_MAGIC, _TAR_MAGIC_AT)
+    if not (start.startswith(_MAGIC) or is_tar or path.suffix == ".py"):
         raise BundleError(f"{path}: not a bundle; {_EXPECTED}")
     return path
 
@@ -62,41 +74,57 @@ def _check(path: Path) -> Path:
 def _pack(folder: Path, scratch: Path) -> Path:
     if not any((folder / name).is_file() for name in ENTRIES):
         raise BundleError(f"{folder}: the folder has no {' and no '.join(ENTRIES)}; {_EXPECTED}")
-    # The folder's own name plays no part in the bytes, so equal folders have equal digests.
+    # The folder's own name is not part of the bytes, so equal folders have equal digests.
     packed = scratch / f"bundle-{len(os.listdir(scratch))}.tar.gz"
     total = 0
     with (
         packed.open("wb") as raw,
         gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as zipped,
-        tarfile.open(fileobj=zipped, mode="w", format=tarfile.USTAR_FORMAT) as archive,
+        tarfile.open(fileobj=zipped, mode="w", format=tarfile.PAX_FORMAT) as archive,
     ):
-        for name, file in sorted(_files(folder, "")):
+        for name, file in sorted(_files(folder, os.path.realpath(folder), "")):
+            told = file.stat()
             member = tarfile.TarInfo(name)
-            member.size = file.stat().st_size
-            member.mode = 0o644
+            member.size = told.st_size
+            member.mode = 0o755 if told.st_mode & 0o100 else 0o644
             total += member.size
             if total > LARGEST_BYTES:
                 raise BundleError(f"{folder}: more than {LARGEST_BYTES} bytes in all")
-            try:
-                with file.open("rb") as content:
-                    archive.addfile(member, content)
-            except ValueError as error:
-                raise BundleError(f"{file}: {error}; choose a shorter name") from None
+            with file.open("rb") as content:
+                archive.addfile(member, content)
     return packed
 
 
-def _files(folder: Path, prefix: str) -> Iterator[tuple[str, Path]]:
-    """Regular files with their names in the archive; caches and hidden entries stay at home."""
+def _files(folder: Path, root: str, prefix: str) -> Iterator[tuple[str, Path]]:
+    """Regular files with their names in the archive. ``root`` is the real path of the folder that
+    is packed. Raises BundleError for an entry that a bundle cannot hold."""
     with os.scandir(folder) as entries:
         for entry in entries:
-            if entry.name.startswith(".") or entry.name == "__pycache__":
+            if entry.name in LEFT_OUT:
                 continue
             name = prefix + entry.name
             if entry.is_dir(follow_symlinks=False):
-                yield from _files(Path(entry.path), name + "/")
-            elif entry.is_file(follow_symlinks=False):
+                yield from _files(Path(entry.path), root, name + "/")
+            elif entry.is_symlink():
+                yield name, _linked(entry.path, root)
+            elif entry.is_file():
                 yield name, Path(entry.path)
             else:
                 raise BundleError(
-                    f"{entry.path}: a link or a special file; a bundle holds regular files only"
+                    f"{entry.path}: a pipe, socket or device; a bundle holds regular files only:"
+                    " remove it from the folder"
                 )
+
+
+def _linked(path: str, root: str) -> Path:
+    """The file that a link names, which is packed in the place of the link."""
+    target = os.path.realpath(path)
+    if os.path.commonpath((target, root)) != root:
+        raise BundleError(
+            f"{path}: a link that leads out of the folder, to {target};"
+            " put a copy of the file in the place of the link"
+        )
+    if not os.path.isfile(target):
+        what = "a folder" if os.path.isdir(target) else "no file"
+        raise BundleError(f"{path}: a link to {what}; put a file in its place or remove it")
+    return Path(target)

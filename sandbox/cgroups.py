@@ -24,6 +24,15 @@ _CONTROLLERS = ("memory", "pids", "cpu")
 _ALL = "+memory +pids +cpu"
 _KILL_SECONDS = 5.0
 _PERIOD_MICROSECONDS = 100_000
+TCP_BYTES = 8 << 20
+"""One box's limit of TCP memory, which the whole host shares."""
+_CORES = os.cpu_count() or 1
+PROCESSES_A_CORE = 10
+"""All boxes together weigh as much as this many busy processes on each core."""
+SHARES = min(262_144, 1024 * PROCESSES_A_CORE * _CORES)
+"""The boxes' cpu weight in the units of version 1 and of container engines: 1024 a process."""
+_WEIGHT = min(10_000, 100 * PROCESSES_A_CORE * _CORES)
+"""The same in the units of version 2: 100 a process."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +88,12 @@ class MatchGroup:
         except OSError as error:
             self.remove()
             raise HostFault(f"no match group could be made: {error}") from None
+
+    def cpu_seconds(self) -> float:
+        """Cpu time of everything that ever ran in it; 0 where the kernel does not report it."""
+        with contextlib.suppress(OSError, ValueError, KeyError, IndexError):
+            return int(os.pread(self.powers["cpu_stat"], 64, 0).split()[1]) * 1e-6
+        return 0.0
 
     def thaw(self) -> None:
         """Let the processes run again, whoever stopped them."""
@@ -151,6 +166,23 @@ class Tree:
             if self._version == 2:
                 for folder in (parent.parent, parent):
                     (folder / "cgroup.subtree_control").write_text(_ALL)
+        _weigh(self._parents["cpu"])
+
+
+def weigh(name: str) -> None:
+    """Give the weight of all boxes to the group that a container engine made below its root.
+
+    Does nothing where this process cannot see that group.
+    """
+    for mount in _mounts().values():
+        _weigh(mount / name)
+
+
+def remove_empty(name: str) -> None:
+    """Remove the empty groups of this name that an engine left below its root."""
+    for mount in set(_mounts().values()):
+        with contextlib.suppress(OSError):
+            (mount / name).rmdir()
 
 
 def find(name: str) -> Tree | None:
@@ -196,12 +228,17 @@ def find_match_groups(name: str) -> MatchGroups | None:
     return None
 
 
-def container_folder(container: str) -> Path | None:
-    """The version 2 group of a container where engines put it by default, None when not there."""
+def container_folder(container: str, parent: str | None = None) -> Path | None:
+    """The version 2 group of a container: where engines put it by default, or below ``parent``.
+    None when there is none."""
     mount = _mounts().get("unified")
     if mount is None:
         return None
-    places = (f"system.slice/docker-{container}.scope", f"docker/{container}")
+    places = (
+        f"system.slice/docker-{container}.scope",
+        f"docker/{container}",
+        *(() if parent is None else (f"{parent}/{container}",)),
+    )
     return next((mount / place for place in places if (mount / place).is_dir()), None)
 
 
@@ -214,6 +251,14 @@ def powers_of(groups: MatchGroups | None) -> frozenset[str]:
         return frozenset(probe.powers)
     finally:
         probe.remove()
+
+
+def _weigh(folder: Path) -> None:
+    for name, weight in (("cpu.weight", _WEIGHT), ("cpu.shares", SHARES)):
+        path = folder / name
+        with contextlib.suppress(OSError):  # where the host forbids it, boxes get less of a core
+            if path.exists():
+                path.write_text(str(weight))
 
 
 def _limits(
@@ -231,6 +276,8 @@ def _limits(
     return [
         ("memory", "memory.limit_in_bytes", str(memory), True),
         ("memory", "memory.memsw.limit_in_bytes", str(memory), False),
+        # Version 2 counts it as memory. Version 1 counts it apart, without a limit.
+        ("memory", "memory.kmem.tcp.limit_in_bytes", str(TCP_BYTES), False),
         ("pids", "pids.max", str(processes), True),
         ("cpu", "cpu.cfs_period_us", str(_PERIOD_MICROSECONDS), True),
         ("cpu", "cpu.cfs_quota_us", quota, True),

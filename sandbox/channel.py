@@ -1,11 +1,12 @@
 """Questions to match children and their answers: packets over sockets, on the referee's clock.
 
 The connection is a SOCK_SEQPACKET: one packet is one message, whole or not at all. To the child go
-``start`` and ``act``; back come ``ready``, ``reply`` and ``error``. The clock of a question runs
-from just before its packet is written to just after the answer's is read. Its deadline covers both,
-so a child that reads nothing and one that is silent meet the same end. What a child writes while
-nobody asks it lies before its next answer and is read in that answer's place, where it does not
-carry the question's number: the seat's judge (``seat``) refuses it.
+``start`` and ``act``; back come ``ready``, ``reply`` and ``error``. Before one of them the
+*notices* that the question expects may come, once each: they answer nothing and stop no clock. The
+clock of a question runs from just before its packet is written to just after the answer's is read.
+Its deadline covers both, so a child that reads nothing and one that is silent meet the same end.
+What a child writes while nobody asks it lies before its next answer and is read in that answer's
+place, where it does not carry the question's number: the seat's judge (``seat``) refuses it.
 
 Where a game forgives a late answer, the child *owes* it when it is asked the next time. The next
 question is put once what is owed has come and been dropped, and its clock runs all the while: so a
@@ -54,6 +55,7 @@ class Question:
 
     __slots__ = (
         "_look_after_seconds",
+        "_notices",
         "_owed",
         "_tally",
         "answer",
@@ -74,10 +76,12 @@ class Question:
         limit_seconds: float,
         tally: Tally,
         owed: Callable[[bytes], bool] | None = None,
+        notices: list[bytes] | None = None,
     ) -> None:
         """``connection`` is non-blocking; ``tally`` has been opened for this question, and its
         cost may be up to ``limit_seconds``. ``owed`` tells the one packet that must come and be
-        dropped before the question is put. Raises ValueError for a body that is too long."""
+        dropped before the question is put. ``notices`` may come in this order; each that has come
+        is taken out of the list. Raises ValueError for a body that is too long."""
         if len(body) > TO_CHILD_CAP:
             raise ValueError(f"a packet of {len(body)} bytes is more than a child may get")
         self.connection, self.body = connection, body
@@ -90,7 +94,7 @@ class Question:
         self.cost = Cost(0.0, None, 0.0, 0.0)
         self.is_put = False
         """Whether the child has it, or will find it."""
-        self._tally, self._owed = tally, owed
+        self._tally, self._owed, self._notices = tally, owed, notices
         self._look_after_seconds = limit_seconds
 
     @property
@@ -114,6 +118,8 @@ class Question:
             packet = b""
         if not packet:
             self._settle(Trouble.CLOSED)
+        elif self._notices and packet == self._notices[0]:
+            del self._notices[0]
         elif self._owed is not None and self._owed(packet):
             self._owed = None
             self._put()
@@ -129,8 +135,8 @@ class Question:
     def look(self, now: float) -> None:
         """Once ``look_at`` has passed: go on waiting, or settle the question as late.
 
-        An agent that stood waiting for a core has not had its time yet and gets the rest of it,
-        again and again, up to ``most_wall_seconds``.
+        An agent that waited for a core has not had its time yet. It gets the rest, repeatedly, as
+        long as its waiting is forgiven.
         """
         more = self._tally.more_seconds(self.started_at, now, self.limit_seconds)
         if more > 0:

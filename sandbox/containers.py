@@ -24,7 +24,7 @@ import docker
 import docker.errors
 from docker.types import DeviceRequest, LogConfig, Ulimit
 
-from sandbox import cgroups, engine, gpu, launcher, profiles, runtimes
+from sandbox import cgroups, engine, facts, gpu, launcher, profiles, runtimes
 from sandbox.doctor import degraded
 from sandbox.ear import EVENTS, Ear
 from sandbox.errors import EngineAway, HostFault
@@ -44,7 +44,8 @@ _SOCKET_NAME = "control"
 _LONGEST_SOCKET_PATH = 100
 _MASKED = (
     *("/sys/firmware", "/sys/kernel", "/sys/block", "/sys/bus", "/sys/class", "/sys/dev"),
-    *("/sys/module", "/sys/devices/virtual", "/sys/power", "/sys/hypervisor"),
+    *("/sys/module", "/sys/devices/virtual", "/sys/devices/system/node", "/sys/power"),
+    "/sys/hypervisor",
 )
 """What else of the host is not shown. The supervisor reads /sys/fs/cgroup."""
 _TROUBLE = (docker.errors.DockerException, OSError)
@@ -64,6 +65,7 @@ class DockerLauncher:
 
     def __init__(self, run_dir: Path, runtime: str = "") -> None:
         self._boxes = run_dir / "boxes"
+        self._facts = run_dir / "facts"
         self._key = hashlib.sha256(str(run_dir).encode()).hexdigest()[:12]
         self._images: dict[str, str] = {}
         self._lock = threading.Lock()
@@ -76,6 +78,10 @@ class DockerLauncher:
         except _TROUBLE as error:
             raise HostFault(f"no Docker engine answers: {error}") from None
         self._runtime = runtimes.find(self._info, runtime)
+        is_plain = self._info.get("CgroupDriver") == "cgroupfs"
+        self._parent = f"peck-{self._key}" if is_plain else None
+        """The control group of our boxes. With systemd each box is in systemd's own, and has its
+        own weight."""
         self._match_groups = cgroups.find_match_groups(f"peck-{self._key}")
         self._powers = cgroups.powers_of(self._match_groups)
 
@@ -120,6 +126,8 @@ class DockerLauncher:
                 container = self._create(spec, folder)
                 self._ear.follow(container)
                 self._engine.api.start(container)
+                if self._parent is not None:
+                    cgroups.weigh(self._parent)
                 control = self._accept(listener, container)
             (folder / _SOCKET_NAME).unlink()
             group = self._group(spec, container)
@@ -196,8 +204,11 @@ class DockerLauncher:
         for entry in found:
             self._force_off(entry["Id"])
         shutil.rmtree(self._boxes, ignore_errors=True)
+        shutil.rmtree(self._facts, ignore_errors=True)
         if self._match_groups is not None:
             self._match_groups.sweep()
+        if self._parent is not None:
+            cgroups.remove_empty(self._parent)
 
     def close(self) -> None:
         """Let go of the engine; boxes stay."""
@@ -218,7 +229,7 @@ class DockerLauncher:
         if self._runtime.is_gvisor:
             return None
         if self._info.get("CgroupVersion") == "2":
-            folder = cgroups.container_folder(container)
+            folder = cgroups.container_folder(container, self._parent)
             return None if folder is None else cgroups.MatchGroup(folder / "match")
         return None if self._match_groups is None else self._match_groups.create(spec.name)
 
@@ -230,7 +241,7 @@ class DockerLauncher:
         bundle = (
             f"rw,nosuid,nodev,exec,noatime,mode=755,size={launcher.unpacked_mb(spec.memory_mb)}m"
         )
-        inodes = f"nr_inodes={launcher.SCRATCH_INODES}"
+        own = f"rw,nosuid,nodev,noexec,noatime,mode=755,size={launcher.OWN_KB}k"
         host = self._engine.api.create_host_config(
             network_mode="none",
             read_only=True,
@@ -241,17 +252,24 @@ class DockerLauncher:
             mem_limit=memory,
             memswap_limit=memory,
             nano_cpus=round(launcher.CPUS * 1e9),
+            cpu_shares=cgroups.SHARES,
+            cgroup_parent=None if self._parent is None else f"/{self._parent}",
             ipc_mode="none",
             init=True,
             auto_remove=True,
-            tmpfs={launcher.SCRATCH: f"{scratch},{inodes}", launcher.AGENT: f"{bundle},{inodes}"},
+            tmpfs={
+                launcher.SCRATCH: f"{scratch},nr_inodes={launcher.SCRATCH_INODES}",
+                launcher.AGENT: f"{bundle},nr_inodes={launcher.AGENT_INODES}",
+                launcher.OWN: f"{own},nr_inodes=16",
+            },
             log_config=LogConfig(type="none"),
             ulimits=[Ulimit(name="core", soft=launcher.CORE_BYTES, hard=launcher.CORE_BYTES)],
-            binds={str(folder): {"bind": _INSIDE, "mode": "ro"}},
+            binds=self._binds(spec, folder),
             device_requests=self._devices(spec),
             runtime=self._runtime.name or None,
         )
-        host["MaskedPaths"] = [*(f"/proc/{name}" for name in launcher.MASKED), *_MASKED]
+        host["KernelMemoryTCP"] = cgroups.TCP_BYTES  # for version 1; version 2 counts it as memory
+        host["MaskedPaths"] = [*facts.masked(), *_MASKED, *_file_systems()]
         created = self._engine.api.create_container(
             self._images[spec.profile.name],
             [
@@ -267,6 +285,14 @@ class DockerLauncher:
             network_disabled=True,
         )
         return str(created["Id"])
+
+    def _binds(self, spec: BoxSpec, folder: Path) -> dict[str, Mapping[str, str]]:
+        """The read-only mounts: path on the host to path in the box."""
+        shown = {str(folder): _INSIDE}
+        if not self._runtime.is_gvisor:  # its kernel reports on itself, not on the host
+            files = facts.files(self._facts, spec.memory_mb)
+            shown |= {str(source): path for path, source in files.items()}
+        return {source: {"bind": path, "mode": "ro"} for source, path in shown.items()}
 
     def _devices(self, spec: BoxSpec) -> list[DeviceRequest] | None:
         return [DeviceRequest(**spec.gpu.docker_request(self._info))] if spec.gpu else None
@@ -327,6 +353,13 @@ class DockerLauncher:
         except _TROUBLE:
             return False
         return True
+
+
+def _file_systems() -> list[str]:
+    """Folders of the kernel's reports on its file systems, except the box's own control groups."""
+    with contextlib.suppress(OSError):
+        return [f"/sys/fs/{name}" for name in os.listdir("/sys/fs") if name != "cgroup"]
+    return []
 
 
 def describe() -> dict[str, Any]:

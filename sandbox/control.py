@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import socket
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +18,10 @@ from sandbox.box import wire
 from sandbox.errors import BundleRefused, HostFault
 from sandbox.launcher import Box
 
+START_CPU_SECONDS = 60.0
+START_SECONDS = 600.0
+LOOK_MS = 250
+"""Between two looks at what a starting box has used."""
 _CHUNK = 1 << 18
 _SO_PASSRIGHTS = 83
 """Of asm-generic/socket.h: 0 refuses descriptors, whose closing could hold up the receiver."""
@@ -32,12 +38,20 @@ class Ended:
     clean: bool
 
 
-def set_up(box: Box, deadline: float) -> None:
-    """Tell the box what it is; returns when its zygote has imported the profile's libraries."""
+def set_up(
+    box: Box, cpu_seconds: float = START_CPU_SECONDS, seconds: float = START_SECONDS
+) -> None:
+    """Send the box its setup; returns when its zygote has imported the profile's libraries.
+
+    A start is limited to ``cpu_seconds``, so a busy machine delays it but does not fail it.
+    ``seconds`` of wall time limit a start that sleeps.
+    """
     entry = () if box.group is None else (box.group.entry,)
+    deadline = time.monotonic() + seconds
     try:
         with _trouble("setup"):
             wire.send(box.control, dict(box.setup), entry, deadline=deadline)
+            _await_first_answer(box, cpu_seconds, deadline)
             answer, _ = wire.receive(box.control, deadline=deadline)
         _expect(answer, "ready")
     except HostFault as fault:
@@ -45,8 +59,18 @@ def set_up(box: Box, deadline: float) -> None:
         raise HostFault(f"{fault}: {complaint}" if complaint else str(fault)) from None
 
 
-def bind(box: Box, bundle: int, size: int, deadline: float) -> int:
-    """Give the box its submission for life; returns how many bytes that occupies in it.
+@dataclass(frozen=True)
+class Bound:
+    """What the box answers after it has unpacked its submission."""
+
+    unpacked_bytes: int
+    """Memory of the box that the unpacked bundle occupies."""
+    takes_one_match: bool
+    """Whether the box must end after its first match, since its agent's network keeps marks."""
+
+
+def bind(box: Box, bundle: int, size: int, deadline: float) -> Bound:
+    """Give the box its submission for life.
 
     BundleRefused when the archive breaks a rule.
     """
@@ -67,7 +91,7 @@ def bind(box: Box, bundle: int, size: int, deadline: float) -> int:
         reason = str(answer.get("reason"))[:500]
         raise BundleRefused(reason, None if entry is None else str(entry)[:200])
     _expect(answer, "bound")
-    return int(answer["bytes"])
+    return Bound(int(answer["bytes"]), answer.get("network") is True)
 
 
 @dataclass(frozen=True)
@@ -143,6 +167,17 @@ def ended(box: Box, deadline: float) -> Ended:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise HostFault(f"the box's report is not understood: {error!r}") from None
+
+
+def _await_first_answer(box: Box, cpu_seconds: float, deadline: float) -> None:
+    """Return when the box has answered or ended; WireError when it took too long."""
+    poll = select.poll()
+    poll.register(box.control, select.POLLIN)
+    while not poll.poll(LOOK_MS):
+        if time.monotonic() > deadline:
+            raise wire.WireError("the box did not answer in time")
+        if box.group is not None and box.group.cpu_seconds() > cpu_seconds:
+            raise wire.WireError(f"the box took more than {cpu_seconds:g} s of cpu time")
 
 
 def _line(box: Box) -> socket.socket:

@@ -48,6 +48,10 @@ class Doors:
         self._at_the_door = 0
         self._strangers = threading.BoundedSemaphore(STRANGERS)
 
+    def update_hello(self, **changes: Any) -> None:
+        """Change fields of the hello that later connections get."""
+        self._hello = {**self._hello, **changes}
+
     def open(self, listener: socket.socket) -> None:
         """Let people in until the listener is shut down.
 

@@ -6,7 +6,8 @@
     ├── BundleRefused   the uploaded archive broke a rule (an agent's fault)
     │   └── AgentAway   a remote agent does not answer at its address (its owner's)
     └── HostFault       engine, box or daemon trouble (nobody's fault; the match runs again)
-        └── EngineAway  no box can be started until the engine answers again: wait, do not fail
+        ├── EngineAway   no box can be started until the engine answers again: wait, do not fail
+        └── HostTooSlow  seats waited for a core for longer than a match may wait
 """
 
 from __future__ import annotations
@@ -35,3 +36,7 @@ class HostFault(SandboxError):
 
 class EngineAway(HostFault):
     """The container engine does not answer now; it may soon."""
+
+
+class HostTooSlow(HostFault):
+    """This host did not give a seat the processor time that its clock grants."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,6 @@ ADVICE = (
 )
 _EVERYTHING = "all"
 """The CDI device that stands for all GPUs at once: nobody's seat."""
-_SYSTEM = ("/usr/lib/", "/usr/lib64/", "/lib/", "/lib64/")
-"""Bound whole into every bubblewrap box."""
 
 
 @dataclass(frozen=True)
@@ -42,17 +40,32 @@ class Gpu:
     libraries: tuple[tuple[str, str], ...] = ()
 
     def bubblewrap_options(self) -> list[str]:
-        """Mounts for a box whose root is made of this machine's own /usr/lib."""
+        """Mounts for a box that has no library of the driver's by itself."""
         options = []
         for source, target in self.nodes:
             options += ["--dev-bind", source, target]
-        for source, target in self._elsewhere():
+        for source, target in self.libraries:
             options += ["--ro-bind", source, target]
+        for name, link in self._links():
+            options += ["--symlink", name, link]
         return options
 
     def library_folders(self) -> tuple[str, ...]:
-        """Where the box's loader would not look by itself."""
-        return tuple(dict.fromkeys(os.path.dirname(target) for _, target in self._elsewhere()))
+        """Where the libraries lie, in which the box's loader would not look by itself."""
+        return tuple(dict.fromkeys(os.path.dirname(target) for _, target in self.libraries))
+
+    def _links(self) -> Iterator[tuple[str, str]]:
+        """(target, path) of the names by which programs load the libraries, as the host has them
+        beside each: a CDI file leaves these to the engine."""
+        targets = {target for _, target in self.libraries}
+        for source, target in self.libraries:
+            folder, name = os.path.split(target)
+            stem = os.path.basename(source).partition(".so")[0]
+            for link in sorted(Path(source).parent.glob(f"{stem}.so*")):
+                path = f"{folder}/{link.name}"
+                is_ours = os.path.realpath(link) == os.path.realpath(source)
+                if path not in targets and link.is_symlink() and is_ours:
+                    yield name, path
 
     def docker_request(self, info: Mapping[str, Any]) -> dict[str, Any]:
         """For this GPU alone, in the words of ``docker.types.DeviceRequest``."""
@@ -60,9 +73,6 @@ class Gpu:
             return {"driver": "cdi", "device_ids": [self.name]}
         device = self.name.partition("=")[2]
         return {"driver": "nvidia", "device_ids": [device], "capabilities": [["gpu"]]}
-
-    def _elsewhere(self) -> list[tuple[str, str]]:
-        return [pair for pair in self.libraries if not pair[1].startswith(_SYSTEM)]
 
 
 class Devices:

@@ -18,11 +18,14 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from sandbox.errors import HostFault
 
+AGAIN_SECONDS = 1.0
+"""A second signal that comes sooner after the first counts as the same one."""
 _PR_SET_PDEATHSIG = 1
 _PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _IN_ORDER = (0, 2)
@@ -30,14 +33,20 @@ _IN_ORDER = (0, 2)
 
 
 def guarded(
-    work: Callable[[], int], run_dir: Path, leftovers: Sequence[str], parent: int | None = None
+    work: Callable[[], int],
+    run_dir: Path,
+    leftovers: Sequence[str],
+    parent: int | None = None,
+    patience_seconds: float = 0.0,
 ) -> int:
     """Run ``work`` in a child; returns its status, in the child and in the guard.
 
     ``leftovers`` are the arguments of :mod:`sandbox.leftovers`. With ``parent`` the guard is asked
-    to stop when that process dies. HostFault when another guard has the run directory.
+    to stop when that process dies. HostFault when another guard still has the run directory after
+    ``patience_seconds``.
     """
-    lock = hold(run_dir / "guard.lock", f"run-dir: another node runs in {run_dir}")
+    refusal = f"run-dir: another node runs in {run_dir}"
+    lock = hold(run_dir / "guard.lock", refusal, patience_seconds)
     guard = os.getpid()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, *_PASSED_ON})
     if parent is not None:
@@ -68,25 +77,41 @@ def die_with(parent: int) -> None:
 
 
 def stops(event: threading.Event) -> None:
-    """SIGTERM and SIGINT set this event, whenever and however often they come.
+    """Set this event on SIGTERM and SIGINT. A second signal, more than a second after the first,
+    ends the process at once; the guard or the next start removes what is left.
 
-    A thread of its own sets it: a handler runs in the main thread between any two of its steps,
-    also where that holds the event's own lock, and would wait for it for ever.
+    Signals within a second are one: a service manager signals the daemon and the guard, which
+    passes its own on. A new thread sets the event, because a handler interrupts the main thread. If
+    that holds the event's lock, the handler would wait for it for ever.
     """
+    first_at: float | None = None
+
+    def on_signal(number: int, _: object) -> None:
+        nonlocal first_at
+        first_at = time.monotonic() if first_at is None else first_at
+        if time.monotonic() - first_at > AGAIN_SECONDS:
+            os._exit(128 + number)
+        _thread.start_new_thread(event.set, ())
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: _thread.start_new_thread(event.set, ()))
+        signal.signal(number, on_signal)
 
 
-def hold(path: Path, refusal: str) -> int:
-    """A descriptor that locks this file while it is open; HostFault when somebody else has it."""
+def hold(path: Path, refusal: str, seconds: float = 0.0) -> int:
+    """A descriptor that locks this file while it is open. HostFault when another process still has
+    the lock after ``seconds``."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        raise HostFault(refusal) from None
-    return lock
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                os.close(lock)
+                raise HostFault(refusal) from None
+        time.sleep(0.02)
 
 
 def _watch(child: int) -> int:

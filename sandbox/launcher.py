@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import shutil
 import socket
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from sandbox import profiles
+from sandbox.box import names
 from sandbox.cgroups import MatchGroup
 from sandbox.errors import HostFault
 from sandbox.gpu import Gpu
@@ -22,13 +23,21 @@ OVERHEAD_MB = 64
 """Memory a box gets beside the agent's: supervisor, zygote, and bookkeeping of its scratch."""
 SCRATCH_MB = 64
 SCRATCH_INODES = 4096
+AGENT_INODES = 32_768
+"""Above the entries that an archive may name (``box.unpack``), with room for folders that it does
+not name. Each takes 1 KB of the box's memory."""
 AGENT = "/kaggle_simulations/agent"
-"""Where the bundle lies in a box, as on Kaggle; read-only for the agent."""
+"""The bundle's folder in a box, as on Kaggle: the match's working folder, in which it may write."""
 SCRATCH = "/tmp"  # noqa: S108  inside the box
-"""The only place an agent may write; emptied after every match."""
+"""The other place that an agent may write; both are swept after every match."""
+OWN = "/peck/own"
+"""Where a box keeps its own files: the user's name, and links to libraries."""
+OWN_KB = 64
+OWN_LINKS = {"/etc/passwd": f"{OWN}/passwd"}
+"""Links from the box's root into that folder."""
+PATH = "/peck/python/bin:/usr/bin:/bin"
 CPUS = 1.0
 PROBE_MB = 256
-PROBE_SECONDS = 60.0
 MOST_PROCESSES = 64
 """Processes of a box; a match's uid has fewer, so that the supervisor can always fork."""
 
@@ -77,17 +86,6 @@ class BoxSpec:
         return UID_BASE + self.slot * 1000
 
 
-MASKED = (
-    *("kcore", "keys", "key-users", "timer_list", "sched_debug", "kallsyms", "kmsg", "scsi"),
-    *("acpi", "asound", "latency_stats", "timer_stats"),
-    # Counters of the whole host: what one box does could be read in another.
-    *("loadavg", "pressure", "locks", "vmstat", "zoneinfo", "buddyinfo", "diskstats", "schedstat"),
-    *("interrupts", "softirqs", "slabinfo", "sys/fs/file-nr", "sys/fs/inode-nr"),
-    *("sys/fs/inode-state", "sys/fs/dentry-state"),
-    # By which two seats could tell that they are on one host.
-    *("cmdline", "sys/kernel/random/boot_id", "sysrq-trigger"),
-)
-"""Names below /proc that no agent is shown."""
 UID_BASE = 1_900_000_000
 SLOTS = 200_000
 """Uid ranges to draw from, above everything that distributions and containers hand out."""
@@ -107,6 +105,11 @@ class Box:
     """Around its zygote and match children; None where no such group can be made."""
     lines: list[socket.socket] = field(default_factory=list)
     """The worker's end of the connection of the child that is forked ahead, until it is lent."""
+
+    def give_up(self) -> None:
+        """End the connection, so that a thread that waits for the box's answer stops waiting."""
+        with contextlib.suppress(OSError):
+            self.control.shutdown(socket.SHUT_RDWR)
 
     def hang_up(self) -> None:
         """Close every connection to it; its supervisor ends then."""
@@ -170,29 +173,38 @@ def overhead_mb(profile: Profile) -> int:
     return OVERHEAD_MB + profile.zygote_mb
 
 
-def setup_of(
-    spec: BoxSpec, mode: str, *, loader_folders: Sequence[str] = (), **more: Any
-) -> dict[str, Any]:
-    """The supervisor's instructions that are the same for every launcher.
-
-    ``loader_folders`` are searched for shared libraries, besides those of the box's GPU.
-    """
-    folders = [*loader_folders, *(spec.gpu.library_folders() if spec.gpu is not None else ())]
+def setup_of(spec: BoxSpec, mode: str, *, home: str = SCRATCH, **more: Any) -> dict[str, Any]:
+    """The supervisor's instructions that are the same for every launcher."""
+    folders = spec.gpu.library_folders() if spec.gpu is not None else ()
     searched = {"LD_LIBRARY_PATH": ":".join(folders)} if folders else {}
     return {
         "op": "setup",
         "mode": mode,
         "imports": list(spec.profile.imports),
-        "environment": {**spec.profile.environment, **searched},
+        "environment": {**spec.profile.environment, **searched, **_user(home)},
         "uid_base": spec.uid_base,
         "reads_ahead": spec.reads_ahead,
         "agent_dir": AGENT,
         "scratch": [SCRATCH],
+        "own_dir": OWN,
         "library_paths": [],
         "limits": {**LIMITS, **(GPU_LIMITS if spec.profile.gpu else {})},
         "unpack_limits": {**UNPACK_LIMITS, "FSIZE": unpacked_mb(spec.memory_mb) << 20},
         "unpacked_bytes": unpacked_mb(spec.memory_mb) << 20,
+        "own_network": True,
         **more,
+    }
+
+
+def _user(home: str) -> dict[str, str]:
+    """Variables that programs expect; ``home`` is a folder in which a match may write."""
+    return {
+        "PATH": PATH,
+        "LANG": "C.UTF-8",
+        "USER": names.USER,
+        "LOGNAME": names.USER,
+        "HOME": home,
+        "NUMBA_CACHE_DIR": f"{home}/numba",
     }
 
 
@@ -216,12 +228,9 @@ def choose(
     state_dir: Path,
     say: Say,
     *,
-    if_built: Sequence[str] = (),
     runtime: str = "",
 ) -> tuple[Launcher, dict[str, str]]:
     """The launcher of this name, and the digest of each profile in ``names`` made ready for it.
-
-    Those of ``if_built`` are made ready too where somebody has built them for this launcher.
 
     ``auto`` takes Docker where an engine answers and has or can build the images, else bubblewrap,
     else HostFault says in one line what to type. The process launcher, which isolates nothing, is
@@ -238,8 +247,7 @@ def choose(
         try:
             kind = _make(each, run_dir, state_dir, say, runtime)
             kind.sweep()
-            built = [n for n in if_built if kind.has(profiles.get(n))]
-            digests = {n: kind.prepare(profiles.get(n), say) for n in (*names, *built)}
+            digests = {n: kind.prepare(profiles.get(n), say) for n in names}
             probe(kind, names[0])
         except HostFault as fault:
             reasons.append(f"{each}: {fault}")
@@ -291,6 +299,6 @@ def probe(kind: Launcher, profile: str) -> None:
     name = f"probe-{secrets.token_hex(4)}"  # another node of this engine may start just now
     box = kind.start(BoxSpec(name, profiles.get(profile), PROBE_MB, 0))
     try:
-        control.set_up(box, time.monotonic() + PROBE_SECONDS)
+        control.set_up(box)
     finally:
         kind.stop(box)

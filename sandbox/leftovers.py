@@ -13,7 +13,6 @@ import contextlib
 import os
 import socket
 import sys
-import time
 from pathlib import Path
 
 from sandbox import launcher
@@ -34,14 +33,7 @@ def remove(run_dir: Path, socket_path: Path | None, state_dir: Path, name: str) 
 
 def wait_to_hold(run_dir: Path, seconds: float = LOCK_SECONDS) -> int:
     """The daemon's lock, as soon as the daemon before us has ended; HostFault when it does not."""
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            return hold(run_dir / "node.lock", f"run-dir: another node runs in {run_dir}")
-        except HostFault:
-            if time.monotonic() > deadline:
-                raise
-        time.sleep(0.02)
+    return hold(run_dir / "node.lock", f"run-dir: another node runs in {run_dir}", seconds)
 
 
 def _answered(path: Path) -> bool:

@@ -210,7 +210,9 @@ class Lender:
             if place.digest is None:
                 place.digest = seat.digest
                 until = time.monotonic() + BIND_SECONDS
-                place.unpacked_bytes = control.bind(place.box, seat.bundle, seat.size, until)
+                bound = control.bind(place.box, seat.bundle, seat.size, until)
+                place.unpacked_bytes = bound.unpacked_bytes
+                place.takes_one_match = bound.takes_one_match
                 if measure(seat.bundle) != (seat.digest, seat.size):
                     raise HostFault("the bundle changed while it was read")
             spare = control.spare(place.box, time.monotonic() + SPARE_SECONDS)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import struct
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -286,10 +287,18 @@ def _taken(
     return tuple(lent)
 
 
-def hello(node_socket: Path, timeout_seconds: float = 5.0) -> NodeHello:
-    """What the node at this socket is and lacks; HostFault when none answers."""
+def hello(
+    node_socket: Path, timeout_seconds: float = 5.0, *, started: int | None = None
+) -> NodeHello:
+    """What the node at this socket is and lacks; HostFault when none answers.
+
+    With ``started``, the pid of a node's process, only that process or its child may answer: a
+    predecessor that is still stopping answers at the same socket.
+    """
     deadline = time.monotonic() + timeout_seconds
     with _node_trouble("greeting the node"), _connect(node_socket, deadline) as connection:
+        if started is not None and started not in _listener(connection):
+            raise HostFault(f"another node still answers at {node_socket}")
         wire.send(connection, {"op": "hello"}, deadline=deadline)
         answer, _ = wire.receive(connection, deadline=deadline)
     _raise_fault(answer)
@@ -301,6 +310,14 @@ def hello(node_socket: Path, timeout_seconds: float = 5.0) -> NodeHello:
         lacks=tuple(answer["lacks"]),
         gpus=int(answer.get("gpus", 0)),
     )
+
+
+def _listener(connection: socket.socket) -> tuple[int, int]:
+    """Pid of the process that listens at the other end, and of its parent."""
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    (pid, _, _) = struct.unpack("3i", credentials)
+    stat = Path(f"/proc/{pid}/stat").read_text()
+    return pid, int(stat.rpartition(")")[2].split()[1])
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ import hmac
 import json
 import math
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -269,4 +270,4 @@ def _short_name(path: Path) -> str:
     name = path.resolve()
     if name.name == "main.py":
         return name.parent.name or name.name
-    return name.name.removesuffix(".tar.gz").removesuffix(".zip").removesuffix(".py")
+    return re.sub(r"\.(tar\.gz|tar|zip|py)$", "", name.name)

@@ -14,12 +14,14 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import re
 from collections.abc import Mapping
 from time import monotonic
 from typing import Final
 
 from sandbox import witness
 
+_TOTAL: Final = re.compile(rb"total=(\d+)")
 _USAGE: Final = len(b"usage_usec ")
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _CORES: Final = os.cpu_count() or 1
@@ -44,6 +46,7 @@ class Meter:
         "_queue_seconds",
         "_schedstat",
         "by_wall",
+        "contended_seconds",
         "cpus",
         "is_frozen",
         "is_gone",
@@ -59,6 +62,9 @@ class Meter:
         self._lost = self._descriptors.get("lost", -1)
         self._lost_bytes = witness.size_of(self._lost) if self._lost >= 0 else 0
         self._cpu_seconds = self._pressure_seconds = self._queue_seconds = 0.0
+        self.contended_seconds = 0.0
+        """How long a thread waited while another thread of the group ran, by the last reading of
+        pressure. With one core granted, the group itself causes this wait."""
         self.cpus = cpus
         """How many cores' time the seat was granted: one second of charge buys as many of cpu."""
         self.by_wall = by_wall
@@ -93,12 +99,13 @@ class Meter:
         return self._cpu_seconds
 
     def pressure_seconds(self) -> float:
-        """How long at least one of the group's threads could run and had no core."""
+        """How long the group's threads could run but none of them had a core: the ``full`` line.
+        Kernels before 5.13 report only how long at least one thread waited."""
         if self._pressure >= 0:
             try:
-                data = os.pread(self._pressure, 128, 0)
-                start = data.index(b"total=") + 6
-                self._pressure_seconds = int(data[start : data.index(b"\n", start)]) * 1e-6
+                some, *full = _TOTAL.findall(os.pread(self._pressure, 256, 0))
+                self._pressure_seconds = int(full[0] if full else some) * 1e-6
+                self.contended_seconds = int(some) * 1e-6 - self._pressure_seconds
             except (OSError, ValueError):
                 self.is_gone = True
         return self._pressure_seconds

@@ -29,6 +29,9 @@ from sandbox.lending import Lender
 from sandbox.pool import Pool
 from sandbox.witness import Witness
 
+STOP_SECONDS = 22.0
+"""From SIGTERM to the end; `peck up` gives its node a little more."""
+
 
 def _say(line: str) -> None:
     print(f"node: {line}", file=sys.stderr, flush=True)
@@ -52,6 +55,37 @@ def _give_up(*_: object) -> None:
     raise SystemExit(128 + signal.SIGTERM)  # not in order: the guard looks for what is left
 
 
+def _warm(profile: str, wanted: int) -> int:
+    """How many boxes of this profile to keep ready: none with a GPU, which an idle box would
+    block."""
+    return 0 if profiles.get(profile).gpu else wanted
+
+
+def _serve_more(
+    kind: launcher.Launcher, digests: dict[str, str], pool: Pool, doors: Doors, warm: int
+) -> None:
+    """Prepare the other profiles while the node lends the first one: those that every node has,
+    and those that an operator has built here."""
+    for name in (*profiles.BY_ITSELF, *profiles.ON_COMMAND):
+        profile = profiles.get(name)
+        if name in digests or (profile.on_command and not kind.has(profile)):
+            continue
+        try:
+            digests[name] = kind.prepare(profile, _say)
+        except HostFault as fault:
+            _say(f"profile {name} is not served: {fault}")
+            continue
+        pool.serve(name, _warm(name, warm))
+        doors.update_hello(profiles=sorted(digests), image_digests=dict(digests))
+        _say(f"lends {name} too")
+
+
+def _abandon() -> None:
+    """End the process without waiting for its threads."""
+    _say("not every box could be removed in time; the guard removes the rest")
+    os._exit(1)
+
+
 def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m sandbox.node", description="lends boxes")
     parser.add_argument("--socket", type=Path, required=True, help="where to listen")
@@ -70,6 +104,9 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--keep-mb", type=int, help="their bundles; default: 1/4 of all memory")
     parser.add_argument("--most", type=int, default=64, help="boxes in all")
     parser.add_argument("--allow-uid", type=int, action="append", default=[])
+    parser.add_argument(
+        "--patience", type=float, default=0.0, help="seconds to wait for another node here to end"
+    )
     parser.add_argument("--parent", type=int, help="end when this parent process has died")
     return parser.parse_args(arguments)
 
@@ -85,7 +122,11 @@ def main(arguments: list[str] | None = None) -> int:
         signal.signal(number, _give_up)  # while images are built; later the orderly way
     try:
         return guard.guarded(
-            lambda: _run(options, threading.Event()), run_dir, left, options.parent
+            lambda: _run(options, threading.Event()),
+            run_dir,
+            left,
+            options.parent,
+            options.patience,
         )
     except HostFault as fault:
         _say(str(fault))
@@ -96,8 +137,7 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
     name = f"node-{secrets.token_hex(4)}"
     run_dir: Path = options.run_dir.resolve()
     state_dir = (options.state_dir or run_dir).resolve()
-    names = options.profile or profiles.BY_ITSELF
-    if_built = () if options.profile else profiles.ON_COMMAND
+    names = options.profile or (profiles.FIRST,)
     lock = leftovers.wait_to_hold(run_dir)  # a predecessor may be closing down
     kind, digests = launcher.choose(
         options.launcher,
@@ -105,7 +145,6 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
         run_dir,
         state_dir,
         _say,
-        if_built=if_built,
         runtime=options.runtime,
     )
     cores, unseen = _witness()
@@ -114,11 +153,11 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
         _say(f"lacks: {sentence}")
     listener = listen(options.socket.resolve())
     devices = Devices(kind.gpus())
+    guard.stops(stop)  # before the first box starts and the first client connects
     pool = Pool(
         kind,
         name,
-        # A box that waits would keep its GPU from all others.
-        warm={n: 0 if profiles.get(n).gpu else options.warm for n in digests},
+        warm={n: _warm(n, options.warm) for n in digests},
         devices=devices,
         memory_mb=options.memory_mb,
         keep=options.keep,
@@ -136,19 +175,28 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
     }
     allowed = frozenset({0, os.getuid(), *options.allow_uid})
     doors = Doors(Lender(name, kind, pool, digests, cores).serve, hello, allowed)
-    guard.stops(stop)  # before anybody can be answered
     doors.open(listener)
     _say(f"ready: {name} lends {', '.join(digests)} by {kind.name} at {options.socket}")
+    if not options.profile:
+        more = (kind, digests, pool, doors, options.warm)
+        threading.Thread(target=_serve_more, args=more, daemon=True).start()
     stop.wait()
+    late = threading.Timer(STOP_SECONDS, _abandon)  # for an engine that does not answer
+    late.daemon = True
+    late.start()
     listener.shutdown(socket.SHUT_RDWR)
     listener.close()
     doors.hang_up()
-    pool.close()
+    if not pool.close():
+        _abandon()
     if cores is not None:
         cores.close()
     kind.sweep()
     options.socket.unlink(missing_ok=True)
     os.close(lock)
+    if os.getpgrp() == os.getpid():  # pip may still be installing libraries
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        os.killpg(os.getpid(), signal.SIGTERM)
     _say("stopped; every box is removed")
     return 0
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from sandbox.box import missing
 from sandbox.gpu import Gpu
 from sandbox.launcher import Box, BoxSpec, setup_of
 from sandbox.profiles import BOX_PROGRAM, Profile, Say, content_digest
@@ -34,9 +35,9 @@ class PlainLauncher:
         return f"process:{content_digest(profile)}"
 
     def has(self, profile: Profile) -> bool:
-        """Whether this interpreter has what the profile's zygote imports."""
-        last = profile.imports[-1].partition(".")[0]
-        return not profile.gpu and importlib.util.find_spec(last) is not None
+        """Whether this interpreter has the profile's libraries."""
+        modules = [module for module, name in missing.PROFILE_OF.items() if name == profile.name]
+        return not profile.gpu and None not in map(importlib.util.find_spec, modules)
 
     def gpus(self) -> tuple[Gpu, ...]:
         """None: there is no box to give one to."""
@@ -57,7 +58,16 @@ class PlainLauncher:
                 env={},
             )
         own = [path for path in sys.path if path.endswith("site-packages")]
-        setup = setup_of(spec, "plain", agent_dir=str(agent_dir), scratch=[], library_paths=own)
+        setup = setup_of(
+            spec,
+            "plain",
+            home=str(agent_dir),
+            agent_dir=str(agent_dir),
+            scratch=[],
+            own_dir=None,
+            library_paths=own,
+            own_network=False,
+        )
         return Box(spec, ours, setup, process)
 
     def stop(self, box: Box) -> None:

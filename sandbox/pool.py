@@ -1,8 +1,8 @@
 """The node's boxes: a few generic ones kept warm, those bound to a submission kept for its next.
 
 A box is bound to one submission's digest at its first loan and to no other ever; eviction means
-removal. Boxes are started and stopped by a few threads that live as long as the pool (bubblewrap
-ends a box when the thread that started it ends), so that no loan waits for another's box.
+removal. Boxes are started (``starts``) and removed by threads of the pool, so that no loan waits
+for another's box.
 """
 
 from __future__ import annotations
@@ -14,20 +14,21 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, field
+from functools import partial
 
 from sandbox import control, profiles
 from sandbox.errors import EngineAway, HostFault
 from sandbox.gpu import Devices, Gpu
 from sandbox.launcher import SLOTS, Box, BoxSpec, Launcher
+from sandbox.starts import Pause, Starts
 
-START_SECONDS = 60.0
 MOST_MATCHES = 200
 MOST_AGE_SECONDS = 3600.0
 CLOSE_SECONDS = 15.0
+"""Time for the removal of all boxes when the node ends."""
 TEND_SECONDS = 0.5
-SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.25, 10.0
-"""Between two tries to start a box while none can be started."""
 
 Key = tuple[str, int]
 """Profile and memory in MB: boxes of one key can stand in for each other until they are bound."""
@@ -42,6 +43,7 @@ class Place:
     digest: str | None = None
     unpacked_bytes: int = 0
     """Of memory that its bundle holds for the box's life."""
+    takes_one_match: bool = False
     matches: int = 0
     started_at: float = field(default_factory=time.monotonic)
     used_at: float = field(default_factory=time.monotonic)
@@ -51,20 +53,10 @@ class Place:
     @property
     def is_worn(self) -> bool:
         """Whether it has served long enough with the match that it plays now."""
+        if self.takes_one_match:
+            return True
         age_seconds = time.monotonic() - self.started_at
         return self.matches + 1 >= MOST_MATCHES or age_seconds > MOST_AGE_SECONDS
-
-
-@dataclass
-class _Pause:
-    """How long to leave a key alone whose boxes do not start; longer each time."""
-
-    seconds: float = SHORTEST_PAUSE_SECONDS
-    over_at: float = 0.0
-
-    def grow(self) -> None:
-        self.over_at = time.monotonic() + self.seconds
-        self.seconds = min(2 * self.seconds, LONGEST_PAUSE_SECONDS)
 
 
 class Pool:
@@ -98,13 +90,23 @@ class Pool:
         self._slots: set[int] = set()
         self._read: set[str] = set()
         self._closed = False
-        self._pauses: dict[Key, _Pause] = {}
+        self._pauses: dict[Key, Pause] = {}
         self._memory_mb = memory_mb
-        self._threads = ThreadPoolExecutor(6, thread_name_prefix="boxes")
+        self._takers: Counter[Key] = Counter()
+        self._coming: dict[str, Box] = {}
+        self._starts = Starts()
+        self._removals = set[Future[None]]()
+        self._threads = ThreadPoolExecutor(6, thread_name_prefix="removals")
         with self._changed:
             for name in warm:
                 self._refill((name, memory_mb))
         threading.Thread(target=self._tend, name="tend", daemon=True).start()
+
+    def serve(self, profile: str, warm: int) -> None:
+        """Lend boxes of one more profile, and keep ``warm`` of them ready."""
+        with self._changed:
+            self._warm = {**self._warm, profile: warm}
+            self._refill((profile, self._memory_mb))
 
     @contextlib.contextmanager
     def room_for(self, keys: Sequence[Key], deadline: float) -> Iterator[None]:
@@ -157,30 +159,40 @@ class Pool:
 
     def take(self, key: Key, digest: str, deadline: float) -> Place:
         """A box bound to this digest, or else a generic one that the caller must bind."""
-        asked: Future[None] | None = None
         with self._changed:
-            while True:
-                if self._closed:
-                    raise HostFault("the node is closing down")
-                place = self._find(key, digest)
-                if place is not None:
-                    self._idle.remove(place)
-                    self._busy.add(place)
-                    if key[1] == self._memory_mb:  # boxes of odd sizes would wait for nobody
-                        self._refill(key)
-                    return place
-                if asked is not None and asked.done():
-                    error = asked.exception()
-                    # While the engine is away a match loses nothing by waiting for it.
-                    if error is not None and not isinstance(error, EngineAway):
-                        raise HostFault(f"no box could be started: {error}")
-                    asked = None
-                now = time.monotonic()
-                if asked is None and self._may_start(key):
-                    asked = self._start(key)
-                if now >= deadline:
-                    raise HostFault("no box was free in time")
-                self._changed.wait(deadline - now if asked else min(deadline - now, TEND_SECONDS))
+            self._takers[key] += 1
+            try:
+                return self._taken(key, digest, deadline)
+            finally:
+                self._takers[key] -= 1
+
+    def _taken(self, key: Key, digest: str, deadline: float) -> Place:
+        asked: Future[None] | None = None
+        while True:
+            if self._closed:
+                raise HostFault("the node is closing down")
+            place = self._find(key, digest)
+            if place is not None:
+                self._idle.remove(place)
+                self._busy.add(place)
+                if key[1] == self._memory_mb:  # boxes of odd sizes would wait for nobody
+                    self._refill(key)
+                return place
+            if asked is not None and asked.done():
+                error = asked.exception()
+                # While the engine is away a match loses nothing by waiting for it.
+                if error is not None and not isinstance(error, EngineAway):
+                    raise HostFault(f"no box could be started: {error}")
+                asked = None
+            now = time.monotonic()
+            if asked is None and self._starting[key] >= self._takers[key]:
+                self._starts.hasten(key[0])  # enough boxes are starting already
+            elif asked is None and self._may_start(key):
+                asked = self._start(key, is_asked=True)
+            if now >= deadline:
+                coming = self._starting[key]
+                raise HostFault(f"no box of {key[0]} was ready in time; {coming} are being started")
+            self._changed.wait(deadline - now if asked else min(deadline - now, TEND_SECONDS))
 
     def give_back(self, place: Place) -> None:
         """A box proven clean goes back to wait for its submission's next match."""
@@ -206,21 +218,30 @@ class Pool:
         if wait and gone is not None:
             gone.result()
 
-    def close(self) -> None:
-        """Remove every box, the ones being started too; nothing is lent any more.
+    def close(self) -> bool:
+        """Remove every box and lend none any more; returns whether all are gone in time.
 
-        Loans that are ending get a moment, so that no box is taken from under its thread.
+        Starts that have not begun are cancelled, those under way are given up. Current loans first
+        get half of the time to end, so that no thread loses its box in use.
         """
+        deadline = time.monotonic() + CLOSE_SECONDS
         with self._changed:
             self._closed = True
             for place in self._idle:
                 self._discard(place)
             self._idle.clear()
+            for box in self._coming.values():
+                box.give_up()
             self._changed.notify_all()
-            self._changed.wait_for(lambda: not self._busy, CLOSE_SECONDS)
+        self._starts.close()
+        with self._changed:
+            self._changed.wait_for(lambda: not self._busy, CLOSE_SECONDS / 2)
             for place in self._busy:
                 self._discard(place)
-        self._threads.shutdown(wait=True)
+        has_ended = self._starts.ended(max(0.0, deadline - time.monotonic()))
+        self._threads.shutdown(wait=False)
+        removals = wait_for(tuple(self._removals), max(0.0, deadline - time.monotonic()))
+        return has_ended and not removals.not_done
 
     def _tend(self) -> None:
         """Now and then: boxes of an engine that is gone go too, and missing ones are started."""
@@ -271,7 +292,7 @@ class Pool:
     def _count(self) -> int:
         return len(self._idle) + len(self._busy) + self._starting.total()
 
-    def _start(self, key: Key) -> Future[None] | None:
+    def _start(self, key: Key, *, is_asked: bool = False) -> Future[None] | None:
         """Begin a box of this key; None when the node is full and nothing can make room."""
         if self._count() >= self._most:
             others = [p for p in self._idle if p.digest is not None or p.key != key]
@@ -291,7 +312,8 @@ class Pool:
             slot = (slot + 1) % SLOTS
         self._slots.add(slot)
         self._starting[key] += 1
-        future = self._threads.submit(self._started, key, slot, gpu)
+        work = partial(self._started, key, slot, gpu)
+        future = self._starts.add(key[0], work, is_asked=is_asked)
         future.add_done_callback(self._wake)
         return future
 
@@ -316,9 +338,16 @@ class Pool:
         try:
             spec = BoxSpec(name, profiles.get(profile), memory_mb, slot, first, gpu)
             box = self._launcher.start(spec)
-            control.set_up(box, time.monotonic() + START_SECONDS)
+            with self._changed:
+                self._coming[name] = box
+            if self._closed:
+                raise HostFault("the node is closing down")
+            control.set_up(box)
         except BaseException as error:
-            self._say(f"box {name} could not be started: {error}")
+            with self._changed:
+                self._coming.pop(name, None)
+            if not self._closed:
+                self._say(f"box {name} could not be started: {error}")
             if box is not None:
                 self._stop(Place(box, key))  # never raises: the count below would stay wrong
             elif gpu is not None:
@@ -326,7 +355,7 @@ class Pool:
             with self._changed:
                 self._starting[key] -= 1
                 self._slots.discard(slot)
-                self._pauses.setdefault(key, _Pause()).grow()
+                self._pauses.setdefault(key, Pause()).grow()
                 if first:
                     self._read.discard(profile)
             if box is not None and not self._launcher.usable(box):
@@ -334,6 +363,7 @@ class Pool:
             raise
         place = Place(box, key)
         with self._changed:
+            self._coming.pop(name, None)
             self._starting[key] -= 1
             self._pauses.pop(key, None)
             if not self._closed:
@@ -343,7 +373,10 @@ class Pool:
 
     def _discard(self, place: Place) -> Future[None] | None:
         try:
-            return self._threads.submit(self._stop, place)
+            gone = self._threads.submit(self._stop, place)
+            self._removals.add(gone)
+            gone.add_done_callback(self._removals.discard)
+            return gone
         except RuntimeError:  # the pool is closed, and this loan's thread came late
             self._stop(place)
             return None

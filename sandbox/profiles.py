@@ -30,7 +30,8 @@ PROGRAM_MOUNTED = "/peck/peckbox"
 MOUNTED = "/peck/libraries"
 """Where a box finds its profile's libraries."""
 _LOCKS = Path(__file__).parent / "profiles"
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+"""Libraries read these when they are imported: a box has one core, whatever the host has."""
 
 Say = Callable[[str], None]
 
@@ -58,7 +59,7 @@ class Profile:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """What the zygote starts with; the child's environment is empty."""
+        """Variables for these libraries in the environment of the zygote and the agent."""
         return dict.fromkeys(_THREADS, "1")
 
     @property
@@ -89,6 +90,15 @@ PROFILES: Mapping[str, Profile] = {
         Profile(
             "numpy", "arrays and linear algebra", (*_ALWAYS, "numpy.random"), _LOCKS / "numpy.lock"
         ),
+        # An idle box imports no more than one of numpy, so it costs no more. An agent imports the
+        # rest while it loads, from the page cache.
+        Profile(
+            "science",
+            "scipy, numba, pandas, scikit-learn, lightgbm, onnxruntime",
+            (*_ALWAYS, "numpy.random"),
+            _LOCKS / "science.lock",
+            on_command=True,
+        ),
         Profile(
             "torch",
             "neural networks on the processor",
@@ -108,6 +118,8 @@ PROFILES: Mapping[str, Profile] = {
         ),
     )
 }
+FIRST = "numpy"
+"""The profile of an agent that names none. A node prepares it first, and can play from then on."""
 BY_ITSELF = tuple(name for name, profile in PROFILES.items() if not profile.on_command)
 """What every node builds when it starts; the larger one is last."""
 ON_COMMAND = tuple(name for name, profile in PROFILES.items() if profile.on_command)

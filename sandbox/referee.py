@@ -16,7 +16,7 @@ from random import Random
 from time import monotonic
 from typing import Any, Final
 
-from games.protocol import Game, Json, Outcome, S, Verdict
+from games.protocol import Game, Json, Outcome, S, Verdict, with_clock
 from sandbox.canary import Canary
 from sandbox.channel import StopReached, ask
 from sandbox.clock import Clock
@@ -54,10 +54,11 @@ def play(
 
     A refused bundle in place of a loan is a seat that fails while loading. ``lanes`` is how many
     seats may think at a time. No seat is forgiven more than ``waiting_seconds`` of waiting for a
-    core in the episode; after that its wall time counts. ``forgive_lateness``: where a seat's meter
-    cannot forgive, a time-out that the node's own lateness may have caused is a HostFault and the
-    match is void; else it stands. ``on_step`` is called with the number of each step played,
-    between steps, on nobody's clock; what it raises ends the match and travels on.
+    core in the episode; after that its wall time counts. With
+    ``forgive_lateness`` a time-out that waiting beyond ``waiting_seconds`` caused is HostTooSlow.
+    Where a seat's meter cannot forgive, a time-out that the node's own lateness may have caused is
+    then a HostFault. Without it both stand. ``on_step`` is called with the number of each step
+    played, between steps, on nobody's clock; what it raises ends the match and is passed on.
 
     Raises GameFault when the rules raised, HostFault when the node failed or
     ``stop_after_seconds`` passed. Give more than ``clock.longest_seconds`` and the waiting of all
@@ -66,7 +67,8 @@ def play(
     """
     stop_at = monotonic() + stop_after_seconds
     with contextlib.ExitStack() as stack:
-        timing = Timing(clock, stack.enter_context(contextlib.closing(OwnQueue())), waiting_seconds)
+        own = stack.enter_context(contextlib.closing(OwnQueue()))
+        timing = Timing(clock, own, waiting_seconds, forgives_host=forgive_lateness)
         meters = {i: loan.meter for i, loan in enumerate(loans) if isinstance(loan, Loan)}
         if forgive_lateness and not all(meter.can_forgive for meter in meters.values()):
             timing = replace(timing, canary=stack.enter_context(Canary()))
@@ -117,7 +119,10 @@ class _Match:
         lanes: int,
         stop_at: float,
     ) -> None:
-        self._game, self._configuration = game, configuration
+        self._game = game
+        self._configuration = configuration = with_clock(
+            game, configuration, timing.clock.to_json()
+        )
         self._clock, self._own = timing.clock, timing.own
         self._seed, self._seats = seed, seats
         self._lanes, self._stop_at = max(1, lanes), stop_at
@@ -136,15 +141,14 @@ class _Match:
 
     def start(self) -> None:
         """Tell every child what it plays and wait until each is ready or has failed."""
-        told = dict(self._configuration)
-        if "actTimeout" in told:
-            whole = self._clock.act_seconds.is_integer()
-            told["actTimeout"] = int(self._clock.act_seconds) if whole else self._clock.act_seconds
         able = [seat for seat in self._seats if seat.fault is None]
         # Where the agent's file is executed now, its imports are on a clock and need a core each.
         size = self._lanes if self._clock.load == "own" else len(able)
         for group in _chunks(able, size):
-            questions = [seat.starting(told, seat_seed(self._seed, seat.index)) for seat in group]
+            questions = [
+                seat.starting(self._configuration, seat_seed(self._seed, seat.index))
+                for seat in group
+            ]
             ask(questions, self._own, self._stop_at)
             for seat, question in zip(group, questions, strict=True):
                 seat.started(question)

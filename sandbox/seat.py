@@ -14,7 +14,6 @@ What it computes off turn and its bank cannot pay is taken from what its next an
 
 from __future__ import annotations
 
-import math
 import secrets
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -25,21 +24,19 @@ from typing import Any, Final
 import msgspec
 
 from games.protocol import InvalidMove, Json, Verdict
-from sandbox import verdict
+from sandbox import frames, verdict
 from sandbox.box.contract import Contract
-from sandbox.box.harness import UNSENDABLE
+from sandbox.box.harness import IMPORTED, IMPORTING
 from sandbox.canary import Canary
 from sandbox.channel import TO_CHILD_CAP, Question, Trouble
-from sandbox.clock import Bank, Clock
-from sandbox.errors import AgentAway, BundleRefused, HostFault
+from sandbox.clock import Bank, Charge, Clock
+from sandbox.errors import AgentAway, BundleRefused, HostFault, HostTooSlow
 from sandbox.loans import Ending, Loan
 from sandbox.meter import Meter, OwnQueue
 from sandbox.record import Answer, SeatRecord
 from sandbox.tally import Cost, Tally
 from sandbox.verdict import Fault
 
-DEEPEST: Final = 16
-"""Lists in lists of an answer; no game's move comes near."""
 QUICK_SECONDS: Final = 0.002
 """A seat whose last answers all cost less does not disturb the seats asked beside it."""
 BUSY_SHARE: Final = 0.8
@@ -47,34 +44,6 @@ BUSY_SHARE: Final = 0.8
 LATE_NODE_SECONDS: Final = 0.01
 END_SECONDS: Final = 0.25
 """How long a match's end waits for those that are told of it."""
-
-
-class _Ready(msgspec.Struct, tag_field="k", tag="ready", forbid_unknown_fields=True):
-    contract: Contract = Contract.CALLABLE
-
-
-class _Reply(msgspec.Struct, tag_field="k", tag="reply", forbid_unknown_fields=True):
-    n: int
-    action: msgspec.Raw
-
-
-class _Failed(msgspec.Struct, tag_field="k", tag="error", forbid_unknown_fields=True):
-    trace: str
-    n: int | None = None
-
-
-class _Told(msgspec.Struct, tag_field="k", tag="fault", forbid_unknown_fields=True):
-    """What the other side of a contract, in the child, has to say of the agent's program."""
-
-    why: str
-    is_gone: bool
-    is_invalid: bool
-    is_late: bool = False
-    n: int | None = None
-
-
-_FRAME: Final = msgspec.json.Decoder(_Ready | _Reply | _Failed | _Told)
-_MALFORMED: Final = (msgspec.MsgspecError, UnicodeError, RecursionError, ValueError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +58,8 @@ class Timing:
     canary: Canary | None = None
     """There to tell whether the node was late, where a seat's meter cannot forgive; then a
     time-out that the node may have caused is a HostFault. None where a time-out stands."""
+    forgives_host: bool = False
+    """Whether a time-out that waiting beyond ``waiting_seconds`` caused is HostTooSlow."""
 
 
 class Seat:
@@ -112,12 +83,21 @@ class Seat:
         end."""
         self._lenient = lenient
         self._owed: int | None = None
+        self._notices = [IMPORTING, IMPORTED]  # those that have not come
         self.bank = Bank(timing.clock)
         self._timing, self._clock = timing, timing.clock
         self._loan = loan if isinstance(loan, Loan) else None
         self._meter = loan.meter if isinstance(loan, Loan) else Meter({}, 1.0, False)
-        self._tally = Tally(self._meter, others, timing.own, timing.waiting_seconds)
+        self._tally = Tally(
+            self._meter,
+            others,
+            timing.own,
+            timing.waiting_seconds,
+            waits_for_host=timing.forgives_host,
+        )
         self._ending: Ending | None = None
+        self._observation: Mapping[str, Json] = {}
+        """The observation of its last question."""
         self._nonce = -1
         self._off_turn_seconds = self._debt_seconds = 0.0
         self._costs: deque[float] = deque(maxlen=4)
@@ -145,6 +125,7 @@ class Seat:
                 "seed": seed.hex(),
                 "load": self._clock.load,
                 "clock": self._clock.to_json(),
+                "notices": True,
             },
             self._clock.load_seconds,
         )
@@ -152,7 +133,7 @@ class Seat:
     def asking(self, step: int, observation: dict[str, Json]) -> Question | Verdict:
         """The question for a move, numbered so that only its own answer counts; its verdict for a
         seat that used up its bank while it was not asked."""
-        owes = self._owed is not None
+        owes, self._observation = self._owed is not None, observation
         self._debt_seconds = 0.0
         self._off_turn_seconds = self._tally.open(monotonic(), self._clock.act_seconds, owes=owes)
         if self._off_turn_seconds:
@@ -204,34 +185,33 @@ class Seat:
         """
         cost = question.cost
         self._costs.append(cost.charged_seconds)
-        charge = self.bank.charge(cost.charged_seconds + self._debt_seconds)
+        charged = cost.charged_seconds
+        if question.trouble is Trouble.LATE:  # the kernel may count pressure late
+            charged = max(charged, question.limit_seconds)
+        charge = self.bank.charge(charged + self._debt_seconds)
         self._record(step, cost, is_put=question.is_put)
         if question.is_put:
             self._owed = self._nonce if question.answer is None else None
         if question.trouble is Trouble.LATE:
-            self._excuse(question)
-            fault = verdict.late(step, charge, cost, self._clock, self.contract, answered=False)
-            return self._faulted(fault)
+            return self._late(step, question, charge)
         if question.answer is None:
             return self._fail(self._trouble_fault(step, question))
         try:
-            frame = _FRAME.decode(question.answer)
-        except _MALFORMED as error:
+            frame = frames.decode(question.answer)
+        except frames.MALFORMED as error:
             return self._fail(verdict.broken(step, f"its answer is no frame ({error})"))
-        if isinstance(frame, _Ready) or frame.n != self._nonce:
+        if isinstance(frame, frames.Ready) or frame.n != self._nonce:
             return self._fail(verdict.broken(step, "it answered something that was not asked"))
-        if isinstance(frame, _Told) and frame.is_gone:
-            return self._fail(self._told_fault(step, frame))
-        if isinstance(frame, _Failed):
+        if isinstance(frame, frames.ProgramFault) and frame.is_gone:
+            return self._fail(self._program_fault(step, frame))
+        if isinstance(frame, frames.Failed):
             return self._faulted(verdict.raised(step, frame.trace))
         if charge.timed_out:
-            self._excuse(question)
-            fault = verdict.late(step, charge, cost, self._clock, self.contract, answered=True)
-            return self._faulted(fault)
-        if isinstance(frame, _Told):
-            return self._faulted(self._told_fault(step, frame))
+            return self._late(step, question, charge)
+        if isinstance(frame, frames.ProgramFault):
+            return self._faulted(self._program_fault(step, frame))
         try:
-            move = parse(_read_action(frame.action))
+            move = parse(frames.read_action(frame.action))
             self.record.moved = True
             return move
         except InvalidMove as error:
@@ -255,6 +235,11 @@ class Seat:
         """The seat's private log, once it has ended."""
         return self.record.log_blob(how, self.fault, self._ending.log if self._ending else ())
 
+    @property
+    def _is_importing(self) -> bool:
+        """By the child's own word, which words the reason of a time-out and nothing else."""
+        return self._notices == [IMPORTED]
+
     def _record(self, step: int, cost: Cost, *, is_put: bool) -> None:
         left = self.bank.left_seconds
         self.record.add(Answer(step, cost, self._off_turn_seconds, left, is_put))
@@ -269,15 +254,15 @@ class Seat:
         body = msgspec.json.encode(message)
         if len(body) > TO_CHILD_CAP:
             raise HostFault(f"what the game tells seat {self.index} has {len(body)} bytes")
-        return Question(self._loan.socket, body, limit_seconds, self._tally, owed)
+        return Question(self._loan.socket, body, limit_seconds, self._tally, owed, self._notices)
 
     def _is_owed(self, packet: bytes) -> bool:
         """Whether this is the one answer that is owed, whatever it says."""
         try:
-            frame = _FRAME.decode(packet)
-        except _MALFORMED:
+            frame = frames.decode(packet)
+        except frames.MALFORMED:
             return False
-        return not isinstance(frame, _Ready) and frame.n == self._owed
+        return not isinstance(frame, frames.Ready) and frame.n == self._owed
 
     def _excuse(self, question: Question) -> None:
         """Raise HostFault where this time-out may be the node's doing and nobody can tell.
@@ -298,32 +283,73 @@ class Seat:
                 "without pressure readings nobody can tell them apart"
             )
 
+    def _late(self, step: int, question: Question, charge: Charge) -> Verdict:
+        """Record the time-out, which ends the seat unless the game pardons it. HostTooSlow when the
+        host caused it; HostFault when the host may have caused it and nobody can tell."""
+        self._excuse(question)
+        over = charge.seconds - self._clock.act_seconds - max(0.0, charge.bank_before_seconds)
+        fault = self._unless_host(step, over, question)
+        if fault is not None:
+            return self._fail(fault)
+        self._tally.unforgiven_before_seconds = 0.0  # a pardon forgives what the bank lacks
+        is_silent = question.answer is None
+        hint = verdict.silent(self.contract, is_importing=self._is_importing) if is_silent else None
+        fault = verdict.late(step, charge, question.cost, self._clock, hint=hint)
+        return self._faulted(fault)
+
+    def _unless_host(self, step: int, over_seconds: float, question: Question) -> Fault | None:
+        """Raise HostTooSlow if the seat would be in time with all its waiting forgiven.
+
+        Nobody knows whether an answer that has not come would have been in time. Then the seat must
+        have waited for most of the time charged, so that an agent gains nothing by sleep.
+
+        If its box ran out of memory meanwhile, returns that fault of the agent instead.
+        """
+        now = self._tally.unforgiven_now_seconds
+        unforgiven = self._tally.unforgiven_before_seconds + now
+        if not self._timing.forgives_host or unforgiven <= max(0.0, over_seconds):
+            return None
+        if question.answer is None and now < question.cost.charged_seconds / 2:
+            return None
+        self.end()
+        if self._ending is not None and self._ending.out_of_memory:
+            assert self._loan is not None
+            return verdict.out_of_memory(step, self._loan.memory_mb)
+        waited = self._timing.waiting_seconds + unforgiven
+        raise HostTooSlow(
+            f"seat {self.index} waited {waited:.1f} s for a core in this episode and was late in "
+            f"step {step}; this host is too slow for this season"
+        )
+
     def _start_fault(self, question: Question) -> Fault | None:
         unbegun = self._clock.load == "first_move"
         if question.trouble is Trouble.LATE:
             self._excuse(question)
             if unbegun:
                 raise HostFault(f"seat {self.index}: the box was not ready in time")
-            return verdict.late_load(self._clock, question.cost)
+            over = question.cost.charged_seconds - question.limit_seconds
+            return self._unless_host(0, over, question) or verdict.late_load(
+                self._clock, question.cost, is_importing=self._is_importing
+            )
         if question.trouble is Trouble.CLOSED and unbegun:
             self.end()
             raise HostFault(f"seat {self.index}: the process ended before the agent's code ran")
         if question.answer is None:
             return self._trouble_fault(0, question)
         try:
-            frame = _FRAME.decode(question.answer)
-        except _MALFORMED as error:
+            frame = frames.decode(question.answer)
+        except frames.MALFORMED as error:
             return verdict.broken(0, f"its answer is no frame ({error})")
-        if isinstance(frame, _Failed):
+        if isinstance(frame, frames.Failed):
             return verdict.raised(0, frame.trace)
-        if isinstance(frame, _Told):
-            return self._told_fault(0, frame)
-        if isinstance(frame, _Reply):
+        if isinstance(frame, frames.ProgramFault):
+            return self._program_fault(0, frame)
+        if isinstance(frame, frames.Reply):
             return verdict.broken(0, "it answered too early")
         self.contract = frame.contract
         return None
 
-    def _told_fault(self, step: int, frame: _Told) -> Fault:
+    def _program_fault(self, step: int, frame: frames.ProgramFault) -> Fault:
         if frame.is_gone:
             self.end()
         if self._ending is not None and self._ending.out_of_memory:
@@ -349,36 +375,13 @@ class Seat:
         """Pardon the fault where the game does, else end the seat for it."""
         if fault.verdict not in self._lenient:
             return self._fail(fault)
-        self.record.pardon(fault)
+        self.record.pardon(verdict.counted_by_game(fault, self._observation))
         self.bank.forgive()
         if self._owed is not None or self._tally.ponders:
             self._meter.freeze()
         return fault.verdict
 
     def _fail(self, fault: Fault) -> Verdict:
-        self.fault = fault
+        self.fault = verdict.counted_by_game(fault, self._observation)
         self.end()
         return fault.verdict
-
-
-def _read_action(raw: msgspec.Raw) -> Json:
-    """The answer as plain JSON; InvalidMove for what is none."""
-    try:
-        action = msgspec.json.decode(raw)
-    except _MALFORMED as error:
-        raise InvalidMove(f"the answer is no plain JSON value ({error})") from None
-    if isinstance(action, dict) and UNSENDABLE in action:
-        raise InvalidMove(f"the answer cannot be written as JSON ({action[UNSENDABLE]!r:.200})")
-    if not _is_plain(action, DEEPEST):
-        raise InvalidMove("the answer is nested too deep or holds a number that is not finite")
-    return action
-
-
-def _is_plain(value: Json, depth: int) -> bool:
-    if isinstance(value, float):
-        return math.isfinite(value)
-    if isinstance(value, list):
-        return depth > 0 and all(_is_plain(item, depth - 1) for item in value)
-    if isinstance(value, dict):
-        return depth > 0 and all(_is_plain(item, depth - 1) for item in value.values())
-    return True

@@ -4,13 +4,15 @@
 
     charged  = max(wall - forgiven, cpu / cpus granted)
     forgiven = max(0, waited - cpu of the match's other boxes) + the referee's own wait
-    waited   = max(pressure of the seat's group, time its main thread stood in the run queue)
+    waited   = max(pressure of the seat's group,
+                   time its main thread stood in the run queue - time own threads contended)
 
 all of them over the same interval, from the question's first byte to the read of its answer, and
-not more forgiven than the wall. So a busy node costs an agent nothing, sleeping costs what it
-takes, and more than wall is charged only for cpu time on several cores at once. Waiting that a box
-of the same match may have made forgives nothing. Where the kernel does not tell who waited, or a
-GPU works unseen, the charge is the wall's.
+not more forgiven than the wall. So a busy node costs an agent nothing, and sleeping costs its full
+time. Only cpu time on several cores at once is charged beyond the wall. Pressure counts while no
+thread of the group has a core, so waiting for another thread of the same agent is not forgiven. Nor
+is waiting that a box of the same match may have caused. Where the kernel does not report who
+waited, or a GPU works unseen, the charge is the wall time.
 
 A core that a hypervisor takes away stands still in the name of whoever ran on it, in wall and cpu
 time; had the agent stood in the queue, its wait is forgiven already, and nobody can tell the two
@@ -50,6 +52,9 @@ win by for agents that find a way to make losses."""
 SENT_SECONDS: Final = 0.0002
 """A question that takes longer to be written was interrupted."""
 LEAST_MORE_SECONDS: Final = 0.001
+OWN_DOING_SECONDS: Final = 0.1
+"""Of the waiting in one move: a box that has used up its quota of processor time stands still to
+the end of the period, and what it used may lie in the move before."""
 DOUBT_STEP_SECONDS: Final = 0.02
 """How long a seat that seems late is looked at once more; pressure is booked in steps of 4 ms."""
 MOST_DOUBT_SECONDS: Final = 5.0
@@ -84,16 +89,12 @@ def cost_of(
     return Cost(wall, cpu, forgiven, max(wall - forgiven, cpu / cpus))
 
 
-def most_wall_seconds(limit_seconds: float) -> float:
-    """After this much wall time a question is late, whatever its agent waited for."""
-    return 3 * limit_seconds + 1.0
-
-
 class Tally:
     """The costs of one seat's moves, one after another: ``open``, ``cost_so_far``, ``close``."""
 
     __slots__ = (
         "_closed_at",
+        "_contended",
         "_cpu",
         "_doubt_looked_at",
         "_doubt_pressure",
@@ -112,23 +113,41 @@ class Tally:
         "_sparable_seconds",
         "_spared_seconds",
         "_stolen",
+        "_unforgiven_of_bank_seconds",
         "_unsent_seconds",
+        "_waits_for_host",
         "_was_quick",
         "patience_seconds",
         "ponders",
+        "unforgiven_before_seconds",
+        "unforgiven_now_seconds",
     )
 
     def __init__(
-        self, meter: Meter, others: Sequence[Meter], own: OwnQueue, patience_seconds: float
+        self,
+        meter: Meter,
+        others: Sequence[Meter],
+        own: OwnQueue,
+        patience_seconds: float,
+        *,
+        waits_for_host: bool = False,
     ) -> None:
         """``others`` are the meters of the match's other seats. Once ``patience_seconds`` are
-        forgiven in one episode, the seat's own waiting is not forgiven any more."""
+        forgiven in one episode, the seat's own waiting is not forgiven any more. With
+        ``waits_for_host`` an answer may come later by what such waiting took of the bank before."""
         self._meter, self._others, self._own = meter, tuple(others), own
         self.patience_seconds = patience_seconds
+        self._waits_for_host = waits_for_host
+        self.unforgiven_before_seconds = self._unforgiven_of_bank_seconds = 0.0
+        """What waiting that patience did not cover took of the bank, in the episode's earlier
+        moves: the host's doing, and not the agent's."""
+        self.unforgiven_now_seconds = 0.0
+        """What was charged for such waiting in the move that is open, or ended last."""
         self.ponders = False
         """Whether it was seen computing off turn; it is frozen between its moves since."""
         self._was_quick = False
         self._closed_at = self._cpu = self._seen_cpu = self._pressure = self._queue = 0.0
+        self._contended = 0.0
         self._stolen = 0.0
         self._free_seconds = self._unsent_seconds = self._spared_seconds = 0.0
         self._sparable_seconds = SPARED_SECONDS
@@ -160,12 +179,15 @@ class Tally:
                         off_turn = (unpaid - spared) / meter.cpus
                         self._paid_cpu = self._cpu
         self._doubted_at = 0.0
+        self.unforgiven_before_seconds += self._unforgiven_of_bank_seconds
+        self._unforgiven_of_bank_seconds = self.unforgiven_now_seconds = 0.0
         self._free_seconds = free_seconds
         self._losses = meter.losses()
         self._unsent_seconds = 0.0
         if meter.can_forgive:
             self._stolen = _STOLEN.seconds(now, STOLEN_AGE_SECONDS)
             self._pressure = meter.pressure_seconds()
+            self._contended = meter.contended_seconds
             self._queue = meter.queue_seconds()
             self._others_cpu = sum(map(Meter.cpu_seconds, self._others))
         return off_turn
@@ -196,19 +218,25 @@ class Tally:
         meter = self._meter
         cpu = self._used_cpu() if meter.has_cpu else None
         own_wait = self._own.waited_seconds(started_at, now)
-        self._spared_seconds = 0.0
+        self._spared_seconds = self.unforgiven_now_seconds = 0.0
         if cpu is None or not meter.can_forgive:
             seen = 0.0 if cpu is None or meter.by_wall else cpu
             cost = cost_of(wall, seen, 0.0, 0.0, own_wait, meter.cpus)
             cost = Cost(wall, cpu, cost.waited_seconds, cost.charged_seconds)
             return self._spared(cost, most_lost(self._losses, meter.losses()))
         others_cpu = 0.0
-        waited = max(meter.pressure_seconds() - self._pressure, meter.queue_seconds() - self._queue)
+        pressure = meter.pressure_seconds() - self._pressure
+        contended = meter.contended_seconds - self._contended
+        waited = max(pressure, meter.queue_seconds() - self._queue - contended)
         if waited > 0:
             others_cpu = sum(map(Meter.cpu_seconds, self._others)) - self._others_cpu
         # A wait that began before the question was out is in both.
         waited = max(waited - max(0.0, others_cpu), self._unsent_seconds)
         cost = cost_of(wall, cpu, waited, 0.0, own_wait, meter.cpus, self.patience_seconds)
+        if waited > self.patience_seconds:
+            least = cost_of(wall, cpu, waited, 0.0, own_wait, meter.cpus).charged_seconds
+            unforgiven = cost.charged_seconds - least - OWN_DOING_SECONDS
+            self.unforgiven_now_seconds = max(0.0, unforgiven)
         if cost.charged_seconds <= self._free_seconds:
             return cost
         stolen = min(_STOLEN.seconds(now) - self._stolen, 2 * cpu)
@@ -227,13 +255,13 @@ class Tally:
     def more_seconds(self, started_at: float, now: float, limit_seconds: float) -> float:
         """How long a question that has no answer yet is worth waiting for, before another look;
         0 when it is late."""
-        charged = self.cost_so_far(started_at, now).charged_seconds
-        most = started_at + most_wall_seconds(limit_seconds) - now
-        rest = min(limit_seconds - charged, most)
+        rest = limit_seconds - self.cost_so_far(started_at, now).charged_seconds
+        if self._waits_for_host:
+            rest += self.unforgiven_before_seconds
         if rest > 0:
             self._doubts_no_more(now)
             return max(rest, LEAST_MORE_SECONDS)
-        return DOUBT_STEP_SECONDS if most > 0 and self._may_be_waiting(now) else 0.0
+        return DOUBT_STEP_SECONDS if self._may_be_waiting(now) else 0.0
 
     def _may_be_waiting(self, now: float) -> bool:
         """Whether the seat may stand in the run queue right now.
@@ -272,7 +300,11 @@ class Tally:
             cost = self.cost_so_far(started_at, now)
             self._sparable_seconds -= self._spared_seconds
             self._losses = meter.losses()
-            self.patience_seconds -= cost.waited_seconds - self._spared_seconds
+            # Only what made the charge less: who waits by using up its quota pays for that.
+            lessened = cost.wall_seconds - cost.charged_seconds - self._spared_seconds
+            self.patience_seconds -= max(0.0, lessened)
+            of_bank = max(0.0, cost.charged_seconds - self._free_seconds)
+            self._unforgiven_of_bank_seconds = min(self.unforgiven_now_seconds, of_bank)
         if self.ponders:
             meter.freeze()
         if cost.cpu_seconds is not None:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 import signal as signals
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 from games.protocol import Verdict
 from sandbox.box.contract import Contract
 from sandbox.clock import Charge, Clock
-from sandbox.tally import Cost, most_wall_seconds
+from sandbox.tally import Cost
 
 LONGEST_REASON: Final = 400
 LONGEST_TRACEBACK: Final = 10_000
@@ -87,23 +87,23 @@ def vanished(step: int) -> Fault:
     )
 
 
-def late(
-    step: int, charge: Charge, cost: Cost, clock: Clock, contract: Contract, *, answered: bool
-) -> Fault:
-    """The answer took more than the allowance and all that was left in the bank, or more wall time
-    than is waited for whatever the reason."""
+def silent(contract: Contract, *, is_importing: bool) -> str:
+    """What the owner of an agent that gave no answer in time may change, or should know."""
+    if is_importing:
+        return "; main.py was still being imported, which the first step pays for"
+    return _HINTS.get(contract, "")
+
+
+def late(step: int, charge: Charge, cost: Cost, clock: Clock, *, hint: str | None = None) -> Fault:
+    """The answer took more than the allowance and all that was left in the bank. ``hint`` is
+    of ``silent`` where no answer came."""
     left = max(0.0, charge.bank_before_seconds)
-    what = "took" if answered else "had no answer after"
-    hint = "" if answered else _HINTS.get(contract, "")
-    if charge.timed_out:
-        limits = f"allowed were {clock.act_seconds:g} s and the {left:.3f} s left in the bank"
-    else:
-        most = most_wall_seconds(clock.act_seconds + left)
-        limits = f"no answer is waited for longer than {most:.3f} s, whatever the agent waits for"
+    what = "took" if hint is None else "had no answer after"
+    limits = f"allowed were {clock.act_seconds:g} s and the {left:.3f} s left in the bank"
     return _fault(
         Verdict.TIMEOUT,
         step,
-        f"Step {step} {what} {charge.seconds:.3f} s ({_times(cost)}); {limits}{hint}",
+        f"Step {step} {what} {charge.seconds:.3f} s ({_times(cost)}); {limits}{hint or ''}",
     )
 
 
@@ -119,15 +119,19 @@ def off_turn(step: int, charge: Charge) -> Fault:
     )
 
 
-def late_load(clock: Clock, cost: Cost) -> Fault:
+def late_load(clock: Clock, cost: Cost, *, is_importing: bool) -> Fault:
     """The agent's file was still being executed, or its server did not listen yet, at the end of
     the load allowance."""
+    what = (
+        "main.py was still being imported"
+        if is_importing
+        else "by then a server of contract http must listen and answer GET /"
+    )
     return _fault(
         Verdict.TIMEOUT,
         0,
         f"The agent was still loading after {clock.load_seconds:g} s, which is all that is allowed "
-        f"({_times(cost)}); by then main.py must be executed, and a server of contract http must "
-        "listen and answer GET /",
+        f"({_times(cost)}); {what}",
     )
 
 
@@ -159,6 +163,16 @@ def refused(message: str) -> Fault:
 def away(message: str) -> Fault:
     """The remote agent did not answer before the match; ``message`` says what came instead."""
     return _fault(Verdict.ERROR, 0, f"The remote agent did not answer: {message}")
+
+
+def counted_by_game(fault: Fault, observation: Mapping[str, object]) -> Fault:
+    """The fault with the step number that the agent saw, if that differs. Our steps count from 1;
+    Kaggle's observations and Battlesnake's turns count from 0."""
+    name = next((name for name in ("step", "turn") if type(observation.get(name)) is int), None)
+    if name is None or observation[name] == fault.step or not fault.step:
+        return fault
+    note = f" (observation.{name} {observation[name]})"
+    return replace(fault, reason=clean(fault.reason, LONGEST_REASON - len(note)) + note)
 
 
 def clean(text: str, limit: int, *, keep_lines: bool = False) -> str:

@@ -1,7 +1,7 @@
 """Prepares .venv from the hashed locks when they changed, then becomes the command asked for.
 
 Run by ./peck; standard library only. ``test`` as the first word prepares the test tools too and
-becomes scripts/test.
+becomes scripts/suite, or with more arguments scripts/test with them.
 """
 
 from __future__ import annotations
@@ -74,11 +74,22 @@ def install(lock: str, *options: str) -> None:
     run(
         [
             *(str(PYTHON), "-I", "-m", "pip", "install", "--quiet", "--require-hashes"),
-            *("--disable-pip-version-check", "--no-input", *options, "-r", str(CHECKOUT / lock)),
+            *("--disable-pip-version-check", "--no-input", "--no-compile", *options),
+            *("-r", str(CHECKOUT / lock)),
         ],
         f"could not install {lock}; pip's last lines are above",
     )
+    compile_libraries()
     mark.write_text(digest)
+
+
+def compile_libraries() -> None:
+    """Compile all libraries to byte code on all cores, since pip would use one. If that fails,
+    Python compiles them later."""
+    say("compiling the libraries")
+    folders = [str(folder) for folder in VENV.glob("lib*/python*/site-packages")]
+    command = [str(PYTHON), "-I", "-m", "compileall", "-q", "-q", "-j", "0", *folders]
+    subprocess.run(command, capture_output=True, check=False)
 
 
 def main() -> None:
@@ -96,7 +107,8 @@ def main() -> None:
     path = str(CHECKOUT) + (os.pathsep + inherited if inherited else "")
     environment = {**os.environ, "PYTHONPATH": path}
     if testing:
-        command = [str(CHECKOUT / "scripts" / "test"), *arguments[1:]]
+        script = "test" if arguments[1:] else "suite"
+        command = [str(CHECKOUT / "scripts" / script), *arguments[1:]]
     else:
         # -P: a folder of the user's that is called "games" must not stand in for ours.
         command = [str(PYTHON), "-P", "-m", "services.cli", *arguments]

@@ -1,4 +1,7 @@
-"""Reference agents as they lie in ``agents/``, each folder as the file that would be uploaded."""
+"""Reference agents as they lie in ``agents/``, each folder as the file that would be uploaded.
+
+Python wants underscores in the folders' names; people see hyphens and may type both.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,17 @@ EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 def names(game: str) -> list[str]:
     """The reference agents that this game has, in order of their names."""
     found = {file.parent.name for name in ENTRANCES for file in (AGENTS / game).glob(f"*/{name}")}
-    return sorted(found)
+    return sorted(map(name_of, found))
+
+
+def name_of(name: str) -> str:
+    """The one name of a reference agent: ``a-b`` for ``a-b``, ``a_b`` and ``A B``."""
+    return name.lower().replace("_", "-").replace(" ", "-")
+
+
+def folder_of(name: str) -> str:
+    """The folder of the reference agent with this name."""
+    return name_of(name).replace("-", "_")
 
 
 def read(game: str, name: str) -> tuple[str, bytes]:
@@ -23,7 +36,7 @@ def read(game: str, name: str) -> tuple[str, bytes]:
 
     Equal folders give equal bytes, so an agent is one submission in all leagues.
     """
-    folder = AGENTS / game / name
+    folder = AGENTS / game / folder_of(name)
     files = [
         file
         for file in sorted(folder.rglob("*"))
@@ -37,4 +50,4 @@ def read(game: str, name: str) -> tuple[str, bytes]:
             member = zipfile.ZipInfo(file.relative_to(folder).as_posix(), EPOCH)
             member.external_attr = (0o755 if file.stat().st_mode & 0o100 else 0o644) << 16
             archive.writestr(member, file.read_bytes())
-    return f"{name}.zip", packed.getvalue()
+    return f"{folder.name}.zip", packed.getvalue()

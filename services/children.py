@@ -9,8 +9,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 TETHER = Path(__file__).with_name("tether.py")
+SERVICE_NICE: Final = -10
+"""Of a site, its databases and its workers: boxes weigh as much as ten processes on each core, and
+a page must not wait for them."""
 
 
 @dataclass
@@ -45,6 +49,7 @@ def spawn(
     *,
     log: Path,
     uid: int | None = None,
+    nice: int = SERVICE_NICE,
     stop_signal: signal.Signals = signal.SIGTERM,
     death_signal: signal.Signals | None = None,
     environment: Mapping[str, str] | None = None,
@@ -54,16 +59,17 @@ def spawn(
 
     Call it from a thread that lives as long as the child should: the kernel looks at the thread.
     The child has its own session, so that Ctrl-C in a terminal reaches us alone. Output is
-    appended to ``log``.
+    appended to ``log``, which only its owner can read.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     tie = death_signal or stop_signal
     tethered = [
         *(sys.executable, "-I", "-S", str(TETHER)),
-        *(str(int(tie)), str(os.getpid()), str(-1 if uid is None else uid)),
+        *(str(int(tie)), str(os.getpid()), str(-1 if uid is None else uid), str(nice)),
         *command,
     ]
-    with log.open("ab") as sink:
+    with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as sink:
+        os.fchmod(sink.fileno(), 0o600)  # an earlier version let others read it
         process = subprocess.Popen(
             tethered,
             stdin=subprocess.DEVNULL,
@@ -82,3 +88,22 @@ def tail(log: Path, lines: int = 5) -> str:
         return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
     except OSError:
         return ""
+
+
+class Follower:
+    """Reads the lines that are appended to a log from now on."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._at = log.stat().st_size if log.exists() else 0
+
+    def lines(self) -> list[str]:
+        """Complete lines since the last call."""
+        try:
+            with self._log.open("rb") as file:
+                file.seek(self._at)
+                new, end, _ = file.read().rpartition(b"\n")
+        except OSError:
+            return []
+        self._at += len(new) + len(end)
+        return new.decode("utf-8", "replace").splitlines()

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from games import GAMES
-from games.protocol import Json
+from games.protocol import Json, with_clock
 from ladder.ids import SeasonId, UserId
 from ladder.model import Conflict, NotFound, ReplayVisibility, Team, Visibility
 from ladder.store import agents, db, entries, leagues, tokens, users
@@ -30,12 +30,11 @@ SCOPES: Final = ("read", "agents:write", "scrims:write", "leagues:write")
 
 @dataclass(frozen=True)
 class DemoAgent:
-    """A reference agent as its demo league enters it; the slow ones join at low weight."""
+    """A reference agent as its demo league enters it."""
 
     folder: str
     name: str
     team: str
-    weight: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -64,8 +63,8 @@ LEAGUES: Final = (
             DemoAgent("survivor", "Survivor", "Pond Patrol"),
             DemoAgent("numpy_heuristic", "Numpy Heuristic", "Vector Flock"),
             DemoAgent("convolutional", "Convolutional", "Understudies"),
-            DemoAgent("searcher", "Searcher", "Deep Waters", weight=0.1),
-            DemoAgent("bank_spender", "Bank Spender", "Overtime", weight=0.1),
+            DemoAgent("searcher", "Searcher", "Deep Waters"),
+            DemoAgent("bank_spender", "Bank Spender", "Overtime"),
         ),
         description="The demo league: reference agents that play around the clock. Send yours.",
     ),
@@ -95,7 +94,7 @@ LEAGUES: Final = (
             DemoAgent("kill", "Kill", "Overcrowding"),
             DemoAgent("greedy_kills", "Greedy Kills", "Grim Arithmetic"),
             DemoAgent("greedy", "Greedy", "Breeders"),
-            DemoAgent("search", "Search", "Garden of Eden", weight=0.3),
+            DemoAgent("search", "Search", "Garden of Eden"),
         ),
         {"width": 6, "height": 6, "startingCells": 10},
         "On 6x6 with 10 starting cells; a match is two games of one board. Send yours.",
@@ -119,8 +118,16 @@ LEAGUES: Final = (
 
 def known(game: str, folder: str) -> DemoAgent | None:
     """What the demo leagues call the reference agent in this folder, if they have it."""
-    fields = (each for league in LEAGUES if league.game == game for each in league.entrants)
-    return next((each for each in fields if each.folder == folder), None)
+    return next((each for each in _entrants(game) if each.folder == folder), None)
+
+
+def folders(game: str) -> list[str]:
+    """The reference agents of the game's demo leagues, in their order."""
+    return [each.folder for each in _entrants(game)]
+
+
+def _entrants(game: str) -> Iterator[DemoAgent]:
+    return (each for league in LEAGUES if league.game == game for each in league.entrants)
 
 
 def player(conn: Connection, known_token: str | None) -> str:
@@ -146,7 +153,7 @@ def _league(conn: Connection, blobs: Blobs, demo: DemoLeague) -> SeasonId | None
     except NotFound:
         host = _user(conn, HOST)
     game = GAMES[demo.game]
-    configuration = game.configure(demo.configuration)
+    configuration = with_clock(game, game.configure(demo.configuration), game.clock)
     canonical = json.dumps(configuration, sort_keys=True, separators=(",", ":"))
     try:
         made = leagues.create_league(
@@ -193,7 +200,7 @@ def _enter(
     submission, _ = agents.add_submission(
         conn, agent.id, stored.digest, stored.size, filename, "reference agent", host
     )
-    entries.enter(conn, season_id, submission.id, pairing_weight=each.weight, count_limit=False)
+    entries.enter(conn, season_id, submission.id, count_limit=False)
 
 
 def _team(conn: Connection, name: str, host: UserId) -> Team:

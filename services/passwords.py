@@ -12,7 +12,7 @@ import secrets
 import sys
 from pathlib import Path
 
-from services.setup import write_private
+from services.private import password_line, write_private
 
 
 def main() -> None:
@@ -28,19 +28,13 @@ def draw(folder: Path) -> None:
     write_private(folder / "postgres" / "password", owner)
     # The server's image reads it as a uid of its own; nobody else mounts this folder.
     (folder / "postgres" / "password").chmod(0o444)
-    write_private(folder / "owner" / "pgpass", _pgpass("peck", owner))
+    write_private(folder / "owner" / "pgpass", password_line("peck", owner))
     write_private(folder / "worker" / "password", worker)
-    write_private(folder / "worker" / "pgpass", _pgpass("peck_worker", worker))
+    write_private(folder / "worker" / "pgpass", password_line("peck_worker", worker))
 
 
 def _kept(path: Path) -> str:
     return path.read_text() if path.exists() else secrets.token_urlsafe(24)
-
-
-def _pgpass(role: str, password: str) -> str:
-    """The line libpq looks for; colons and backslashes are escaped as it wants them."""
-    escaped = password.replace("\\", "\\\\").replace(":", "\\:")
-    return f"*:*:*:{role}:{escaped}\n"
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from ladder.store import db
 from ladder.store.blobs import open_blobs
 from ladder.telemetry import emit
 from services import demo
+from services.private import write_private
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -61,17 +62,6 @@ def seed(settings: Settings, token_file: Path | None, *, with_league: bool = Tru
     if token_file is not None and token != known:
         write_private(token_file, token + "\n")
     return token
-
-
-def write_private(path: Path, text: str) -> None:
-    """A file only its owner can read, from its first byte on; whole, or as it was before."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    partial.unlink(missing_ok=True)
-    with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
 
 
 if __name__ == "__main__":

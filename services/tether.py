@@ -1,12 +1,14 @@
 """Runs a command that ends when the process that started it ends, however that happens.
 
-``python -I -S tether.py SIGNAL PARENT UID COMMAND...``: drops to UID (group and user, -1 keeps),
-asks the kernel for SIGNAL at the parent's death, then becomes COMMAND. The order matters: a change
-of uid clears the request. Standard library only, run by path, so that it starts in milliseconds.
+``python -I -S tether.py SIGNAL PARENT UID NICE COMMAND...``: takes the scheduling priority NICE
+where it may, drops to UID (group and user, -1 keeps), asks the kernel for SIGNAL at the parent's
+death, then becomes COMMAND. The order matters: a change of uid clears the request. Standard library
+only, run by path, so that it starts in milliseconds.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import sys
@@ -24,8 +26,10 @@ def tie_to_parent(signal_number: int, parent: int) -> None:
 
 
 def main() -> None:
-    signal_number, parent, uid = (int(value) for value in sys.argv[1:4])
-    command = sys.argv[4:]
+    signal_number, parent, uid, nice = (int(value) for value in sys.argv[1:5])
+    command = sys.argv[5:]
+    with contextlib.suppress(OSError):  # only root may raise it
+        os.setpriority(os.PRIO_PROCESS, 0, nice)
     if uid >= 0:
         os.setgroups([])
         os.setgid(uid)

@@ -10,15 +10,14 @@ import contextlib
 import fcntl
 import json
 import os
-import secrets
 import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, TypeVar
 
 from games import outside
 from ladder.settings import Settings
@@ -27,13 +26,18 @@ from sandbox import runtimes
 from sandbox.errors import HostFault
 from sandbox.loans import NodeHello, hello
 from services import embedded, setup
-from services.children import Child, spawn, tail
+from services.children import SERVICE_NICE, Child, Follower, spawn, tail
+from services.parts import NEEDS, Part
 from services.premises import HOST, UpError, free_port, see_to_launcher, turned
+from services.private import kept_secret, write_private
 
+T = TypeVar("T")
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
 NODE_SECONDS: Final = 600.0
-API_SECONDS: Final = 60.0
-REMOTE_SECONDS: Final = 30.0
+NODE_END_SECONDS: Final = 30.0
+"""Longer than a node needs to end."""
+API_SECONDS: Final = 120.0
+REMOTE_SECONDS: Final = 120.0
 EGRESS: Final = "PECK_EGRESS_"
 """How the variables begin that the remote daemon reads, and nobody else."""
 WATCH_SECONDS: Final = 0.25
@@ -56,24 +60,6 @@ class Options:
 
 
 @dataclass
-class Part:
-    """A child that is started again when it dies."""
-
-    name: str
-    start: Callable[[], Child]
-    grace_seconds: float = 10.0
-    child: Child | None = None
-    started_at: float = 0.0
-    pause_seconds: float = 0.5
-    again_at: float = 0.0
-
-    def begin(self) -> Child:
-        self.child = self.start()
-        self.started_at = time.monotonic()
-        return self.child
-
-
-@dataclass
 class House:
     """Everything that runs. Use as ``with House(...) as house: house.watch()``."""
 
@@ -85,6 +71,7 @@ class House:
     token: str = ""
     parts: list[Part] = field(default_factory=list)
     _lock: IO[str] | None = None
+    _node_says: Follower = field(init=False)
 
     def start(self) -> None:
         """Start all parts, in the order in which they need each other. Raises UpError."""
@@ -92,46 +79,47 @@ class House:
             outside.register(os.environ.get(outside.VARIABLE, ""))
         except outside.OutsideError as error:
             raise UpError(f"{outside.VARIABLE}: {error}") from None
-        see_to_launcher(self.options.launcher, self.options.install, self.say)
         try:
             self.state = embedded.state_folder(CHECKOUT, self.options.state)
             self._take_lock()
-            self._start_servers()
+            port = free_port(self.options.port, self.say)
+            see_to_launcher(self.options.launcher, self.options.install, self.say)
+            self._begin_node()  # it takes longest at a first start, and depends on no other part
+            self._start_servers(port)
         except embedded.EmbeddedError as error:
             raise UpError(str(error)) from None
-        db.migrate(self.settings.database_url)
-        if self._embedded:
-            with db.connect(self.settings.database_url) as conn:
-                db.set_worker_login(conn, None)  # only our own uid gets to the server's socket
-        self.token = setup.seed(self.settings, self.state / "token", with_league=self.options.demo)
+        self._fill()
         if os.geteuid() == 0:
             self.say(
                 "you are root, so the workers are too; for strangers' agents start this as an "
                 "ordinary user or with `docker compose up`, where they are not"
             )
-        node = self._start_node()
-        self._start_remote()
+        self.say("starting the site, the scheduler and the rater")
+        self._begin_api()
+        self._begin_remote()
+        self._python("scheduler", ["services.scheduler"], grace_seconds=5.0)
+        rater = ["workers.main", "--queues", "rate", "--slots", "1"]
+        self._python("rater", rater, grace_seconds=5.0)
+        self._await_api()
+        self._await_remote()
+        node = self._await_node()
         gpu = node.gpus and "play.gpu" not in self.settings.queues
         queues = self.settings.queues + (",play.gpu" if gpu else "")
-        self._start_api()
-        for name, command in (
-            ("scheduler", ["services.scheduler"]),
-            ("worker", ["workers.main", "--queues", queues, "--slots", str(self._slots())]),
-            ("rater", ["workers.main", "--queues", "rate", "--slots", "1"]),
-        ):
-            self._python(name, command, grace_seconds=5.0)  # then the match runs again
+        worker = ["workers.main", "--queues", queues, "--slots", str(self._slots())]
+        self._python("worker", worker, grace_seconds=5.0)  # then the match runs again
         for folder in self._address_folders():
             with contextlib.suppress(OSError):
                 folder.mkdir(mode=0o700, exist_ok=True)
                 (folder / "address").write_text(self.address + "\n")
                 if folder != self.state:
-                    setup.write_private(folder / "token", self.token + "\n")
+                    write_private(folder / "token", self.token + "\n")
         self._remember()
 
-    def watch(self) -> None:
-        """Start parts again that died; returns only by KeyboardInterrupt."""
+    def watch(self, look: Callable[[], None] = lambda: None) -> None:
+        """Start parts again that died, and ``look``; returns only by KeyboardInterrupt."""
         while True:
             time.sleep(WATCH_SECONDS)
+            look()
             now = time.monotonic()
             for part in self.parts:
                 self._look_after(part, now)
@@ -187,21 +175,30 @@ class House:
     def _embedded(self) -> bool:
         return not os.environ.get("PECK_DATABASE_URL")
 
-    def _start_servers(self) -> None:
+    def _fill(self) -> None:
+        """Bring the database up to date, with the demo leagues where they are wanted."""
+        self.say("preparing the database")
+        db.migrate(self.settings.database_url)
+        if self._embedded:
+            with db.connect(self.settings.database_url) as conn:
+                db.set_worker_login(conn, embedded.worker_password(self.state))
+        if self.options.demo:
+            self.say("entering the reference agents in the demo leagues")
+        self.token = setup.seed(self.settings, self.state / "token", with_league=self.options.demo)
+
+    def _start_servers(self, port: int) -> None:
         database_url = os.environ.get("PECK_DATABASE_URL", "")
         redis_url = os.environ.get("PECK_REDIS_URL", "")
         worker_url = os.environ.get("PECK_WORKER_DATABASE_URL", database_url)
         games = outside.absolute(os.environ.get(outside.VARIABLE, ""))
         if not database_url:
-            self.say("starting Postgres")
+            self.say("starting Postgres" + ("" if self._has_data() else " (making its files once)"))
             server = self._server("postgres", lambda: embedded.start_postgres(self.state))
             database_url = server.url
-            worker_url = server.url.replace("//peck@", "//peck_worker@", 1)
+            worker_url = embedded.postgres_url(self.state, "peck", db.WORKER_ROLE)
         if not redis_url:
             self.say("starting Redis")
             redis_url = self._server("redis", lambda: embedded.start_redis(self.state)).url
-        run_dir = self.state / "run"
-        run_dir.mkdir(mode=0o711, exist_ok=True)
         blobs = self.state / "blobs"
         blobs.mkdir(mode=0o700, exist_ok=True)
         self.settings = Settings(
@@ -209,12 +206,12 @@ class House:
             worker_database_url=worker_url,
             redis_url=redis_url,
             blobs_url=os.environ.get("PECK_BLOBS_URL") or blobs.as_uri(),
-            run_dir=run_dir,
-            node_socket=run_dir / "node.sock",
-            remote_socket=run_dir / "remote.sock",
+            run_dir=self._run_dir,
+            node_socket=self._node_socket,
+            remote_socket=self._run_dir / "remote.sock",
             host=HOST,
-            port=free_port(self.options.port, self.say),
-            session_secret=self._kept_secret("session-secret"),
+            port=port,
+            session_secret=kept_secret(self.state / "session-secret"),
             games=games,
         )
         self.address = f"http://{HOST}:{self.settings.port}"
@@ -226,56 +223,65 @@ class House:
         self.parts.append(part)
         return first
 
-    def _start_node(self) -> NodeHello:
+    def _begin_node(self) -> None:
         self.say("preparing boxes for the agents (the first time this takes a while)")
-        node = self._python(
+        self._run_dir.mkdir(mode=0o711, exist_ok=True)
+        self._node_says = Follower(turned(self._log("node")))
+        self._python(
             "node",
             [
-                *("sandbox.node", "--socket", str(self.settings.node_socket)),
-                *("--run-dir", str(self.settings.run_dir / "node")),
+                *("sandbox.node", "--socket", str(self._node_socket)),
+                *("--run-dir", str(self._run_dir / "node")),
                 *("--launcher", self.options.launcher),
                 *("--runtime", runtimes.from_environment()),
+                # We hold the state folder's lock, so another node there is one that is ending.
+                *("--patience", str(NODE_END_SECONDS)),
             ],
             only=(),
             death_signal=signal.SIGTERM,  # it removes its boxes on the way out
-            grace_seconds=30.0,
+            grace_seconds=NODE_END_SECONDS,
         )
-        with _attempts(NODE_SECONDS) as going:
-            for _ in going:
-                with contextlib.suppress(HostFault):
-                    answer = hello(self.settings.node_socket)
-                    break
-                if not node.alive():
-                    raise UpError(f"no boxes: {tail(self._log('node'), 3)}")
-            else:
-                raise UpError(f"the node did not come up; see {self._log('node')}")
-        self.say(f"boxes are made by {answer.launcher}")
-        for lack in answer.lacks:
-            self.say(f"note: {lack}")
-        return answer
 
-    def _start_remote(self) -> None:
+    def _await_node(self) -> NodeHello:
+        """The node's hello; until it comes, repeats the node's lines of progress."""
+
+        def answer(pid: int) -> NodeHello | None:
+            for line in self._node_says.lines():
+                if "ready:" not in line and "lacks:" not in line:
+                    self.say(line.removeprefix("node: "))
+            with contextlib.suppress(HostFault):
+                return hello(self._node_socket, started=pid)
+            return None
+
+        found = self._await("node", answer, NODE_SECONDS, "no boxes", 3)
+        self.say(f"boxes are made by {found.launcher}; profiles: {', '.join(found.profiles)}")
+        for lack in found.lacks:
+            self.say(f"note: {lack}")
+        return found
+
+    def _begin_remote(self) -> None:
         """The daemon that calls remote agents; no season has any unless it was made for them."""
-        remote_socket = self.settings.remote_socket
-        assert remote_socket is not None
-        remote = self._python(
+        self._python(
             "remote",
-            ["sandbox.remote", "--socket", str(remote_socket), "--parent", str(os.getpid())],
+            [
+                *("sandbox.remote", "--socket", str(self.settings.remote_socket)),
+                *("--parent", str(os.getpid())),
+            ],
             only=(),
             more={name: text for name, text in os.environ.items() if name.startswith(EGRESS)},
         )
-        with _attempts(REMOTE_SECONDS) as going:
-            for _ in going:
-                with contextlib.suppress(HostFault):
-                    hello(remote_socket)
-                    return
-                if not remote.alive():
-                    raise UpError(f"no remote agents: {tail(self._log('remote'), 1)}")
-        raise UpError(f"the remote daemon did not come up; see {self._log('remote')}")
 
-    def _start_api(self) -> None:
-        self.say("starting the site")
-        api = self._python(
+    def _await_remote(self) -> None:
+        def answer(pid: int) -> NodeHello | None:
+            assert self.settings.remote_socket is not None
+            with contextlib.suppress(HostFault):
+                return hello(self.settings.remote_socket, started=pid)
+            return None
+
+        self._await("remote", answer, REMOTE_SECONDS, "no remote agents", 1)
+
+    def _begin_api(self) -> None:
+        self._python(
             "api",
             [
                 *("uvicorn", "services.api.app:create_app", "--factory"),
@@ -284,14 +290,29 @@ class House:
                 *("--timeout-graceful-shutdown", "2"),
             ],
         )
-        with _attempts(API_SECONDS) as going:
-            for _ in going:
-                with contextlib.suppress(OSError):
-                    socket.create_connection((HOST, self.settings.port), 1.0).close()
-                    return
-                if not api.alive():
-                    raise UpError(f"the site did not start:\n{tail(self._log('api'))}")
-        raise UpError(f"the site did not start; see {self._log('api')}")
+
+    def _await_api(self) -> None:
+        def answer(_: int) -> bool | None:
+            with contextlib.suppress(OSError):
+                socket.create_connection((HOST, self.settings.port), 1.0).close()
+                return True
+            return None
+
+        self._await("api", answer, API_SECONDS, "the site did not start", 5)
+
+    def _await(
+        self, name: str, answer: Callable[[int], T | None], seconds: float, trouble: str, lines: int
+    ) -> T:
+        """The part's first answer. UpError with the end of its log when it dies or is too late."""
+        part = next(part for part in self.parts if part.name == name)
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if part.child is not None and (found := answer(part.child.process.pid)) is not None:
+                return found
+            if part.child is None or not part.child.alive():
+                raise UpError(f"{trouble}: {tail(self._log(name), lines)}")
+            time.sleep(0.05)
+        raise UpError(f"{trouble} within {seconds:g} s; see {self._log(name)}")
 
     def _python(
         self,
@@ -318,6 +339,7 @@ class House:
                 name,
                 [sys.executable, "-P", "-m", *module],
                 log=turned(self._log(name)),
+                nice=0 if name == "node" else SERVICE_NICE,  # boxes inherit the node's
                 environment=environment,
                 death_signal=death_signal,
                 cwd=CHECKOUT,
@@ -332,6 +354,17 @@ class House:
     def _slots(self) -> int:
         return self.options.slots or max(2, len(os.sched_getaffinity(0)) - 1)
 
+    @property
+    def _run_dir(self) -> Path:
+        return self.state / "run"
+
+    @property
+    def _node_socket(self) -> Path:
+        return self._run_dir / "node.sock"
+
+    def _has_data(self) -> bool:
+        return (self.state / "postgres" / "PG_VERSION").exists()
+
     def _log(self, name: str) -> Path:
         return self.state / "log" / f"{name}.log"
 
@@ -341,12 +374,6 @@ class House:
             return []
         usual = Path(os.environ.get("PECK_STATE") or CHECKOUT / ".state")
         return [self.state] if usual.absolute() == self.state else [self.state, usual]
-
-    def _kept_secret(self, name: str) -> str:
-        path = self.state / name
-        if not path.exists():
-            setup.write_private(path, secrets.token_urlsafe(32))
-        return path.read_text().strip()
 
     def _take_lock(self) -> None:
         lock = (self.state / "lock").open("a+")
@@ -368,45 +395,3 @@ class House:
         assert self._lock is not None
         self._lock.write(json.dumps({"address": self.address, "pid": os.getpid()}))
         self._lock.flush()
-
-
-NEEDS: Final = {
-    "api": (
-        "database_url",
-        "redis_url",
-        "blobs_url",
-        "run_dir",
-        "base_url",
-        "session_secret",
-        "games",
-    ),
-    "scheduler": ("database_url", "redis_url", "run_dir"),
-    "worker": (
-        "worker_database_url",
-        "redis_url",
-        "blobs_url",
-        "run_dir",
-        "node_socket",
-        "remote_socket",
-        "lanes",
-        "queues",
-        "speed_class",
-        "games",
-    ),
-    "rater": ("database_url", "redis_url"),
-}
-"""Settings each part gets, and no others: the workers' side never sees the larger role."""
-
-
-@contextlib.contextmanager
-def _attempts(seconds: float) -> Iterator[Iterator[int]]:
-    """Numbers at short intervals until the time is over."""
-
-    def numbers() -> Iterator[int]:
-        deadline, number = time.monotonic() + seconds, 0
-        while time.monotonic() < deadline:
-            yield number
-            number += 1
-            time.sleep(0.05)
-
-    yield numbers()

@@ -8,25 +8,20 @@ PECK_REQUIRE_DOCKER=1 says that there is one.
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import subprocess
-import tempfile
-import uuid
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import hypothesis
-import psycopg
 import pytest
-from psycopg import sql
 
 from ladder.store import db
 from services import embedded, packages
+from tests import processes, servers
 
-WORKER_ROLE = "peck_worker"
 # How long an example takes is the machine's affair; nothing here asserts a time.
 hypothesis.settings.register_profile("peck", deadline=None)
 hypothesis.settings.load_profile("peck")
@@ -67,6 +62,11 @@ NEEDS: dict[str, tuple[Callable[[], str | None], str]] = {
 }
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("numprocesses", None):
+        config.pluginmanager.register(processes.Director())
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker, (lacking, required_by) in NEEDS.items():
         if item.get_closest_marker(marker) is not None and (reason := lacking()) is not None:
@@ -78,30 +78,23 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.fixture(scope="session")
 def server_state() -> Iterator[Path]:
     """A short folder, open to the servers' uid, that goes with the session."""
-    folder = Path(tempfile.mkdtemp(prefix="peck-test-", dir="/var/tmp"))
-    folder.chmod(0o711)
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+    with servers.short_folder() as folder:
+        yield folder
 
 
 @pytest.fixture(scope="session")
-def postgres_url(server_state: Path) -> Iterator[str]:
+def postgres_url() -> Iterator[str]:
     """The address of a Postgres server as a role that may create databases and roles."""
-    given = os.environ.get("PECK_TEST_DATABASE_URL")
-    if given:
-        yield given
-        return
     try:
-        server = embedded.start_postgres(server_state, durable=False)
+        with servers.postgres() as url:
+            yield url
     except embedded.EmbeddedError as error:
-        pytest.fail(f"no Postgres for the tests: {error}; or set PECK_TEST_DATABASE_URL", False)
-    yield server.url
-    server.stop()
+        pytest.fail(f"no Postgres for the tests: {error}; or set {servers.GIVEN}", False)
 
 
 @pytest.fixture(scope="session")
 def redis_url(server_state: Path) -> Iterator[str]:
-    """The address of a Redis server that tests may empty."""
+    """The address of a Redis server that tests may empty; each process has its own."""
     given = os.environ.get("PECK_TEST_REDIS_URL")
     if given:
         yield given
@@ -115,51 +108,31 @@ def redis_url(server_state: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def migrated_template(postgres_url: str) -> Iterator[str]:
+def migrated_template(postgres_url: str) -> str:
     """The name of a database with all migrations applied, to be cloned."""
-    name = f"peck_template_{uuid.uuid4().hex[:12]}"
-    _create(postgres_url, name)
-    db.migrate(with_database(postgres_url, name))
-    yield name
-    _drop(postgres_url, name)
+    name = servers.template(postgres_url)
+    with servers.worker_role(postgres_url):
+        return name
 
 
 @pytest.fixture
 def database_url(postgres_url: str, migrated_template: str) -> Iterator[str]:
     """The address of a fresh, migrated database that is the test's alone."""
-    name = f"peck_{uuid.uuid4().hex[:12]}"
-    _create(postgres_url, name, template=migrated_template)
-    yield with_database(postgres_url, name)
-    _drop(postgres_url, name)
+    with servers.cloned(postgres_url, migrated_template) as url:
+        yield url
 
 
 @pytest.fixture
-def worker_database_url(postgres_url: str, database_url: str) -> str:
+def worker_role(postgres_url: str) -> Iterator[None]:
+    """The right to change the workers' role, which belongs to the whole server."""
+    with servers.worker_role(postgres_url):
+        yield
+
+
+@pytest.fixture
+def worker_database_url(postgres_url: str, database_url: str) -> Iterator[str]:
     """The same database as the role that may only lease."""
     parts = urlsplit(database_url)
-    password = "worker-of-the-tests"
-    with psycopg.connect(postgres_url, autocommit=True) as conn:
-        db.set_worker_login(conn, password)
-    place = parts.netloc.rpartition("@")[2]
-    return urlunsplit(parts._replace(netloc=f"{WORKER_ROLE}:{password}@{place}"))
-
-
-def with_database(url: str, name: str) -> str:
-    """The same server, another database."""
-    return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
-
-
-def _create(url: str, name: str, template: str = "template1") -> None:
-    with psycopg.connect(url, autocommit=True) as conn:
-        conn.execute(
-            sql.SQL("create database {} template {}").format(
-                sql.Identifier(name), sql.Identifier(template)
-            )
-        )
-
-
-def _drop(url: str, name: str) -> None:
-    with psycopg.connect(url, autocommit=True) as conn:
-        conn.execute(
-            sql.SQL("drop database if exists {} with (force)").format(sql.Identifier(name))
-        )
+    place = f"{db.WORKER_ROLE}:{servers.WORKER_PASSWORD}@{parts.netloc.rpartition('@')[2]}"
+    with servers.worker_login(postgres_url):
+        yield urlunsplit(parts._replace(netloc=place))

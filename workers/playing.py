@@ -38,7 +38,8 @@ from workers.broker import BellError, ring
 from workers.renewal import Held, hold
 from workers.watch import answered
 
-BORROW_SECONDS = 30.0
+BORROW_SECONDS = 60.0
+"""How long a match waits for its boxes. A later box still starts, and the next attempt uses it."""
 NODE_PAUSE_SECONDS = 10.0
 REPORT_SECONDS = 60.0
 WAITING_SECONDS = 600.0

@@ -4,8 +4,8 @@
 
 Runs in the first stage of box.Dockerfile with the base's interpreter, or on a machine that can
 reach no registry with that machine's own (sandbox/engine.py). Nothing is removed from a system:
-only what is named below is copied, so that no shell, compiler, package manager or set-uid file can
-be left over. Everything is compiled, since the root is read-only when it is used.
+only what is named below is copied, so that no compiler, package manager or set-uid file can be
+left over. Everything is compiled, since the root is read-only when it is used.
 """
 
 from __future__ import annotations
@@ -31,16 +31,19 @@ NOT_COPIED = (
 )
 EMPTY = (
     *("proc", "sys", "dev", "etc", "tmp", "run/peck", "kaggle_simulations/agent", "peck/libraries"),
+    "peck/own",
 )
 USUAL = (
     *("libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libutil.so.1"),
-    *("libresolv.so.2", "libgcc_s.so.1", "libstdc++.so.6", "libgomp.so.1"),
+    *("libresolv.so.2", "libgcc_s.so.1", "libstdc++.so.6", "libgomp.so.1", "libmvec.so.1"),
+    "libnss_files.so.2",
 )
 """What an agent's own native code may count on, where the system has it."""
-USERS = {
-    "passwd": "root:x:0:0:root:/:/\nnobody:x:65534:65534:nobody:/:/\n",
-    "group": "root:x:0:\nnogroup:x:65534:\n",
-}
+GROUPS = "root:x:0:\nnogroup:x:65534:\n"
+USERS = "/peck/own/passwd"
+"""Where the box writes who its user is: each match has another uid."""
+SHELL = Path("/bin/sh")
+"""Not to log in with: programs call it, and what it starts has no more rights than they."""
 
 
 def main() -> None:
@@ -53,8 +56,8 @@ def main() -> None:
     out: Path = options.out
     for name in EMPTY:
         (out / name).mkdir(parents=True, exist_ok=True)
-    for name, content in USERS.items():
-        (out / "etc" / name).write_text(content)
+    (out / "etc/group").write_text(GROUPS)
+    (out / "etc/passwd").symlink_to(USERS)
     executable = Path(os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable))
     stdlib = Path(sysconfig.get_path("stdlib"))
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
@@ -92,6 +95,11 @@ def _copy_system_libraries(executable: Path, out: Path) -> None:
         raise SystemExit(f"{executable} is not linked with glibc; take another base")
     loader = found[0].decode()
     needed = _linked(loader, [executable])
+    (out / "usr/bin").mkdir(parents=True)
+    (out / "bin").symlink_to("usr/bin")
+    if SHELL.exists():
+        _copy_file(SHELL.resolve(), out / "usr/bin/sh")
+        needed |= _linked(loader, [SHELL.resolve()])
     home = Path(os.path.realpath(needed["libc.so.6"])).parent
     modules = [path for folder in (out / HOME, out / "peck/libraries") for path in _shared(folder)]
     usual = [home / name for name in USUAL if (home / name).exists()]

@@ -38,6 +38,7 @@ class Battlesnake:
     seats = range(1, 17)
     lenient = frozenset({Verdict.ERROR, Verdict.INVALID, Verdict.TIMEOUT})
     mirrored = False
+    clock_fields: Mapping[str, int] = MappingProxyType({"timeout": 1000})
     measures: tuple[Measure, ...] = (
         Measure("turns", "Turns lived", "mean"),
         Measure("length", "Length", "mean"),
@@ -47,7 +48,8 @@ class Battlesnake:
     )
 
     def configure(self, overrides: Mapping[str, Json]) -> dict[str, Json]:
-        """The full configuration; ``maxTurns`` is our own, ``timeout`` what snakes are told, in ms.
+        """The full configuration; ``maxTurns`` is our own field. The match's clock sets
+        ``timeout``, in ms.
 
         Raises ConfigurationError naming the field.
         """
@@ -120,8 +122,9 @@ class Battlesnake:
     def sample(self, state: State, seat: int, random: Random) -> Json:
         """A direction that does not end in a wall or in the snake itself, where there is one."""
         rules, body = state.rules, state.bodies[seat]
-        ways = {move: body[0] + offset for move, offset in rules.offsets.items()}
-        taken = {*body[:-1], *rules.outside.difference(rules.wraps)}
+        ahead = {move: body[0] + offset for move, offset in rules.offsets.items()}
+        ways = {move: rules.wraps.get(cell, cell) for move, cell in ahead.items()}
+        taken = {*body[:-1], *rules.outside}
         return random.choice([move for move, cell in ways.items() if cell not in taken] or MOVES)
 
     def step(

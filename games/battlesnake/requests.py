@@ -13,21 +13,33 @@ SETTINGS = ("foodSpawnChance", "minimumFood", "hazardDamagePerTurn")
 SQUAD = ("allowBodyCollisions", "sharedElimination", "sharedHealth", "sharedLength")
 
 
+_built: tuple[State | None, dict[str, Json], dict[int, Json]] = (None, {}, {})
+"""The last position, the part of its requests that all seats share, and the snakes by seat."""
+
+
 def body(state: State, seat: int) -> dict[str, Json]:
-    """The request of a seat; its own snake stands in ``you`` even when it is out."""
-    rules = state.rules
-    return {
-        "game": _game(state),
-        "turn": state.turn,
-        "board": {
-            "height": rules.height,
-            "width": rules.width,
-            "snakes": [_snake(state, one) for one in state.alive],
-            "food": _points(state, state.food),
-            "hazards": _points(state, state.hazards),
-        },
-        "you": _snake(state, seat),
+    """The request of a seat; its own snake stands in ``you`` even when it is out.
+
+    Requests of one position share their board: a change to one changes the others.
+    """
+    global _built
+    built = _built
+    if built[0] is not state:
+        built = _built = _build(state)
+    _, shared, snakes = built
+    return {**shared, "you": snakes[seat] if seat in snakes else _snake(state, seat)}
+
+
+def _build(state: State) -> tuple[State, dict[str, Json], dict[int, Json]]:
+    rules, snakes = state.rules, {one: _snake(state, one) for one in state.alive}
+    board = {
+        "height": rules.height,
+        "width": rules.width,
+        "snakes": list(snakes.values()),
+        "food": _points(state, state.food),
+        "hazards": _points(state, state.hazards),
     }
+    return state, {"game": _game(state), "turn": state.turn, "board": board}, snakes
 
 
 def _game(state: State) -> dict[str, Json]:

@@ -1,9 +1,9 @@
-"""Who can be paired, what was proposed, and when nothing can be."""
+"""Candidates for pairing, the rules on who may meet, and the proposal that results."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from ladder.ids import AgentId, EntryId, SubmissionId, TeamId
@@ -25,6 +25,8 @@ class Candidate:
     games: int
     in_flight: int
     weight: float
+    is_anchor: bool = False
+    """Whether it is a reference agent, which has no rank and whose games rate the others."""
     loss: float | None = None
     """What the standings lose by not knowing it better; None before its first official fit."""
     seat_games: tuple[int, ...] = ()
@@ -48,12 +50,30 @@ class Proposal:
     """Whom no node can play now, a sentence for each profile."""
 
 
-def together(each: Candidate, others: Sequence[Candidate], same_team_lineups: bool) -> bool:
-    """Whether this one may join these in a lineup."""
+def free_anchors(field: Collection[Candidate]) -> frozenset[EntryId]:
+    """The anchors to which the rule "one entry of a team in a lineup" does not apply.
+
+    These are the anchors of teams that have no competitor in this field. If an anchor's team
+    competes too, the rule applies: an agent and an anchor of one team could help each other.
+    """
+    competing = {each.team_id for each in field if not each.is_anchor}
+    return frozenset(
+        each.entry_id for each in field if each.is_anchor and each.team_id not in competing
+    )
+
+
+def together(
+    each: Candidate,
+    others: Sequence[Candidate],
+    same_team_lineups: bool,
+    free: Collection[EntryId] = (),
+) -> bool:
+    """Whether this one may join these in a lineup; ``free`` are the field's ``free_anchors``."""
+    any_team = same_team_lineups or each.entry_id in free
     return all(
         each.entry_id != other.entry_id
         and (each.digest != other.digest or each.profile != other.profile)
-        and (same_team_lineups or each.team_id != other.team_id)
+        and (any_team or each.team_id != other.team_id)
         for other in others
     )
 
@@ -68,29 +88,3 @@ def left_out(candidates: Sequence[Candidate], admissible: Collection[str] | None
         f" for a node that serves profile {profile}"
         for profile, count in sorted(waiting.items())
     ]
-
-
-def obstacle(field: Sequence[Candidate], seats: int, same_team_lineups: bool) -> str | None:
-    """Why no lineup can be made at all, or None."""
-    if len(field) < seats:
-        return f"{len(field)} active entries, a match needs {seats}"
-    bundles = _different(((c.digest, c.profile) for c in field), seats)
-    if bundles < seats:
-        return f"{bundles} different bundles among the active entries, a match needs {seats}"
-    teams = _different((c.team_id for c in field), seats)
-    if teams < seats and not same_team_lineups:
-        return (
-            f"{teams} teams with active entries, a match needs {seats}"
-            " (the league's host can allow several entries of a team in a lineup)"
-        )
-    return None
-
-
-def _different(keys: Iterable[object], enough: int) -> int:
-    """How many different ones there are; it stops counting when there are enough."""
-    seen: set[object] = set()
-    for key in keys:
-        seen.add(key)
-        if len(seen) >= enough:
-            break
-    return len(seen)

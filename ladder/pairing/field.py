@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ladder.pairing import worth
-from ladder.pairing.candidates import Candidate
+from ladder.pairing.candidates import Candidate, free_anchors
 from ladder.pairing.meetings import Meetings
 
 Floats = NDArray[np.float64]
@@ -48,6 +48,7 @@ class Field:
         self.turn: Places = np.empty_like(order)
         self.turn[order] = np.arange(len(order))
         """Places in order of entry ids."""
+        self.free = free_anchors(candidates)
         self._mu = mu[order] / beta
         first = np.maximum(sigma / beta, 1e-3) ** 2
         self._seats = seats
@@ -126,7 +127,9 @@ class Field:
 
     @cached_property
     def _teams(self) -> NDArray[np.intp]:
-        return _numbered([each.team_id for each in self.who])
+        return _numbered(
+            [each.entry_id if each.entry_id in self.free else each.team_id for each in self.who]
+        )
 
     @cached_property
     def _bundles(self) -> NDArray[np.intp]:

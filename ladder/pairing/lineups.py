@@ -20,8 +20,9 @@ from typing import Final
 import numpy as np
 
 from ladder.model import LineupSeat
-from ladder.pairing.candidates import Candidate, Proposal, left_out, obstacle, together
+from ladder.pairing.candidates import Candidate, Proposal, left_out, together
 from ladder.pairing.field import Field, Floats, Places
+from ladder.pairing.filling import shortage
 from ladder.pairing.matching import Holdings
 from ladder.pairing.meetings import Meetings
 from ladder.pairing.seating import seated
@@ -30,6 +31,9 @@ LONGEST_WAIT: Final = 128
 """Rounds (a round has as many seats as the field has entries) in which everybody plays."""
 KEEN: Final = 0.7  # the lead's value is at least this share of the best
 ANYBODY: Final = 0.05
+NOBODY_LEADS: Final = (
+    "no agent can sit with the others: add an agent of another team or another anchor"
+)
 TRIES: Final = 8  # draws of a partner before those who may not join are sorted out
 
 
@@ -47,23 +51,23 @@ def propose(
     """Up to ``lineups`` lineups of exactly ``seats`` entries each.
 
     No lineup holds an entry twice, equal bundles of one profile twice, or (unless
-    ``same_team_lineups``) a team twice. Entries of weight 0 do not play, nor do those of a profile
-    that is not ``admissible`` (None: all are); among equals, games go by weight. ``met`` counts
-    past meetings. The result depends on the arguments and the state of ``rng`` alone.
+    ``same_team_lineups``) a competitor's team twice; anchors of a team that does not compete may
+    sit together. Entries of weight 0 do not play, nor do those of a profile that is not
+    ``admissible`` (None: all are); among equals, games go by weight. Anchors alone do not play: a
+    competitor leads each lineup. ``met`` counts past meetings. Equal arguments and an equal ``rng``
+    give equal lineups.
     """
     out = tuple(left_out(candidates, admissible))
     playing = [
         c for c in candidates if c.weight > 0 and (admissible is None or c.profile in admissible)
     ]
-    reason = obstacle(playing, seats, same_team_lineups)
+    reason = shortage(playing, seats, same_team_lineups)
     if reason is not None:
         return Proposal((), "; ".join((reason, *out)), out)
     clock = sum(c.games + c.in_flight for c in candidates) // seats
     field = Field(playing, seats, beta, met or Meetings())
     made = _Maker(field, seats, same_team_lineups, rng).made(clock, lineups)
-    if len(made) < lineups:
-        reason = f"no {seats} of the active entries differ in both team and bundle"
-    return Proposal(tuple(made), reason, out)
+    return Proposal(tuple(made), None if made or not lineups else NOBODY_LEADS, out)
 
 
 class _Maker:
@@ -73,7 +77,10 @@ class _Maker:
         self._same_team = same_team_lineups
         self._rng = rng
         self._noise = np.random.Generator(np.random.PCG64(rng.getrandbits(128)))
-        self._keen = field.value * self._chance(len(field))  # 0: in no lineup, with whomever
+        self._competes = np.array([seats == 1 or not each.is_anchor for each in field.who])
+        """Who may lead: a lineup of anchors alone would rate nobody."""
+        # 0: leads no lineup, with whomever.
+        self._keen = self._competes * field.value * self._chance(len(field))
         self._had: dict[int, list[int]] = {}
         self._holdings: Holdings | None = None
 
@@ -85,7 +92,8 @@ class _Maker:
             if lineup is None:
                 break
             self._field.play(lineup)
-            self._keen[lineup] = self._field.value[lineup] * self._chance(len(lineup))
+            keen = self._field.value[lineup] * self._chance(len(lineup))
+            self._keen[lineup] = self._competes[lineup] * keen
             made.append(tuple(self._field.who[place].seat for place in self._seated(lineup)))
         return made
 
@@ -170,7 +178,8 @@ class _Maker:
 
     def _fits(self, place: int, lineup: Sequence[int], same_team: bool) -> bool:
         who = self._field.who
-        return together(who[place], [who[member] for member in lineup], same_team)
+        others = [who[member] for member in lineup]
+        return together(who[place], others, same_team, self._field.free)
 
     def _seated(self, lineup: list[int]) -> list[int]:
         """The lineup by seat; what it adds to each one's seats is remembered."""

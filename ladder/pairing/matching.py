@@ -8,33 +8,36 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from ladder.ids import TeamId
-from ladder.pairing.candidates import Candidate
+from ladder.pairing.candidates import Candidate, free_anchors
 
 Bundle = tuple[str, str]
 """Digest and profile."""
+Team = str
+"""A team's id; for a free anchor, its own entry id."""
 
 
 class Holdings:
     """Who holds which bundles: a lineup takes different teams to different bundles, a matching.
 
-    The field is looked at once; then a matching looks at no more of a team than its own size.
+    A free anchor (``free_anchors``) counts as a team of its own. The field is read once; after that
+    a matching reads no more of a team than its own size.
     """
 
     def __init__(self, field: Sequence[Candidate], seats: int) -> None:
         self._field = field
         self._seats = seats
-        self._places: dict[tuple[TeamId, Bundle], list[int]] = {}
-        self._bundles: dict[TeamId, list[Bundle]] = {}
+        self._free = free_anchors(field)
+        self._places: dict[tuple[Team, Bundle], list[int]] = {}
+        self._bundles: dict[Team, list[Bundle]] = {}
         for place, each in enumerate(field):
-            team, bundle = _held(each)
+            team, bundle = self._held(each)
             if (team, bundle) not in self._places:
                 self._bundles.setdefault(team, []).append(bundle)
             self._places.setdefault((team, bundle), []).append(place)
 
     def completed(self, lead: int, rng: Random) -> list[int] | None:
         """Places of a legal lineup with this lead, or None when there is none."""
-        team, bundle = _held(self._field[lead])
+        team, bundle = self._held(self._field[lead])
         taken = self._matched(self._seats - 1, rng, team, bundle)
         if len(taken) < self._seats - 1:
             return None
@@ -62,11 +65,19 @@ class Holdings:
             )
         return found
 
+    def most(self) -> int:
+        """How many seats of one match can be filled."""
+        return len(self._matched(self._seats, Random(0)))  # noqa: S311 (no order fills more)
+
+    def _held(self, each: Candidate) -> tuple[Team, Bundle]:
+        team = each.entry_id if each.entry_id in self._free else each.team_id
+        return team, (each.digest, each.profile)
+
     def _matched(
-        self, most: int, rng: Random, without: TeamId | None = None, but: Bundle | None = None
-    ) -> Mapping[Bundle, TeamId]:
+        self, most: int, rng: Random, without: Team | None = None, but: Bundle | None = None
+    ) -> Mapping[Bundle, Team]:
         """Up to so many teams, each with a bundle of its own; as many as there can be."""
-        taken: dict[Bundle, TeamId] = {}
+        taken: dict[Bundle, Team] = {}
         teams = list(self._bundles)
         rng.shuffle(teams)
         for team in teams:
@@ -77,7 +88,7 @@ class Holdings:
         return taken
 
     def _augment(
-        self, team: TeamId, taken: dict[Bundle, TeamId], seen: set[Bundle | None], rng: Random
+        self, team: Team, taken: dict[Bundle, Team], seen: set[Bundle | None], rng: Random
     ) -> bool:
         """Whether this team found a bundle, others having moved to another of theirs for it."""
         for bundle in _from_anywhere(self._bundles[team], rng):
@@ -88,10 +99,6 @@ class Holdings:
                 taken[bundle] = team
                 return True
         return False
-
-
-def _held(each: Candidate) -> tuple[TeamId, Bundle]:
-    return each.team_id, (each.digest, each.profile)
 
 
 def _from_anywhere(bundles: Sequence[Bundle], rng: Random) -> Iterator[Bundle]:

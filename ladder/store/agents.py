@@ -35,7 +35,7 @@ def create_agent(conn: Connection, team_id: TeamId, name: str, slug: str) -> Age
     except errors.UniqueViolation:
         raise Conflict(f"slug: your team has an agent {slug!r} already; choose another") from None
     except errors.ForeignKeyViolation:
-        raise NotFound("there is no such team") from None
+        raise NotFound.of("team") from None
     return get_agent(conn, agent_id)
 
 
@@ -44,7 +44,7 @@ def get_agent(conn: Connection, agent_id: AgentId) -> Agent:
     with conn.cursor(row_factory=class_row(Agent)) as cur:
         found = cur.execute(f"{AGENT} where a.id = %s", (agent_id,)).fetchone()
     if found is None:
-        raise NotFound("there is no such agent")
+        raise NotFound.of("agent")
     return found
 
 
@@ -94,6 +94,17 @@ def update_agent(
     return get_agent(conn, agent_id)
 
 
+def delete_agent(conn: Connection, agent_id: AgentId) -> None:
+    """Deletes an agent that has no submission. Raises NotFound, Conflict (it has one)."""
+    try:
+        with atomic(conn):
+            gone = conn.execute("delete from agents where id = %s", (agent_id,))
+    except errors.ForeignKeyViolation:
+        raise Conflict("the agent has submissions, which are kept; retire its entries") from None
+    if gone.rowcount == 0:
+        raise NotFound("there is no such agent")
+
+
 def leagues_of_agent(conn: Connection, agent_id: AgentId) -> list[LeagueId]:
     """Leagues in which the agent has stood on the board."""
     rows = conn.execute(
@@ -140,7 +151,7 @@ def add_submission(
                 (ids.new("sub"), agent_id, digest, size_bytes, filename, message, user_id, url),
             )
     except errors.ForeignKeyViolation:
-        raise NotFound("there is no such agent") from None
+        raise NotFound.of("agent") from None
     with conn.cursor(row_factory=class_row(Submission)) as cur:
         found = cur.execute(
             f"{SUBMISSION} where s.agent_id = %s and s.digest = %s", (agent_id, digest)
@@ -157,7 +168,7 @@ def get_submission(conn: Connection, submission: SubmissionId | int) -> Submissi
     with conn.cursor(row_factory=class_row(Submission)) as cur:
         found = cur.execute(f"{SUBMISSION} where s.{column} = %s", (submission,)).fetchone()
     if found is None:
-        raise NotFound("there is no such submission")
+        raise NotFound.of("submission")
     return found
 
 

@@ -34,7 +34,7 @@ def declare(
         (season_id,),
     ).fetchone()
     if season is None:
-        raise NotFound("there is no such season")
+        raise NotFound.of("season")
     if not season[0]:
         raise Conflict("uploads to this season are locked; teams stand by what they declared")
     if entry_id is None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final
 
-from psycopg.rows import class_row, dict_row
+from psycopg.rows import dict_row
 
 from ladder import ids
 from ladder.ids import AgentId, EntryId, MatchId, SeasonId, SubmissionId, TeamId
@@ -140,7 +140,7 @@ def get_entry(conn: Connection, entry_id: EntryId) -> Entry:
     """The entry with this id. Raises NotFound."""
     found = _entries(conn, "where e.id = %s", (entry_id,))
     if not found:
-        raise NotFound("there is no such entry")
+        raise NotFound.of("entry")
     return found[0]
 
 
@@ -187,7 +187,7 @@ def limits(conn: Connection, season_id: SeasonId, team_id: TeamId) -> Limits:
         (team_id, day, team_id, season_id),
     ).fetchone()
     if row is None:
-        raise NotFound("there is no such season")
+        raise NotFound.of("season")
     resets_at = datetime.combine(day + timedelta(days=1), time(), UTC)
     allowed, used, closes_at = row
     return Limits(used, allowed, max(0, allowed - used), resets_at, closes_at)
@@ -296,15 +296,25 @@ def expire(conn: Connection, limit: int = 100) -> list[EntryId]:
 def candidates(conn: Connection, season_id: SeasonId) -> list[Candidate]:
     """The season's active entries for the pairing, from maintained columns alone; not those that
     rest after a strike."""
-    with conn.cursor(row_factory=class_row(Candidate)) as cur:
-        return cur.execute(
-            "select e.id as entry_id, e.submission_id, e.agent_id, e.team_id, b.digest, e.profile,"
-            " e.mu, e.sigma, e.games, e.in_flight, e.pairing_weight as weight"
-            " from entries e join submissions b on b.id = e.submission_id"
-            " where e.season_id = %s and e.state = 'active'"
-            " and (e.struck_at is null or e.struck_at <= now() - remote_rest()) order by e.id",
-            (season_id,),
-        ).fetchall()
+    return fields(conn, [season_id])[season_id]
+
+
+def fields(
+    conn: Connection, season_ids: Collection[SeasonId], *, with_pending: bool = False
+) -> dict[SeasonId, list[Candidate]]:
+    """The candidates of several seasons; ``with_pending`` adds entries that wait for validation."""
+    found: dict[SeasonId, list[Candidate]] = {season_id: [] for season_id in season_ids}
+    rows = conn.execute(
+        "select e.season_id, e.id, e.submission_id, e.agent_id, e.team_id, b.digest, e.profile,"
+        " e.mu, e.sigma, e.games, e.in_flight, e.pairing_weight, e.is_anchor"
+        " from entries e join submissions b on b.id = e.submission_id"
+        " where e.season_id = any (%s) and e.state = any (%s)"
+        " and (e.struck_at is null or e.struck_at <= now() - remote_rest()) order by e.id",
+        (list(season_ids), ["active", "pending"] if with_pending else ["active"]),
+    )
+    for season_id, *columns in rows:
+        found[season_id].append(Candidate(*columns))
+    return found
 
 
 def _again(

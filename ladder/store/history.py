@@ -41,7 +41,7 @@ def get_match(conn: Connection, match_id: MatchId) -> Match:
     """The match with this id, seats and episodes included. Raises NotFound."""
     found = _matches(conn, "where m.id = %s", (match_id,))
     if not found:
-        raise NotFound("there is no such match")
+        raise NotFound.of("match")
     return found[0]
 
 
@@ -53,7 +53,7 @@ def match_of_episode(conn: Connection, episode: str | int) -> Match:
         tail = "where m.id = (select match_id from episodes where id = %s)"
     found = _matches(conn, tail, (episode,))
     if not found:
-        raise NotFound("there is no such episode")
+        raise NotFound.of("episode")
     return found[0]
 
 

@@ -138,7 +138,7 @@ def get_invitation(
     """An invitation of this league. Raises NotFound."""
     found = _invitations(conn, "where i.id = %s and i.league_id = %s", (invitation_id, league_id))
     if not found:
-        raise NotFound("there is no such invitation")
+        raise NotFound.of("invitation")
     return found[0]
 
 
@@ -250,7 +250,7 @@ def consent(conn: Connection, league: League, user_id: UserId, terms_digest: str
         raise Conflict("terms: no text of this league that is in force or wider has this digest")
     if agreed(conn, league.id, user_id) is None:
         if league.visibility is not Visibility.PUBLIC:
-            raise NotFound("there is no such league")
+            raise NotFound.of("league")
         leagues.set_role(conn, league.id, user_id, LeagueRole.COMPETITOR)
     _agree(conn, league, user_id, terms_digest, told)
 

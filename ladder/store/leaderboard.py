@@ -46,7 +46,7 @@ def read(
         (season_id,),
     ).fetchall()
     if not rows:
-        raise NotFound("there is no such season")
+        raise NotFound.of("season")
     revision, score_offset, accepted_no, medals, confidence, teams, is_final = rows[0][:7]
     sealed = sealing.of_season(conn, season_id)
     sealed = {team: medal for team, medal in sealed.items() if team not in unsealed}
@@ -97,7 +97,7 @@ def head(conn: Connection, key: str) -> Head:
         (key,),
     ).fetchone()
     if row is None:
-        raise NotFound("there is no such season")
+        raise NotFound.of("season")
     season_id, revision, league_id, visibility, replays = row
     league = LeagueSeen(league_id, Visibility(visibility), ReplayVisibility(replays))
     return Head(season_id, revision, league)
@@ -107,5 +107,5 @@ def revision(conn: Connection, season_id: SeasonId) -> int:
     """The season's revision alone: the board's ETag. Raises NotFound."""
     row = conn.execute("select revision from seasons where id = %s", (season_id,)).fetchone()
     if row is None:
-        raise NotFound("there is no such season")
+        raise NotFound.of("season")
     return int(row[0])

@@ -84,7 +84,7 @@ def create_league(
     except errors.UniqueViolation:
         raise Conflict(f"slug: there is a league {slug!r} already; choose another") from None
     except errors.ForeignKeyViolation:
-        raise NotFound("there is no such user") from None
+        raise NotFound.of("user") from None
     return get_league(conn, league_id)
 
 
@@ -94,7 +94,7 @@ def get_league(conn: Connection, league: LeagueId | str) -> League:
     with conn.cursor(row_factory=dict_row) as cur:
         row = cur.execute(f"{LEAGUE} where {column} = %s", (league,)).fetchone()
     if row is None:
-        raise NotFound("there is no such league")
+        raise NotFound.of("league")
     return _league(row)
 
 
@@ -256,7 +256,7 @@ def create_season(
     # The league's row is locked so that two seasons made at once get two numbers.
     league = conn.execute("select game from leagues where id = %s for update", (league_id,))
     if league.fetchone() is None:
-        raise NotFound("there is no such league")
+        raise NotFound.of("league")
     try:
         with atomic(conn):
             conn.execute(
@@ -277,7 +277,7 @@ def get_season(conn: Connection, season_id: SeasonId) -> Season:
     """The season with this id. Raises NotFound."""
     seasons = _seasons(conn, "where id = %s", (season_id,))
     if not seasons:
-        raise NotFound("there is no such season")
+        raise NotFound.of("season")
     return seasons[0]
 
 

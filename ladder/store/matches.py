@@ -436,7 +436,7 @@ def _rejudged_seed(conn: Connection, old: MatchId, season_id: SeasonId) -> bytes
         "select seed, kind, state, season_id from matches where id = %s for update", (old,)
     ).fetchone()
     if row is None:
-        raise NotFound("there is no such match")
+        raise NotFound.of("match")
     seed, kind, state, played_in = row
     if played_in != season_id:
         raise Conflict("rejudges: this match belongs to another season")

@@ -368,7 +368,7 @@ def _season(conn: Connection, season_id: SeasonId, *, locked: bool = False) -> M
             (season_id,),
         ).fetchone()
     if season is None:
-        raise NotFound("there is no such season")
+        raise NotFound.of("season")
     return season
 
 

@@ -80,7 +80,7 @@ def apply(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
         (season_id,),
     ).fetchone()
     if season is None:
-        raise NotFound("there is no such season")
+        raise NotFound.of("season")
     parameters, rated_no = Parameters(*season[:6]), season[6]
     measures = leagues.measures_of(season[7])
     tally = solo.Tally(conn, season_id, measures)

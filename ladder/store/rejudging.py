@@ -191,7 +191,7 @@ def get_rejudgement(conn: Connection, rejudgement_id: RejudgementId) -> Rejudgem
             (State.JUDGING, rejudgement_id),
         ).fetchone()
     if found is None:
-        raise NotFound("there is no such rejudgement")
+        raise NotFound.of("rejudgement")
     return replace(found, state=State(found.state))
 
 

@@ -72,7 +72,8 @@ def request(
     """A scrim of ``games`` matches; from game to game the lineup moves one seat on.
 
     ``seeds`` are 16 bytes a game, drawn when None. At least one submission is the team's own;
-    others' must be active in this season and their agents open for scrims. Raises NotFound,
+    others' must be active in this season and their agents open for scrims: anchors always are, so
+    that everybody may try an agent against them. Raises NotFound,
     Conflict (agent not open, or paused), LadderError (numbers), ScrimLimitReached.
     """
     if len(lineup) != season.seats:
@@ -87,7 +88,7 @@ def request(
     if conn.execute("select 1 from teams where id = %s for no key update", (team_id,)).fetchone():
         seats = _seats(conn, season, team_id, lineup)
     else:
-        raise NotFound("there is no such team")
+        raise NotFound.of("team")
     _refuse_over_limits(conn, team_id, {s.agent_id for s in seats if s.team_id != team_id}, games)
     scrim_id = ScrimId(ids.new("scr"))
     conn.execute(
@@ -114,7 +115,7 @@ def get_scrim(conn: Connection, scrim_id: ScrimId) -> Scrim:
     """The scrim with this id. Raises NotFound."""
     found = _scrims(conn, "where c.id = %s", (scrim_id,))
     if not found:
-        raise NotFound("there is no such scrim")
+        raise NotFound.of("scrim")
     return found[0]
 
 
@@ -191,7 +192,8 @@ def _seats(
     rows = conn.execute(
         "select b.id, e.id, b.agent_id, a.team_id, coalesce(e.profile,"
         " case when b.url is null then 'numpy' else 'remote' end), e.state,"
-        " a.open_for_scrims, a.name from submissions b join agents a on a.id = b.agent_id"
+        " a.open_for_scrims or coalesce(e.is_anchor, false), a.name"
+        " from submissions b join agents a on a.id = b.agent_id"
         " left join entries e on e.submission_id = b.id and e.season_id = %s"
         " where b.id = any (%s)",
         (season.id, list(lineup)),

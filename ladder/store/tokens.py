@@ -76,7 +76,7 @@ def mint_token(
         raise LadderError(f"scopes: {', '.join(unknown)} unknown; choose from {', '.join(SCOPES)}")
     person = conn.execute("select is_admin from users where id = %s", (user_id,)).fetchone()
     if person is None:
-        raise NotFound("there is no such user")
+        raise NotFound.of("user")
     if "admin" in scopes and not person[0]:
         raise Conflict("scopes: admin is for administrators only; leave it out")
     text = draw_text()
@@ -143,7 +143,7 @@ def _token_of(conn: Connection, where: LiteralString, arguments: Sequence[object
             arguments,
         ).fetchone()
     if found is None:
-        raise NotFound("there is no such token")
+        raise NotFound.of("token")
     return _token(found)
 
 

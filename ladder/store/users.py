@@ -73,7 +73,7 @@ def create_team(conn: Connection, name: str, slug: str, user_id: UserId | None) 
     except errors.UniqueViolation:
         raise Conflict(f"slug: there is a team {slug!r} already; choose another") from None
     except errors.ForeignKeyViolation:
-        raise NotFound("there is no such user") from None
+        raise NotFound.of("user") from None
 
 
 def get_team(conn: Connection, team: TeamId | str) -> Team:
@@ -167,5 +167,5 @@ def viewer_of(conn: Connection, user_id: UserId, scopes: Sequence[str] = SCOPES)
 
 def _one(row: T | None, what: str) -> T:
     if row is None:
-        raise NotFound(f"there is no such {what}")
+        raise NotFound.of(what)
     return row

@@ -12,6 +12,7 @@ from ladder.store.db import Connection
 
 PLAY_SECONDS: Final = 4500.0  # a validation match may take this long besides its wait in the queue
 ETA_SAMPLE: Final = 20  # recent validations whose duration tells the next one's
+FIRST_SECONDS: Final = 60.0  # what a season's first validation is taken to last
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,8 @@ class QueuePlace:
     eta_seconds: float | None
     """Until its validation should be over; None while no live worker serves the queue."""
     reason: str | None = None
-    """What it waits for that no node has: "no node serves profile torch now; ..."."""
+    """What it needs and no node has, as "no node serves profile torch now; ...", or why its last
+    attempt had no result."""
 
 
 def make(conn: Connection, season: Season, entry_id: EntryId) -> MatchId:
@@ -50,6 +52,7 @@ def place_in_queue(conn: Connection, entry_id: EntryId) -> QueuePlace | None:
     """Where an entry waits for its validation; None when it does not.
 
     The time is the mean of the season's last validations, spread over the slots that serve them.
+    One that runs is taken to need half as long again, as quick ones have ended by then.
     """
     row = conn.execute(
         "select (select count(*) from matches q where q.queue = m.queue and q.state = 'queued'"
@@ -60,8 +63,10 @@ def place_in_queue(conn: Connection, entry_id: EntryId) -> QueuePlace | None:
         "    select v.finished_at, v.claimed_at from entries o"
         "      join matches v on v.id = o.validation_match_id and v.state = 'finished'"
         "     where o.season_id = e.season_id order by o.id desc limit %s) d),"
-        " m.lease_seconds, extract(epoch from now() - m.claimed_at),"
-        " m.state, m.queue, m.profiles, m.gpu, m.speed_class"
+        " extract(epoch from now() - m.claimed_at),"
+        " m.state, m.queue, m.profiles, m.gpu, m.speed_class,"
+        " (select count(*) from attempts a where a.match_id = m.id), m.max_attempts,"
+        " (select a.detail from attempts a where a.match_id = m.id order by a.attempt desc limit 1)"
         " from entries e join matches m on m.id = e.validation_match_id"
         " where e.id = %s and (e.state = 'pending'"
         "   or e.state = 'paused' and e.deadline_at is not null)",
@@ -69,7 +74,7 @@ def place_in_queue(conn: Connection, entry_id: EntryId) -> QueuePlace | None:
     ).fetchone()
     if row is None:
         return None
-    ahead, slots, usual, lease_seconds, running, state, queue, needed, gpus, speed_class = row
+    ahead, slots, usual, running, state, queue, needed, gpus, speed_class, *past = row
     if state == "queued":
         workers = matches.live_workers(conn)
         reason = serving.missing(
@@ -77,8 +82,20 @@ def place_in_queue(conn: Connection, entry_id: EntryId) -> QueuePlace | None:
         )
         if reason is not None:
             return QueuePlace(ahead, None, reason)
+    reason = _why_again(*past)
     if slots == 0:
-        return QueuePlace(ahead, None)
-    each = float(usual if usual is not None else lease_seconds)
+        return QueuePlace(ahead, None, reason)
+    each = float(usual if usual is not None else FIRST_SECONDS)
     rounds = 1 + ahead // slots
-    return QueuePlace(ahead, max(1.0, each * rounds - float(running or 0.0)))
+    ran = float(running or 0.0)
+    return QueuePlace(ahead, max(1.0, each * rounds - ran, ran / 2), reason)
+
+
+def _why_again(attempts: int, most: int, detail: str | None) -> str | None:
+    """Why the last attempt had no result; None if there was none. The text of an attempt may hold
+    facts about the host, so owners see one of two fixed sentences instead."""
+    if detail is None:
+        return None
+    is_late = "no box" in detail and "in time" in detail
+    why = "no box was ready in time, as the host is busy" if is_late else "the host had a fault"
+    return f"{attempts} of {most} attempts were used: in the last one {why}; it is played again"

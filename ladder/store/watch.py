@@ -1,4 +1,4 @@
-"""Why a season that should be playing finishes nothing: the alarm, and the reason in words.
+"""The alarm of a season that finishes no match or plays on a host that is too slow, and its reason.
 
 Computed from maintained columns whenever somebody asks, so that the API, the page, the metrics and
 the scheduler's log tell the same, and nothing has to be cleared.
@@ -7,16 +7,21 @@ the scheduler's log tell the same, and nothing has to be cleared.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
-from ladder.ids import LeagueId, SeasonId
+from ladder import pairing
+from ladder.ids import LeagueId, SeasonId, time_part
 from ladder.model import League, Season
-from ladder.store import leagues, matches, serving
+from ladder.store import entries, leagues, matches, serving
 from ladder.store.db import Connection
 
+TOO_SLOW: Final = "HostTooSlow"
+"""The first word in the detail of an attempt that a slow host made void."""
+SLOW_MINUTES: Final = 15
+"""How long such an attempt keeps the alarm on."""
 INTERVALS: Final = 3
 """Of the season's cadence that may pass without a finished match before there is an alarm."""
 
@@ -30,6 +35,8 @@ class Cause(StrEnum):
     """Nothing is there to play the matches."""
     NOTHING_TO_PAIR = "nothing_to_pair"
     """Too few take part."""
+    SLOW_HOST = "slow_host"
+    """A host that plays its matches makes seats wait too long for a core."""
     AGENTS_AWAY = "agents_away"
     """Remote agents do not answer, and without them there is no match."""
     ERROR = "error"
@@ -44,7 +51,9 @@ class Cause(StrEnum):
 TOLD: Final = {
     Cause.PAUSED: "The host has paused this league; it goes on as it stood.",
     Cause.NO_CAPACITY: "No machine is free to play its matches now; they wait and are not lost.",
-    Cause.NOTHING_TO_PAIR: "Too few agents of different teams take part to make a match.",
+    Cause.NOTHING_TO_PAIR: "Too few different agents take part to fill a match.",
+    Cause.SLOW_HOST: "A machine that plays its matches is too busy."
+    " Matches that it delayed too much rate nobody and are played again.",
     Cause.AGENTS_AWAY: "Agents at addresses of their owners do not answer;"
     " it goes on when they do.",
     Cause.ERROR: "Something is wrong on our side. Nothing is lost, and whoever runs the service"
@@ -54,7 +63,7 @@ TOLD: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """A season that has been silent for longer than its cadence allows."""
+    """A season that finished nothing for longer than its cadence allows, or has a slow host."""
 
     league_id: LeagueId
     league: str
@@ -78,6 +87,9 @@ class Pulse:
     expected_seconds: float
     """Its cadence: a match is expected to finish at least this often."""
     alarm: Alarm | None
+    lacking: str | None = None
+    """Why its entries fill no match; None when they fill one, or when the caller did not ask.
+    Entries that wait for validation count as active."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,16 +110,25 @@ class _Need:
 class _Signs:
     """What the rows say of a silent season."""
 
-    playing: dict[str, int] = field(default_factory=dict)
-    """Active entries that are paired, by profile."""
+    active: list[pairing.Candidate] = field(default_factory=list)
+    """Its active entries; empty while a match waits or is played."""
     pending: int = 0
     paused: int = 0
     needs: list[_Need] = field(default_factory=list)
 
 
 def look(conn: Connection, season: Season, league: League) -> Pulse:
-    """The season's pulse now; a season that is not to play has no alarm."""
-    return looks(conn, [(season, league)])[0]
+    """The season's pulse now, with what it lacks; a season that should not play has no alarm."""
+    return replace(looks(conn, [(season, league)])[0], lacking=lacking(conn, season, league))
+
+
+def lacking(conn: Connection, season: Season, league: League) -> str | None:
+    """Why the season's entries fill no match; None when they fill one or the season is over.
+    Entries that wait for validation count as active."""
+    if season.state == "finished" or league.state == "closed":
+        return None
+    field = entries.fields(conn, [season.id], with_pending=True)[season.id]
+    return pairing.shortage(field, season.seats, league.same_team_lineups)
 
 
 def looks(conn: Connection, watched: Sequence[tuple[Season, League]]) -> list[Pulse]:
@@ -125,13 +146,18 @@ def looks(conn: Connection, watched: Sequence[tuple[Season, League]]) -> list[Pu
         if _is_to_play(season, league, now)
         and silent[season.id] > INTERVALS * season.cadence_seconds
     }
+    slow = _slow_hosts(conn, [season.id for season, _ in watched])
     signs = _signs(conn, alarming) if alarming else {}
     workers = _players(conn) if alarming else []
     pulses = []
     for season, league in watched:
-        alarm, expected = None, season.cadence_seconds
+        alarm, expected, found = None, season.cadence_seconds, None
         if season.id in alarming:
-            cause, reason = _reason(season, league, signs[season.id], workers)
+            found = _reason(season, league, signs[season.id], workers)
+        elif season.id in slow:
+            found = Cause.SLOW_HOST, slow[season.id]
+        if found is not None:
+            cause, reason = found
             alarm = Alarm(
                 league.id, league.slug, season.id, cause, reason, silent[season.id], expected
             )
@@ -143,7 +169,7 @@ def looks(conn: Connection, watched: Sequence[tuple[Season, League]]) -> list[Pu
 
 def alarms(conn: Connection) -> list[Alarm]:
     """Of all seasons that are to play and have finished no rated match for INTERVALS of their
-    cadence, oldest season first."""
+    cadence, or were played on a host that is too slow for them; oldest season first."""
     return [pulse.alarm for pulse in looks(conn, seasons(conn)) if pulse.alarm is not None]
 
 
@@ -184,22 +210,38 @@ def _players(conn: Connection) -> list[matches.Worker]:
     return [w for w in matches.live_workers(conn) if {"play.cpu", "play.gpu"} & set(w.queues)]
 
 
+def _slow_hosts(conn: Connection, season_ids: Collection[SeasonId]) -> dict[SeasonId, str]:
+    """For each season whose matches a slow host has just made void: what an operator can do."""
+    since = datetime.now(UTC) - timedelta(minutes=SLOW_MINUTES)
+    # A match lies in the queue for a while before it is played; older ones are not looked at.
+    oldest = f"mat_{time_part(int((since - timedelta(hours=1)).timestamp() * 1000))}"
+    rows = conn.execute(
+        "select m.season_id, a.worker, count(*) from attempts a join matches m on m.id = a.match_id"
+        " where a.match_id >= %s and a.fault = 'host' and starts_with(a.detail, %s)"
+        " and a.ended_at > %s and m.season_id = any (%s) group by m.season_id, a.worker"
+        " order by a.worker",
+        (oldest, TOO_SLOW, since, list(season_ids)),
+    ).fetchall()
+    told: dict[SeasonId, list[str]] = {}
+    for season_id, worker, count in rows:
+        told.setdefault(season_id, []).append(f"{worker} ({count} attempts)")
+    return {
+        season_id: f"this host is too slow for this season: {' and '.join(workers)} in"
+        f" {SLOW_MINUTES} minutes; give its worker fewer slots, or stop other programs there"
+        for season_id, workers in told.items()
+    }
+
+
 def _signs(conn: Connection, season_ids: Collection[SeasonId]) -> dict[SeasonId, _Signs]:
     signs = {season_id: _Signs() for season_id in season_ids}
     counted = conn.execute(
-        "select season_id, profile,"
-        " count(*) filter (where state = 'active' and pairing_weight > 0),"
-        " count(*) filter (where state = 'pending'), count(*) filter (where state = 'paused')"
-        " from entries where season_id = any (%s)"
-        " and state in ('active', 'pending', 'paused') group by season_id, profile"
-        " order by profile",
+        "select season_id, count(*) filter (where state = 'pending'),"
+        " count(*) filter (where state = 'paused') from entries"
+        " where season_id = any (%s) and state in ('pending', 'paused') group by season_id",
         (list(season_ids),),
     )
-    for season_id, profile, playing, pending, paused in counted:
-        signs[season_id].pending += pending
-        signs[season_id].paused += paused
-        if playing:
-            signs[season_id].playing[profile] = playing
+    for season_id, pending, paused in counted:
+        signs[season_id].pending, signs[season_id].paused = pending, paused
     needs = conn.execute(
         "select season_id, queue, profiles, gpu, speed_class,"
         " count(*) filter (where state = 'queued'), count(*) filter (where state = 'running'),"
@@ -212,6 +254,9 @@ def _signs(conn: Connection, season_ids: Collection[SeasonId]) -> dict[SeasonId,
     for season_id, queue, profiles, gpus, speed_class, *counts in needs:
         need = _Need(queue, tuple(profiles), gpus, speed_class, *counts)
         signs[season_id].needs.append(need)
+    idle = [season_id for season_id, sign in signs.items() if not sign.needs]
+    for season_id, found in entries.fields(conn, idle).items():
+        signs[season_id].active = found
     return signs
 
 
@@ -232,22 +277,11 @@ def _reason(
     queued = sum(need.queued for need in signs.needs)
     running = sum(need.running for need in signs.needs)
     unrung = sum(need.unrung for need in signs.needs)
-    playing = sum(signs.playing.values())
-    unserved = _unserved(season, signs, workers) if running == 0 else None
+    if not signs.needs:
+        return _unpaired(season, league, signs, workers)
+    unserved = _unserved(signs, workers) if running == 0 else None
     if unserved is not None:
         return Cause.NO_CAPACITY, unserved
-    if queued + running == 0 and playing < season.seats:
-        away = f", {signs.paused} paused since their addresses are away" if signs.paused else ""
-        waiting = f", {signs.pending} wait for their validation" if signs.pending else ""
-        return (
-            Cause.AGENTS_AWAY if signs.paused else Cause.NOTHING_TO_PAIR,
-            f"{playing} active entries{away}{waiting}; a match needs {season.seats}",
-        )
-    if queued + running == 0:
-        return (
-            Cause.ERROR,
-            "no match is made: is the scheduler running, and do enough teams take part?",
-        )
     if running == 0 and unrung == queued:
         return (
             Cause.ERROR,
@@ -261,8 +295,28 @@ def _reason(
     )
 
 
-def _unserved(season: Season, signs: _Signs, workers: Sequence[matches.Worker]) -> str | None:
-    """What keeps every queued match, or with none queued every entry, from being played."""
+def _unpaired(
+    season: Season, league: League, signs: _Signs, workers: Sequence[matches.Worker]
+) -> tuple[Cause, str]:
+    """Why the scheduler makes no match: what the field lacks, else what the nodes lack."""
+    terms = season.seats, league.same_team_lineups
+    short = pairing.shortage(signs.active, *terms)
+    if short is not None:
+        away = f"; {signs.paused} paused: their addresses do not answer" if signs.paused else ""
+        waiting = f"; {signs.pending} wait for their validation" if signs.pending else ""
+        cause = Cause.AGENTS_AWAY if signs.paused else Cause.NOTHING_TO_PAIR
+        return cause, f"{short}{away}{waiting}"
+    served = {profile for worker in workers for profile in worker.profiles}
+    if pairing.shortage([each for each in signs.active if each.profile in served], *terms):
+        return Cause.NO_CAPACITY, "; ".join(pairing.left_out(signs.active, served))
+    return Cause.ERROR, (
+        f"no match is made although {season.seats} of {season.seats} seats can be filled:"
+        " is the scheduler running?"
+    )
+
+
+def _unserved(signs: _Signs, workers: Sequence[matches.Worker]) -> str | None:
+    """What prevents every queued match from being played."""
     reasons = [
         serving.missing(
             workers,
@@ -274,12 +328,4 @@ def _unserved(season: Season, signs: _Signs, workers: Sequence[matches.Worker]) 
         for need in signs.needs
         if need.queued
     ]
-    if reasons:
-        return f"its matches cannot be played: {reasons[0]}" if all(reasons) else None
-    served = {profile for worker in workers for profile in worker.profiles}
-    idle = [(profile, count) for profile, count in signs.playing.items() if profile not in served]
-    playing = sum(count for profile, count in signs.playing.items() if profile in served)
-    if not idle or playing >= season.seats:
-        return None
-    told = " and ".join(f"profile {profile} ({count} entries)" for profile, count in idle)
-    return f"{playing} active entries can be played; no node serves {told} now"
+    return f"its matches cannot be played: {reasons[0]}" if reasons and all(reasons) else None

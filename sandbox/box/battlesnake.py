@@ -36,6 +36,11 @@ class Conversation:
         self._is_started = False
         self._behind_seconds = 0.0
         """At most how much later than the referee's clock the next request begins."""
+        self._latency_ms = 0
+        """How long its last answer took."""
+        self._seen: dict[str, dict[str, Any]] = {}
+        """Each snake as last seen on the board, by id."""
+        self._alive: set[str] = set()
 
     def open(self, told: dict[str, Any]) -> None:
         """Take the clock from the referee's start message."""
@@ -49,36 +54,54 @@ class Conversation:
                 is_gone=True,
             )
         bank_seconds = observation.pop("remainingOverageTime")
+        self._look_at(observation)
         # The referee comes first; this is for a request that nobody will answer any more. By the
         # clock, as everybody's: what the game tells of its timeout may be less.
         seconds = self._act_seconds + bank_seconds + _LATER_SECONDS - self._behind_seconds
+        started_at = time.monotonic()
         try:
-            status, text = self._ask(observation, time.monotonic() + seconds)
+            status, text = self._ask(observation, started_at + seconds)
         except Broken as broken:
+            self._latency_ms = observation["game"].get("timeout", 0) if broken.is_late else 0
             # The referee's next question waited for this one: its clock runs already.
             self._behind_seconds = _LATER_SECONDS if broken.is_late else 0.0
             raise
         self._behind_seconds = 0.0
+        self._latency_ms = round(1000 * (time.monotonic() - started_at))
         if status != 200:
             raise Broken(
                 f"POST /move was answered with status {status}; answer 200 and a JSON text, for "
                 'example {"move": "up"} (why it failed may be in the log)'
             )
         try:
-            return json.loads(text)
+            answer = json.loads(text)
         except (ValueError, RecursionError):
+            answer = None
+        if not isinstance(answer, dict):
             raise Broken(
-                f'POST /move was answered with {shown(text)}, which is no JSON text like {{"move": '
-                '"up"}',
+                f"POST /move was answered with {shown(text)}, which is no JSON object like "
+                '{"move": "up"}',
                 is_invalid=True,
-            ) from None
+            )
+        return answer
+
+    def _look_at(self, observation: dict[str, Any]) -> None:
+        """Write the last answer's latency into the server's own snake; remember all snakes."""
+        own, snakes = observation["you"], observation["board"].get("snakes", ())
+        own["latency"] = str(self._latency_ms)
+        for snake in snakes:
+            if snake["id"] == own.get("id"):
+                snake["latency"] = own["latency"]
+        self._alive = {snake["id"] for snake in snakes}
+        self._seen.update((snake["id"], snake) for snake in snakes)
 
     def _ask(self, observation: dict[str, Any], until: float) -> tuple[int, bytes]:
         if not self._is_started:
             self._is_started = True
             start = encode(old_start(observation) if self._is_old else observation)
             self._call("POST", "/start", start, _left(until))
-        body = encode(old_move(observation) if self._is_old else observation)
+        dead = [snake for name, snake in self._seen.items() if name not in self._alive]
+        body = encode(old_move(observation, dead) if self._is_old else observation)
         return self._call("POST", "/move", body, _left(until))
 
     def end(self, observation: dict[str, Any]) -> None:
@@ -98,28 +121,28 @@ def old_start(seen: dict[str, Any]) -> dict[str, Any]:
     return {"game_id": seen["game"]["id"], "width": board["width"], "height": board["height"]}
 
 
-def old_move(seen: dict[str, Any]) -> dict[str, Any]:
-    """The body of POST /move in 2017."""
+def old_move(seen: dict[str, Any], dead: list[dict[str, Any]]) -> dict[str, Any]:
+    """The body of POST /move in 2017; ``dead`` holds dead snakes as last seen on the board."""
     board = seen["board"]
     top = board["height"] - 1
 
     def cells(points: list[dict[str, int]]) -> list[list[int]]:
         return [[point["x"], top - point["y"]] for point in points]
 
+    def snake_of(snake: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "id": snake["id"],
+            "name": snake["name"],
+            "taunt": snake.get("shout", ""),
+            "health_points": snake["health"],
+            "coords": cells(snake["body"]),
+        }
+
     return {
         **old_start(seen),
         "turn": seen["turn"],
         "you": seen["you"]["id"],
         "food": cells(board["food"]),
-        "snakes": [
-            {
-                "id": snake["id"],
-                "name": snake["name"],
-                "taunt": snake.get("shout", ""),
-                "health_points": snake["health"],
-                "coords": cells(snake["body"]),
-            }
-            for snake in board["snakes"]
-        ],
-        "dead_snakes": [],
+        "snakes": [snake_of(one) for one in board["snakes"]],
+        "dead_snakes": [snake_of(one) for one in dead],
     }

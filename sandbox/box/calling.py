@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from .program import Broken
 
@@ -25,24 +25,44 @@ Connect = Callable[[float | None], socket.socket]
 """A fresh connection, before the moment of ``time.monotonic`` where one is given; or OSError."""
 
 
-def unix(addresses: tuple[str, ...]) -> Connect:
+Address = str | tuple[str, int]
+"""The path of a unix socket, or the host and number of a port of this machine."""
+
+
+def local(addresses: Callable[[], Iterable[Address]]) -> Connect:
     """Connections to the first of these addresses that takes one, and to no other after it."""
-    left = list(addresses)
+    chosen: list[Address] = []
 
     def connect(_: float | None) -> socket.socket:
-        for address in tuple(left):
-            line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        refusal: OSError = ConnectionRefusedError("nothing listens")
+        for address in chosen or addresses():
             try:
-                line.connect(address)
+                line = _connected(address)
             except OSError as error:
-                line.close()
                 refusal = error
                 continue
-            left[:] = [address]
+            chosen[:] = [address]
             return line
         raise refusal
 
     return connect
+
+
+def _connected(address: Address) -> socket.socket:
+    """A connection to this address; OSError when no server accepts it."""
+    if isinstance(address, str):
+        family = socket.AF_UNIX
+    else:
+        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+    line = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        line.connect(address)
+        if family != socket.AF_UNIX:
+            line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    except OSError:
+        line.close()
+        raise
+    return line
 
 
 class Caller:

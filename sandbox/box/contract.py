@@ -82,7 +82,7 @@ def parse(text: bytes) -> Manifest:
         # Or it could be read here and not in a child, whose stack is deeper.
         raise ContractError("holds more lists and objects than it needs")
     try:
-        told = json.loads(text.decode("utf-8"))
+        told = json.loads(text.decode("utf-8-sig"))
     except (ValueError, RecursionError):
         raise ContractError("is no JSON text in UTF-8") from None
     if not isinstance(told, dict):
@@ -119,9 +119,13 @@ def _entry(value: Any, contract: Contract) -> tuple[str, ...]:
     if not isinstance(value, list) or not 1 <= len(value) <= MOST_WORDS:
         raise ContractError(f"entry: must be a list of 1 to {MOST_WORDS} words, such as {_EXAMPLE}")
     for word in value:
-        if not isinstance(word, str) or "\0" in word or not _encodable(word):
+        if not isinstance(word, str) or not _encodable(word):
             raise ContractError(
                 f"entry: each word must be a text of at most {MOST_WORD_BYTES} bytes"
+            )
+        if "\0" in word:
+            raise ContractError(
+                f"entry: {word!r:.80} holds a NUL character, which no command can; remove it"
             )
     words = [value[0], *value[1:]]
     if words[0] in PYTHON:

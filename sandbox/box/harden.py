@@ -97,6 +97,7 @@ def harden(uid: int | None, limits: dict[str, int]) -> None:
 
     ``uid`` None keeps the uid (a box in which only one exists).
     """
+    os.environ.clear()
     harden_parent(limits)
     harden_child(uid, limits, seccomp.compiled())
 
@@ -107,7 +108,6 @@ def harden_parent(limits: dict[str, int]) -> None:
     drop_capabilities()
     prctl(_PR_SET_NO_NEW_PRIVS, 1)
     limit({name: value for name, value in limits.items() if name not in _NOT_ZYGOTES})
-    os.environ.clear()
 
 
 def harden_child(uid: int | None, limits: dict[str, int], filter_code: bytes) -> None:

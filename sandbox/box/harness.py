@@ -21,7 +21,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import contract
+from . import contract, missing
 from .battlesnake import Conversation
 from .contract import Contract, Manifest
 from .lines import Lines
@@ -33,6 +33,12 @@ REPLY_CAP = 16 << 10
 ACT_CAP = 128 << 10
 TRACE_LINES = 20
 TRACE_BYTES = 8_000
+TOLD_CHARACTERS = 300
+"""Most of an exception's own text, so that its type is never cut off."""
+IMPORTING = b'{"k":"importing"}'
+IMPORTED = b'{"k":"imported"}'
+"""Sent before and after ``main.py`` is executed, if the start message asks for notices. They word
+the reason of a time-out and decide nothing, as an agent can send them itself."""
 UNSENDABLE = "__unsendable__"
 """Key of the object that stands in for an answer that JSON cannot carry; its value says why."""
 
@@ -61,7 +67,7 @@ def serve(sock: socket.socket, agent_dir: str, mark: bytes) -> None:
     streams = _take_streams()
     manifest = contract.read(agent_dir)
     if manifest.contract is Contract.CALLABLE:
-        _converse(sock, _Agent(agent_dir), _DECODER, mark, streams)
+        _converse(sock, _Agent(agent_dir, sock), _DECODER, mark, streams)
     else:
         speaker = _SPEAKERS[manifest.contract](manifest, agent_dir)
         _converse(sock, _Kept(manifest.contract, speaker), json.JSONDecoder(), mark, streams)
@@ -116,8 +122,10 @@ def _converse(
 
 
 class _Agent:
-    def __init__(self, agent_dir: str) -> None:
+    def __init__(self, agent_dir: str, sock: socket.socket) -> None:
         self._path = os.path.join(agent_dir, "main.py")
+        self._sock = sock
+        self._has_notices = False
         self._configuration: dict[str, Any] = {}
         self._is_flat = False
         self._call: Any = None
@@ -125,6 +133,7 @@ class _Agent:
     def start(self, message: dict[str, Any]) -> dict[str, Any]:
         seed_generators(int(message["seed"], 16))
         self._configuration = message["configuration"]
+        self._has_notices = message.get("notices") is True  # not of an older referee
         # A copy of one level is a deep one where no value can be changed.
         self._is_flat = not any(isinstance(v, dict | list) for v in self._configuration.values())
         if message.get("load") == "own":
@@ -155,9 +164,15 @@ class _Agent:
         return {"k": "ready"}
 
     def _load(self) -> None:
-        with open(self._path, encoding="utf-8") as file:
+        with open(self._path, encoding="utf-8-sig") as file:  # some editors add a byte order mark
             source = file.read()
+        self._notice(IMPORTING)
         self._call = last_callable(source, self._path)
+        self._notice(IMPORTED)
+
+    def _notice(self, notice: bytes) -> None:
+        if self._has_notices:
+            self._sock.send(notice)
 
 
 Speaker = Lines | Riddles | Served | Conversation
@@ -268,6 +283,12 @@ def last_lines() -> str:
     while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
         trace = trace.tb_next
     text = "".join(traceback.format_exception(kind, error, trace))
+    told = "".join(traceback.format_exception_only(kind, error))
+    if len(told) > TOLD_CHARACTERS:  # its beginning names the type
+        text = text.removesuffix(told) + " ".join(told[:TOLD_CHARACTERS].split()) + "..."
+    remedy = missing.remedy(error)
+    if remedy:
+        text = f"{text.rstrip()}; {remedy}"
     kept = "\n".join(text.splitlines()[-TRACE_LINES:])
     return kept.encode("utf-8", "replace")[-TRACE_BYTES:].decode("utf-8", "ignore")
 

@@ -2,8 +2,9 @@
 
 Internet sockets are refused in a box. So in a program of contract http the class ``socket.socket``
 makes a unix socket wherever an internet one over TCP is asked for, and tells the addresses that a
-server expects. Whoever goes around the class is refused by the kernel as ever: this is a courtesy
-inside the box and holds no wall.
+server expects. A UDP socket can be made too, since frameworks make one to find their own address;
+it reaches nobody. The kernel refuses code that goes around the class: this is a courtesy inside the
+box and no protection.
 """
 
 from __future__ import annotations
@@ -23,19 +24,20 @@ _port = 0
 
 
 class Listener(_real):
-    """A socket of the standard library, but for internet ones over TCP."""
+    """A socket of the standard library, but for internet ones."""
 
-    __slots__ = ("_is_worn", "_told")
+    __slots__ = ("_is_datagram", "_is_worn", "_told")
 
     def __init__(
         self, family: int = -1, type: int = -1, proto: int = -1, fileno: int | None = None
     ) -> None:
         kind = socket.SOCK_STREAM if type == -1 else type & 0xF
         asked = socket.AF_INET if family == -1 and fileno is None else family
-        self._is_worn = asked in _INTERNET and kind == socket.SOCK_STREAM
+        self._is_datagram = kind == socket.SOCK_DGRAM
+        self._is_worn = asked in _INTERNET and (kind == socket.SOCK_STREAM or self._is_datagram)
         self._told: tuple[str, int] = (_HERE, 0)
         if self._is_worn:
-            super().__init__(socket.AF_UNIX, socket.SOCK_STREAM, 0, fileno)
+            super().__init__(socket.AF_UNIX, kind, 0, fileno)
         else:
             super().__init__(family, type, proto, fileno)
 
@@ -48,6 +50,8 @@ class Listener(_real):
         if not self._is_worn:
             return super().bind(address)
         self._told = (str(address[0]) or "0.0.0.0", int(address[1]) or 8000)  # noqa: S104
+        if self._is_datagram:
+            return None  # no packet ever arrives
         try:
             super().bind(f"\0{_address}")
             _port = self._told[1]
@@ -67,9 +71,23 @@ class Listener(_real):
     def connect(self, address: Any) -> None:
         if not self._is_worn:
             return super().connect(address)
+        if self._is_datagram:
+            raise _unreachable()
         if address[0] not in _NAMES or not _port or address[1] != _port:
             raise ConnectionRefusedError(errno.ECONNREFUSED, "there is no network in a box")
         return super().connect(f"\0{_address}")
+
+    def connect_ex(self, address: Any) -> int:
+        try:
+            self.connect(address)
+        except OSError as error:
+            return error.errno or errno.ECONNREFUSED
+        return 0
+
+    def sendto(self, *words: Any) -> int:
+        if self._is_worn and self._is_datagram:
+            raise _unreachable()
+        return super().sendto(*words)
 
     def getsockname(self) -> Any:
         return self._told if self._is_worn else super().getsockname()
@@ -108,6 +126,10 @@ def take_place(name: str) -> None:
     socket.gethostbyname = lambda name: _known(name)
     socket.getfqdn = lambda name="": "localhost"
     socket.has_dualstack_ipv6 = lambda: False
+
+
+def _unreachable() -> OSError:
+    return OSError(errno.ENETUNREACH, "Network is unreachable")
 
 
 def _getaddrinfo(host: Any, port: Any, *_: Any, **__: Any) -> list[Any]:

@@ -17,7 +17,7 @@ import traceback
 import types
 from typing import NoReturn
 
-from . import harden, listening
+from . import harden, listening, missing
 from .contract import Manifest
 
 MOST_LINE_BYTES = 12 << 10
@@ -150,17 +150,20 @@ class Program:
         return f"exited with code {code}" if code >= 0 else f"ended by signal {_name_of(-code)}"
 
     def waited_seconds(self) -> float:
-        """How long its threads have stood in the run queue, and whoever asks it; 0 where the kernel
-        does not tell."""
-        tasks, waited = f"/proc/{self.pid}/task", 0
-        try:
-            threads = [f"{tasks}/{name}" for name in os.listdir(tasks)]
-            for thread in ("/proc/thread-self", *threads):
-                with open(f"{thread}/schedstat", "rb") as file:
-                    waited += int(file.read(64).split()[1])
-        except (OSError, ValueError, IndexError):
-            pass  # a thread has ended meanwhile
-        return waited * 1e-9
+        """Run queue time of its threads, of those of the processes it started, and of the calling
+        thread; 0 where the kernel does not report it."""
+        waited, families = _queue_of("/proc/thread-self")[0], [self.pid]
+        while families:
+            tasks = f"/proc/{families.pop()}/task"
+            try:
+                threads = os.listdir(tasks)
+            except OSError:
+                continue  # the process has ended
+            for thread in threads:
+                seconds, children = _queue_of(f"{tasks}/{thread}")
+                waited += seconds
+                families += children
+        return waited
 
     def gone(self, otherwise: str) -> Broken:
         """That nothing will answer any more: how it ended, or what it did instead."""
@@ -181,6 +184,19 @@ class Program:
         self._heard += said
         if len(self._heard) > MOST_HEARD_BYTES:
             raise Broken(f"{self._name} writes and does not read", is_gone=True)
+
+
+def _queue_of(thread: str) -> tuple[float, list[int]]:
+    """A thread's time in the run queue, and the pids of the processes that it started."""
+    seconds, children = 0.0, []
+    try:
+        with open(f"{thread}/schedstat", "rb") as file:
+            seconds = int(file.read(64).split()[1]) * 1e-9
+        with open(f"{thread}/children", "rb") as file:
+            children = [int(pid) for pid in file.read(4096).split()]
+    except (OSError, ValueError, IndexError):
+        pass  # the thread has ended, or the kernel does not report it
+    return seconds, children
 
 
 def _name_of(number: int) -> str:
@@ -252,6 +268,9 @@ def _script(path: str, words: list[str], environment: dict[str, str]) -> int:
         while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
             trace = trace.tb_next
         traceback.print_exception(type(error), error, trace)
+        remedy = missing.remedy(error)
+        if remedy:
+            print(remedy, file=sys.stderr)
         code = 1
     try:
         if "threading" in sys.modules:

@@ -28,7 +28,8 @@ _NR, _ARCH, _ARG = 0, 4, 16  # offsets in struct seccomp_data; an argument is 8 
 _ARCHES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _NEW_NAMESPACES = 0x7E020080  # every CLONE_NEW flag
 # No internet sockets although they would lead nowhere: their buffers come out of the host's one
-# share of TCP memory, and their closing can be made to wait (SO_LINGER).
+# share of TCP memory, their closing can be made to wait (SO_LINGER), and what they did stays in the
+# counters of the box's network. Programs that need TCP get it with limits, for one match a box.
 _SOCKET_FAMILIES = (socket.AF_UNIX,)
 _SOCKET_TYPES = (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET)
 # Size, timeouts, reuse and credentials. Not among them: filters, whose code is compiled into memory
@@ -51,9 +52,9 @@ _TERMINAL_INJECTION = (0x5412, 0x541C, 0x5423)  # TIOCSTI, TIOCLINUX, TIOCSETD
 Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, constant
 
 
-def compiled() -> bytes:
+def compiled(*, has_network: bool = False) -> bytes:
     """The filter of this machine; KeyError where no table was written for it."""
-    return assemble(program(os.uname().machine))
+    return assemble(program(os.uname().machine, has_network=has_network))
 
 
 def install(code: bytes) -> None:
@@ -80,10 +81,16 @@ def assemble(instructions: list[Instruction]) -> bytes:
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in instructions)
 
 
-def program(machine: str) -> list[Instruction]:
-    """The filter for ``x86_64`` or ``aarch64``; KeyError for any other machine."""
+def program(machine: str, *, has_network: bool = False) -> list[Instruction]:
+    """The filter for ``x86_64`` or ``aarch64``; KeyError for any other machine.
+
+    ``has_network`` also allows TCP sockets, for a program that listens on a port.
+    """
     number = syscalls.examined(machine)
     code = opening(machine)
+    if has_network:
+        code += _tcp(number["socket"])
+        code += _tcp_options(number["setsockopt"])
     code += answer(number["clone3"], errno.ENOSYS)  # its flags cannot be read; clone's can
     code += _clone(number["clone"])
     code += _socket(number["socket"])
@@ -160,6 +167,54 @@ def _socket(call: int) -> list[Instruction]:
     families += [(_JEQ, count - i, 0, int(f)) for i, f in enumerate(_SOCKET_FAMILIES)]
     families.append((_RETURN, 0, 0, _ERRNO | errno.EAFNOSUPPORT))
     body = families + types
+    return [(_JEQ, 0, len(body), call), *body]
+
+
+def _tcp(call: int) -> list[Instruction]:
+    """Allow TCP sockets of both internet families; the rules behind this one decide on the others.
+
+    All other internet sockets (MPTCP, which Go asks for first, UDP, raw) get the error of a kernel
+    that lacks them, so that programs go on without.
+    """
+    refusal = (_RETURN, 0, 0, _ERRNO | errno.EPROTONOSUPPORT)
+    kinds: list[Instruction] = [
+        (_LOAD, 0, 0, _ARG + 8),
+        (_AND, 0, 0, 0xF),
+        (_JEQ, 1, 0, int(socket.SOCK_STREAM)),
+        refusal,
+        (_LOAD, 0, 0, _ARG + 16),
+        *_allow_values((0, socket.IPPROTO_TCP)),
+        refusal,
+    ]
+    body: list[Instruction] = [
+        (_LOAD, 0, 0, _ARG),
+        (_JEQ, 1, 0, int(socket.AF_INET)),
+        (_JEQ, 0, len(kinds), int(socket.AF_INET6)),
+        *kinds,
+        (_LOAD, 0, 0, _NR),
+    ]
+    return [(_JEQ, 0, len(body), call), *body]
+
+
+def _tcp_options(call: int) -> list[Instruction]:
+    """Allow one option of TCP and one of IPv6. Other TCP options succeed and do nothing.
+
+    The rules behind this one decide on options of the socket level.
+    """
+    refusal = (_RETURN, 0, 0, _ERRNO | errno.EPERM)
+    option = (_LOAD, 0, 0, _ARG + 16)
+    of_tcp = [option, *_allow_values((socket.TCP_NODELAY,)), (_RETURN, 0, 0, _ERRNO)]
+    of_ipv6 = [option, *_allow_values((socket.IPV6_V6ONLY,)), refusal]
+    body: list[Instruction] = [
+        (_LOAD, 0, 0, _ARG + 8),
+        (_JEQ, 3 + len(of_tcp) + len(of_ipv6), 0, socket.SOL_SOCKET),
+        (_JEQ, 2, 0, socket.IPPROTO_TCP),
+        (_JEQ, 1 + len(of_tcp), 0, socket.IPPROTO_IPV6),
+        refusal,
+        *of_tcp,
+        *of_ipv6,
+        (_LOAD, 0, 0, _NR),
+    ]
     return [(_JEQ, 0, len(body), call), *body]
 
 

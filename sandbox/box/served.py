@@ -3,8 +3,9 @@
 ``GET /`` once the program listens, then the ``Conversation`` that such servers meet everywhere
 (``battlesnake``).
 
-A Python program may listen on any port of its machine (``listening``); others bind the socket whose
-path is in ``$PECK_SOCKET``.
+A Python program may listen on any port (``listening``). Other programs listen on a port of the
+box's own loopback interface, preferably the one in ``$PORT``, or bind the unix socket whose path is
+in ``$PECK_SOCKET``.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ import os
 import time
 from typing import Any
 
-from . import listening
+from . import listening, loopback
 from .battlesnake import Conversation
-from .calling import Caller, unix
+from .calling import Caller, local
 from .contract import Manifest
 from .lines import environment
 from .program import Broken, Program
 
 _STEP_SECONDS = 0.002
+_PORT = 8000
 
 
 class Served:
@@ -31,11 +33,13 @@ class Served:
         self._program: Program | None = None
         # A name without a file leaves nothing to wipe; a path is for those who cannot bind such.
         name, path = f"peck-{os.getpid()}", f"/tmp/peck-{os.getpid()}.sock"  # noqa: S108
-        self._environment = environment() | {"PORT": "8000", "PECK_SOCKET": path}
+        self._environment = environment() | {"PORT": str(_PORT), "PECK_SOCKET": path}
         if manifest.is_python:
             self._environment[listening.NAME] = name
-        addresses = (f"\0{name}", path) if manifest.is_python else (path,)
-        self._caller = Caller(unix(addresses), self._waited_seconds)
+            connect = local(lambda: (f"\0{name}", path))
+        else:
+            connect = local(lambda: (*loopback.listening(first=_PORT), path))
+        self._caller = Caller(connect, self._waited_seconds)
         self._conversation = Conversation(manifest.api, self._call)
 
     def open(self, told: dict[str, Any]) -> None:

@@ -25,8 +25,10 @@ import socket
 import sys
 from typing import Any
 
-from . import capture, harden, mounts, sweep, wire
+from . import capture, harden, loopback, mounts, names, sweep, wire
+from .contract import FILE
 from .opening import Unpacker
+from .working import WorkingFolder
 
 DRAIN_MS = 10
 PIPE_BYTES = 1 << 18
@@ -48,6 +50,10 @@ def main() -> None:
         pass
 
 
+_NO_NETWORK = (
+    "contract http: a program that is not Python listens on a port, so its box needs a network "
+    "namespace of its own; this node's launcher gives none: use docker or bubblewrap"
+)
 _ZYGOTE = (
     "import sys; sys.path.append(sys.argv[1]); "
     "from peckbox.zygote import main; main(int(sys.argv[2]))"
@@ -68,7 +74,11 @@ class Supervisor:
         self._base: set[int] = set()
         self._touchable: list[str] = []
         self._bound = False
+        self._has_network = False
+        """Whether the agent may make TCP sockets; if so, its box takes one match."""
         self._unpacker: Unpacker
+        self._working: WorkingFolder | None = None
+        """None in a box where matches have no uid of their own."""
         self._matches = 0
         self._spare: _Match | None = None
         self._match: _Match | None = None
@@ -107,12 +117,14 @@ class Supervisor:
 
     def _prepare(self, setup: dict[str, Any], entry: list[int]) -> dict[str, Any]:
         self._setup = setup
+        os.umask(0o022)
         mounts.prepare(setup.get("mounts", []))
         harden.hide()
         if setup["mode"] == "uids":
             self._setup["uid_base"] = usable_uids(int(setup["uid_base"]))
             close_terminals()
             self._touchable = [*setup["scratch"], *sweep.open_to_all("/dev")]
+        self._prepare_own_folder()
         if setup["reads_ahead"]:
             _read_ahead(setup["library_paths"])
         self._zygote = self._spawn_zygote(entry)
@@ -121,11 +133,23 @@ class Supervisor:
         self._unpacker = Unpacker(setup, self._uid(0))
         return {"op": "ready", "mode": setup["mode"], "python": ready["python"]}
 
+    def _prepare_own_folder(self) -> None:
+        """Fill the box's own folder; a box without one finds everything under its usual name."""
+        own: str | None = self._setup["own_dir"]
+        if own is None:
+            return
+        if self._setup["mode"] == "single":
+            names.name_user(own, os.getuid(), self._setup["environment"]["HOME"])
+        found = names.link_openmp(own, self._setup["library_paths"])
+        if found is not None:
+            environment = self._setup["environment"]
+            searched = environment.get("LD_LIBRARY_PATH")
+            environment["LD_LIBRARY_PATH"] = f"{found}:{searched}" if searched else found
+
     def _spawn_zygote(self, entry: list[int]) -> socket.socket:
         ours, theirs = socket.socketpair()
         root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-        environment = {"PATH": os.defpath, "PYTHONHASHSEED": "0", "LANG": "C.UTF-8"}
-        environment.update(self._setup["environment"])
+        environment = {**self._setup["environment"], "PYTHONHASHSEED": "0"}
         command = [sys.executable, "-P", "-S", "-s", "-B", "-c", _ZYGOTE, root, str(_ZYGOTE_FD)]
         null = os.open("/dev/null", os.O_RDONLY)
         with theirs:
@@ -151,15 +175,24 @@ class Supervisor:
         uid = self._uid(0)
         report = unpacker.run()
         code = unpacker.end()
-        if uid is not None:
-            os.chown(self._setup["agent_dir"], 0, 0)
-            # Nearly all leave nothing: then the proof is all there is to do.
-            if sweep.left_over(self._base, 0.0):
-                sweep.kill_and_wipe(uid, self._sweeper(), [])
-                if sweep.left_over(self._base, 2.0):
-                    return {"op": "fault", "reason": "the unpacker left a process behind"}
+        # Nearly all leave nothing: then the proof is all there is to do.
+        if uid is not None and sweep.left_over(self._base, 0.0):
+            sweep.kill_and_wipe(uid, self._sweeper(), [])
+            if sweep.left_over(self._base, 2.0):
+                return {"op": "fault", "reason": "the unpacker left a process behind"}
         if report:
             answer: dict[str, Any] = json.loads(report)
+            self._has_network = answer.get("network") is True
+            if self._has_network and not (self._setup.get("own_network") and loopback.is_closed()):
+                return {"op": "refused", "entry": FILE, "reason": _NO_NETWORK}
+            if uid is not None and answer["op"] == "bound":
+                try:
+                    self._working = WorkingFolder(self._setup["agent_dir"])
+                except OSError as error:
+                    return {
+                        "op": "fault",
+                        "reason": f"the bundle's folder cannot be used: {error}"[:500],
+                    }
             return answer
         why = "takes too long to open" if report is None or code == -signal.SIGXCPU else None
         why = why or ("needs too much memory to be opened" if code < 0 else "cannot be opened")
@@ -172,14 +205,25 @@ class Supervisor:
             told, stat = self._forked(line[0])
         except wire.WireError as error:
             told = _zygote_failed(error)
+        except OSError as error:
+            told = {"op": "fault", "reason": f"the working folder cannot be made: {error}"}
         wire.send(self._control, told, tuple(stat))
         wire.close_all(stat)
 
     def _forked(self, line: int) -> tuple[dict[str, Any], list[int]]:
         self._matches += 1
         sweep.forget_times(self._touchable)
-        match = _Match(self._uid(1 + self._matches))
-        request = {"op": "fork", "uid": match.uid, "mark": match.mark}
+        uid = self._uid(1 + self._matches)
+        if self._working is not None and uid is not None:
+            self._working.give(uid)
+            names.name_user(self._setup["own_dir"], uid, self._setup["environment"]["HOME"])
+        match = _Match(uid)
+        request = {
+            "op": "fork",
+            "uid": match.uid,
+            "mark": match.mark,
+            "network": self._has_network,
+        }
         wire.send(self._zygote, request, (line, match.out_write, match.err_write))
         match.close_write_ends()
         answer, stat = wire.receive(self._zygote, max_fds=1)
@@ -222,13 +266,19 @@ class Supervisor:
 
     def _sweep(self, uid: int) -> tuple[bool, list[int]]:
         """Whether nothing is left of the match, and the processes that are."""
-        scratch = self._setup["scratch"]
+        scratch, working = self._setup["scratch"], self._working
+        assert working is not None
+
+        def is_clean() -> bool:
+            return sweep.empty(scratch) and working.is_clean()
+
         # Most agents leave nothing: then the proof is all there is to do.
-        if not sweep.left_over(self._base, 0.0) and sweep.empty(scratch):
+        if not sweep.left_over(self._base, 0.0) and is_clean():
             return True, []
-        complete = sweep.kill_and_wipe(uid, self._sweeper(), scratch)
+        folders = [*scratch, self._setup["agent_dir"]]
+        complete = sweep.kill_and_wipe(uid, self._sweeper(), folders, working.paths)
         left = sweep.left_over(self._base, 2.0)
-        return complete and not left and sweep.empty(scratch), left
+        return complete and not left and is_clean(), left
 
     def _uid(self, number: int) -> int | None:
         return int(self._setup["uid_base"]) + number if self._setup["mode"] == "uids" else None

@@ -11,13 +11,17 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Mapping
 
 MOST_ENTRIES = 20_000
 MOST_SECONDS = 3.0
 
 
-def kill_and_wipe(uid: int, sweeper_uid: int, folders: list[str]) -> bool:
+def kill_and_wipe(
+    uid: int, sweeper_uid: int, folders: list[str], kept: Mapping[str, bool] | None = None
+) -> bool:
     """Kill everything of ``uid`` and empty the folders of its files; True when nothing failed.
+    Paths in ``kept`` stay; its values say which of them are folders.
 
     Needs the right to change uids. What it leaves is for :func:`left_over` and ``empty`` to find.
     """
@@ -33,7 +37,7 @@ def kill_and_wipe(uid: int, sweeper_uid: int, folders: list[str]) -> bool:
                     os.kill(-1, signal.SIGKILL)
                 except ProcessLookupError:
                     break
-            if all([wipe(folder) for folder in folders]):
+            if all([wipe(folder, kept or {}) for folder in folders]):
                 code = 0
         finally:
             os._exit(code)
@@ -65,8 +69,9 @@ def forget_times(paths: list[str]) -> None:
             pass  # mounted read-only: then nobody else could change them either
 
 
-def wipe(folder: str) -> bool:
-    """Remove what lies in the folder, links not followed; False when it is too much or refused."""
+def wipe(folder: str, kept: Mapping[str, bool]) -> bool:
+    """Empty the folder without following links; False when that is too much or is refused. Paths in
+    ``kept`` stay, unless a file has become a folder or a folder a file."""
     count = 0
     deadline = time.monotonic() + MOST_SECONDS
     complete = True
@@ -79,7 +84,7 @@ def wipe(folder: str) -> bool:
         except OSError:
             complete = False
             continue
-        if here != folder:
+        if here != folder and not kept.get(here):
             made_empty.append(here)
         for path, is_folder in entries:
             count += 1
@@ -87,6 +92,8 @@ def wipe(folder: str) -> bool:
                 return False
             if is_folder:
                 pending.append(path)
+                continue
+            if kept.get(path) is False:
                 continue
             try:
                 os.unlink(path)

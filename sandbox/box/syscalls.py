@@ -8,7 +8,8 @@ missing because descriptors travel with them: whoever reads the message closes i
 file can be made to take hours or a gigabyte of freed memory to close. ``inotify`` is missing
 because boxes share the inodes of the libraries they are shown. ``timerfd`` and ``signalfd`` are
 missing because a timer wakes them in an interrupt: with some 100,000 epoll items on one of them it
-holds a core for tens of milliseconds, in nobody's account.
+holds a core for tens of milliseconds, in nobody's account. ``sysinfo`` is missing because it
+reports the host's memory in use, and boxes could signal through its count of shared memory.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ wait4 61 260; kill 62 129; uname 63 160;
 truncate 76 45; ftruncate 77 46; getdents 78 -; getcwd 79 17; chdir 80 49; fchdir 81 50;
 rename 82 -; mkdir 83 -; rmdir 84 -; creat 85 -; link 86 -; unlink 87 -; symlink 88 -;
 readlink 89 -; chmod 90 -; fchmod 91 52; chown 92 -; fchown 93 55; lchown 94 -; umask 95 166;
-gettimeofday 96 169; getrlimit 97 163; getrusage 98 165; sysinfo 99 179; times 100 153;
+gettimeofday 96 169; getrlimit 97 163; getrusage 98 165; times 100 153;
 getuid 102 174; getgid 104 176; geteuid 107 175; getegid 108 177; setpgid 109 154;
 getppid 110 173; getpgrp 111 -; setsid 112 157; getgroups 115 158; getresuid 118 148;
 getresgid 120 150; getpgid 121 155; getsid 124 156; capget 125 90; rt_sigpending 127 136;

@@ -3,8 +3,8 @@
 Run in a hardened process of its own inside the box. Our own loop over the members instead of an
 extractor: only regular files and folders come out, every byte is counted as it comes (sizes an
 archive claims are checked and never believed), and every file is created new, never over another.
-``.tar.gz`` and ``.zip`` are told by their first bytes; anything else must be one ``main.py``. What
-the bundle's ``peck.json`` says must hold together, and the program it names be there.
+The first bytes tell ``.tar.gz``, ``.tar`` and ``.zip`` apart; all else must be one ``main.py``.
+What the bundle's ``peck.json`` says must hold together, and the program it names must be there.
 """
 
 from __future__ import annotations
@@ -15,16 +15,20 @@ import stat
 import tarfile
 import zipfile
 import zlib
-from typing import IO, Any
+from typing import IO, Any, Literal
 
-from . import contract
+from . import contract, loopback
 
-MOST_ENTRIES = 2_000
+MOST_ENTRIES = 20_000
+"""Most files and folders that an archive may name. So many small files take about 3 s of cpu time
+and 100 MB of the box's memory; torch, the largest library in use, has about 13,000."""
 MOST_DEPTH = 16
 MOST_NAME_BYTES = 200
 MOST_PATH_BYTES = 600
 MOST_SOURCE_BYTES = 5 << 20
 _CHUNK = 1 << 18
+_PAGE_BYTES = 4096
+_INODE_BYTES = 1024
 _GZIP = b"\x1f\x8b"
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 
@@ -38,15 +42,18 @@ class Refused(Exception):
         self.entry = entry
 
 
-def unpack(file: IO[bytes], folder: str, most_bytes: int) -> dict[str, int]:
-    """Fill the (empty) folder from the archive; returns counts of ``files`` and ``bytes``."""
-    magic = file.read(4)
+def unpack(file: IO[bytes], folder: str, most_bytes: int) -> dict[str, Any]:
+    """Fill the (empty) folder from the archive; returns the number of ``files``, the ``bytes`` of
+    memory that they occupy with their folders, and whether their program needs a ``network``."""
+    start = file.read(tarfile.BLOCKSIZE)
     file.seek(0)
     tree = _Tree(folder, most_bytes)
     try:
-        if magic.startswith(_GZIP):
-            _untar(file, tree)
-        elif magic.startswith(_ZIP):
+        if start.startswith(_GZIP):
+            _untar(file, tree, "r:gz")
+        elif _is_tar(start):
+            _untar(file, tree, "r:")
+        elif start.startswith(_ZIP):
             _unzip(file, tree)
         else:
             _single(file, tree)
@@ -61,12 +68,22 @@ def unpack(file: IO[bytes], folder: str, most_bytes: int) -> dict[str, int]:
     except Exception as error:
         # Whatever this trips over came out of the archive: a lying offset is an OSError of seek.
         raise Refused(f"the archive is not understood: {type(error).__name__}") from None
-    tree.settle()
-    return {"files": tree.files, "bytes": tree.bytes}
+    manifest = tree.settle()
+    network = loopback.is_needed(manifest)
+    return {"files": tree.files, "bytes": tree.occupied, "network": network}
 
 
-def _untar(file: IO[bytes], tree: _Tree) -> None:
-    with tarfile.open(fileobj=file, mode="r:gz") as archive:
+def _is_tar(start: bytes) -> bool:
+    """Whether this block is a member's header: its checksum is right, which no text's is."""
+    try:
+        tarfile.TarInfo.frombuf(start, "utf-8", "surrogateescape")
+    except tarfile.HeaderError:
+        return False
+    return True
+
+
+def _untar(file: IO[bytes], tree: _Tree, mode: Literal["r:", "r:gz"]) -> None:
+    with tarfile.open(fileobj=file, mode=mode) as archive:
         for member in archive:
             archive.members = []  # type: ignore[attr-defined]  # it would keep every header
             name = tree.admit(member.name)
@@ -121,7 +138,10 @@ def _single(file: IO[bytes], tree: _Tree) -> None:
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        raise Refused("the upload is no .tar.gz, no .zip and no Python source in UTF-8")
+        raise Refused(
+            "the upload is no .tar.gz, no .tar, no .zip and no Python source in UTF-8;"
+            " save main.py as UTF-8, or pack its folder as .tar.gz"
+        )
     file.seek(0)
     tree.add_file(contract.MAIN, file, len(source), False)
 
@@ -137,12 +157,18 @@ class _Tree:
         self._admitted = 0
         self.files = 0
         self.bytes = 0
+        self.occupied = 0
 
     def admit(self, name: str) -> str:
         """The member's path below the folder; Refused when its name is not acceptable."""
         self._admitted += 1
         if self._admitted > MOST_ENTRIES:
-            raise Refused(f"more than {MOST_ENTRIES} entries", shown(name))
+            raise Refused(
+                f"more than {MOST_ENTRIES} files and folders in the archive; leave out what the"
+                " agent does not read (tests, caches, docs), or keep data in one file and Python"
+                " libraries in a .zip that main.py puts on sys.path",
+                shown(name),
+            )
         if "\0" in name or "\\" in name or any(ord(c) < 32 or ord(c) == 127 for c in name):
             raise Refused("holds a character that is not allowed in a name", shown(name))
         try:
@@ -180,6 +206,7 @@ class _Tree:
                 except OSError as error:
                     raise Refused(f"cannot be written: {error.strerror}", shown(here)) from None
                 self._seen[here] = True
+                self.occupied += _INODE_BYTES
 
     def add_file(self, path: str, source: IO[bytes] | Any, claimed: int, runs: bool) -> None:
         """Write one new file; Refused when it is too large or other than it claims to be."""
@@ -190,7 +217,7 @@ class _Tree:
         self.add_folder(os.path.dirname(path))
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
-            fd = os.open(os.path.join(self._folder, path), flags, 0o555 if runs else 0o444)
+            fd = os.open(os.path.join(self._folder, path), flags, 0o755 if runs else 0o644)
         except OSError as error:
             raise Refused(f"cannot be written: {error.strerror}", shown(path)) from None
         self._seen[path] = False
@@ -212,10 +239,11 @@ class _Tree:
         if written != claimed:
             raise Refused("is shorter than the archive says", shown(path))
         self.bytes += written
+        self.occupied += _INODE_BYTES - (-written // _PAGE_BYTES) * _PAGE_BYTES
 
-    def settle(self) -> None:
-        """Refused when what the agent is started by is not there; says where it was seen instead. A
-        program that is to run can, whatever the archive says of its mode."""
+    def settle(self) -> contract.Manifest:
+        """The bundle's manifest. Makes the agent's program executable, whatever mode the archive
+        gives it. Raises Refused when the file that starts the agent is missing."""
         try:
             manifest = contract.read(self._folder)
         except contract.ContractError as error:
@@ -232,7 +260,8 @@ class _Tree:
                 f"another program{hint}"
             )
         if manifest.entry and not manifest.is_python:
-            os.chmod(os.path.join(self._folder, name), 0o555)  # noqa: S103
+            os.chmod(os.path.join(self._folder, name), 0o755)  # noqa: S103
+        return manifest
 
 
 def shown(name: str) -> str:

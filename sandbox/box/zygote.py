@@ -40,10 +40,12 @@ def main(control_fd: int) -> None:
     for name in setup["imports"]:
         importlib.import_module(name)
     harness.prepare()
-    filter_code = b""
+    filter_codes = (b"", b"")
     if setup["mode"] != "plain":
         harden.harden_parent(setup["limits"])
-        filter_code = seccomp.compiled()
+        filter_codes = (seccomp.compiled(), seccomp.compiled(has_network=True))
+    os.environ.clear()
+    os.environ.update(setup["environment"])
     gc.freeze()
     wire.send(control, {"op": "ready", "pid": os.getpid(), "python": sys.version.split()[0]})
     while True:
@@ -52,7 +54,7 @@ def main(control_fd: int) -> None:
         except wire.Closed:
             return
         if message["op"] == "fork":
-            answer, stat = fork(setup, message, fds, filter_code)
+            answer, stat = fork(setup, message, fds, filter_codes[message["network"]])
             wire.send(control, answer, tuple(stat))
             wire.close_all(stat)
         elif message["op"] == "look":
@@ -97,7 +99,6 @@ def _child(
             report_write = 4
             if setup["mode"] == "plain":
                 os.setsid()
-                os.environ.clear()
             else:
                 harden.harden_child(message["uid"], setup["limits"], filter_code)
             os.chdir(setup["agent_dir"])

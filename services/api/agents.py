@@ -102,3 +102,14 @@ def change_agent(agent: AgentKey, body: AgentChange, conn: Db, who: Writer) -> A
     return AgentOut.model_validate(
         agents.update_agent(conn, found.id, **body.model_dump(exclude_none=True))
     )
+
+
+@router.delete(
+    "/agents/{agent}",
+    status_code=204,
+    summary="Delete an agent without submissions",
+    responses=of(403, 404, 409),
+)
+def delete_agent(agent: AgentKey, conn: Db, who: Writer) -> None:
+    """For one's own agent, as long as nothing was submitted for it."""
+    agents.delete_agent(conn, sight.own_agent(conn, who, agent).id)

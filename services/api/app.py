@@ -19,6 +19,7 @@ from ladder.store import db
 from ladder.store.blobs import open_blobs
 from services.api import (
     agents,
+    anchors,
     auth,
     declared,
     entries,
@@ -71,6 +72,7 @@ ROUTERS: Final = (
     members.router,
     rosters.router,
     seasons.router,
+    anchors.router,
     watch.router,
     declared.router,
     extensions.router,

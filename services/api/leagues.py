@@ -12,12 +12,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from games import GAMES
 from ladder.ids import LeagueId, SeasonId, UserId
 from ladder.model import League, LeagueRole, ReplayVisibility, Viewer, Visibility
-from ladder.store import daily, entries, invitations, leagues, users
-from services import anchors, bundles
-from services.api import sight
+from ladder.store import daily, invitations, leagues, users, watch
+from services.api import anchors, sight
+from services.api.anchors import NAMES, Names
 from services.api.auth import Anyone, Host, Known
 from services.api.entries import EntryOut
-from services.api.entries import shown as shown_entry
 from services.api.fields import KEY, LeagueKey, Line, Slug, Text
 from services.api.idempotency import Once
 from services.api.paging import Page, Paging
@@ -70,17 +69,25 @@ class NewLeague(BaseModel):
     description: Text = ""
     same_team_lineups: bool = False
     season: NewSeason | None = Field(default=None, description="its first season, made with it")
-    anchors: Annotated[list[Annotated[Line, Field(min_length=1)]], Field(max_length=20)] = Field(
+    anchors: Names = Field(
         default_factory=list,
-        description="reference agents that pin the season's scale: names of this installation's, "
-        "or ids of own submissions",
-        examples=[["greedy", "random_legal"]],
+        description=f"reference agents that pin the season's scale: {NAMES}",
+        examples=[["greedy", "random-legal"]],
+    )
+    fill: bool = Field(
+        default=True,
+        description="enter more reference agents, until one agent can play",
     )
 
 
 class MadeLeague(LeagueOut):
     season: SeasonOut | None = None
     anchors: list[EntryOut] = Field(default_factory=list)
+    lacking: str | None = Field(
+        default=None,
+        description="why the season still cannot play; null when its seats can be filled",
+        examples=["2 of 16 seats can be filled: add an agent or an anchor"],
+    )
 
 
 class LeagueChange(BaseModel):
@@ -153,37 +160,30 @@ def list_leagues(conn: Db, who: Anyone, span: Paging) -> Page[LeagueOut]:
     responses=of(403, 404, 409, 429),
 )
 def create_league(body: NewLeague, conn: Db, house: House, who: Host, once: Once) -> Response:
-    """The caller becomes its host. With `season` its first season is made too, with the reference
-    agents in `anchors` entered: all of it or nothing."""
+    """The caller becomes its host. With `season` its first season is made too, and the reference
+    agents in `anchors` enter it. With `fill` more of them enter, until one agent can play. The call
+    makes all of this or nothing."""
     if body.game not in GAMES:
         raise ProblemError(
             "invalid", f"body.game: there is no game {body.game!r}; try GET /v1/games."
         )
 
-    known = bundles.names(body.game)
-    for name in body.anchors:
-        if body.season is None:
-            raise ProblemError("invalid", "body.anchors: they enter a season; give one too.")
-        if name not in known and not name.startswith("sub_"):
-            raise ProblemError(
-                "invalid",
-                f"body.anchors: there is no reference agent {name!r}; choose from "
-                f"{', '.join(known) or 'none'}, or give the id of a submission.",
-            )
+    if body.anchors and body.season is None:
+        raise ProblemError("invalid", "body.anchors: anchors enter a season; give a season too.")
+    anchors.refuse_unknown(body.game, body.anchors)
 
     def create() -> MadeLeague:
-        settings = body.model_dump(exclude={"season", "anchors"})
+        settings = body.model_dump(exclude={"season", "anchors", "fill"})
         league = leagues.create_league(conn, created_by=who.user_id, **settings)
         if who.user_id is not None:
             daily.leagues(conn, who.user_id)
-        season, entered = None, []
+        out = MadeLeague(**shown(conn, who, league).model_dump())
         if body.season is not None:
-            season = first_season(conn, league, body.season)
-            entered = [
-                enter_anchor(conn, house, who, SeasonId(season.id), body.game, name)
-                for name in dict.fromkeys(body.anchors)
-            ]
-        out = MadeLeague(**shown(conn, who, league).model_dump(), season=season, anchors=entered)
+            out.season = first_season(conn, league, body.season)
+            made = leagues.get_season(conn, SeasonId(out.season.id))
+            out.anchors = anchors.enter(conn, house, who, made, body.anchors, fill=body.fill)
+            out.lacking = watch.lacking(conn, made, league)
+            out.current_season = shown(conn, who, league).current_season
         out.role = LeagueRole.HOST
         return out
 
@@ -197,17 +197,6 @@ def first_season(conn: Db, league: League, body: NewSeason) -> SeasonOut:
     except ProblemError as error:
         detail = error.detail.replace("body.", "body.season.", 1)
         raise ProblemError(error.kind.slug, detail) from None
-
-
-def enter_anchor(
-    conn: Db, house: House, who: Viewer, season_id: SeasonId, game: str, name: str
-) -> EntryOut:
-    """Enters a reference agent of this name, or one's own submission with this id."""
-    if not name.startswith("sub_"):
-        return shown_entry(conn, who, anchors.enter(conn, house.blobs, season_id, game, name))
-    submission = sight.own_submission(conn, who, name)
-    entry, *_ = entries.enter(conn, season_id, submission.id, is_anchor=True, count_limit=False)
-    return shown_entry(conn, who, entry)
 
 
 @router.get("/leagues/{league}", summary="Read a league", responses=of(404))

@@ -158,7 +158,7 @@ def find_episode(
     """From the integer that Kaggle's formats use to the match."""
     match = history.match_of_episode(conn, number)
     if not sight.match_filter(conn, who)(match):
-        raise NotFound("there is no such episode")
+        raise NotFound.of("episode")
     one = next(one for one in match.episodes if one.number == number)
     return EpisodeWhere(match_id=match.id, number=number, position=one.position)
 

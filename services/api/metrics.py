@@ -78,7 +78,11 @@ def seasons(conn: Connection, who: Viewer) -> Iterable[tuple[str, str, list[Samp
     )
     yield "peck_season_cadence_seconds", "A match should finish at least this often.", cadence
     yield "peck_season_unrated_results", "Accepted results that are not rated yet.", behind
-    yield "peck_season_alarm", "1 while no match finishes for this cause.", alarms
+    yield (
+        "peck_season_alarm",
+        "1 while this cause keeps matches from finishing, or a host is too slow.",
+        alarms,
+    )
 
 
 def watched(conn: Connection, who: Viewer) -> list[tuple[Season, League]]:

@@ -66,7 +66,7 @@ KINDS: Final = {
             404,
             "Not found",
             "There is no such thing, or it is not yours to see. The two answers are the same on "
-            "purpose.",
+            "purpose. 'what' names the kind of the missing thing, if one word does.",
         ),
         Kind(
             "method-not-allowed",
@@ -222,7 +222,9 @@ async def on_problem(request: Request, error: Exception) -> Response:
 async def on_ladder_error(request: Request, error: Exception) -> Response:
     detail = str(error)
     if isinstance(error, NotFound):
-        return answer("not-found", detail)
+        if error.what is None:
+            return answer("not-found", detail)
+        return answer("not-found", detail, what=error.what)
     if isinstance(error, Conflict):
         return answer("conflict", detail)
     if isinstance(error, BlobTooLarge):

@@ -14,7 +14,7 @@ from fastapi import APIRouter, Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from games import GAMES
-from games.protocol import ConfigurationError, Game, GameError
+from games.protocol import ConfigurationError, Game, GameError, with_clock
 from ladder import terms
 from ladder.medals import FARTHEST, MOST_TEAMS, Rules
 from ladder.model import League
@@ -310,6 +310,7 @@ def season_maker(conn: Db, found: League, body: NewSeason) -> Callable[[], Seaso
         raise ProblemError("invalid", f"body.{error}") from None
     given = body.clock.model_dump(exclude_unset=True) if body.clock else {}
     clock = Clock.model_validate({**game.clock, **given})
+    configuration = with_clock(game, configuration, clock.model_dump())
     episodes = 2 if game.mirrored else 1
     hours = longest_match_hours(game.longest(configuration), clock, seats, episodes)
     if hours > LONGEST_MATCH_HOURS:

@@ -41,7 +41,7 @@ from services.api.problems import ProblemError
 def require(who: Viewer, resource: access.Resource, what: str) -> None:
     """Nothing, or NotFound when the viewer may not see this."""
     if not access.may_see(who, resource):
-        raise NotFound(f"there is no such {what}")
+        raise NotFound.of(what)
 
 
 def league(conn: Connection, who: Viewer, key: str) -> League:
@@ -99,7 +99,7 @@ def own_team(conn: Connection, who: Viewer, key: str | None) -> Team:
 def agent(conn: Connection, who: Viewer, key: str) -> Agent:
     found = agents.get_agent(conn, AgentId(key))
     if not sees_agent(conn, who, found):
-        raise NotFound("there is no such agent")
+        raise NotFound.of("agent")
     return found
 
 
@@ -150,7 +150,7 @@ def require_entering(conn: Connection, who: Viewer, into: Season, team_id: TeamI
 def entry(conn: Connection, who: Viewer, key: str) -> Entry:
     found = entries.get_entry(conn, EntryId(key))
     if not sees_entry(conn, who, found):
-        raise NotFound("there is no such entry")
+        raise NotFound.of("entry")
     return found
 
 
@@ -169,7 +169,7 @@ def owns(who: Viewer, team_id: TeamId) -> bool:
 def match(conn: Connection, who: Viewer, key: str) -> Match:
     found = matches.get_match(conn, MatchId(key))
     if not match_filter(conn, who)(found):
-        raise NotFound("there is no such match")
+        raise NotFound.of("match")
     return found
 
 

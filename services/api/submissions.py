@@ -29,6 +29,12 @@ from services.api.uploads import Plan
 
 router = APIRouter(prefix="/v1", tags=["submissions"])
 DEFAULT_LIMIT_BYTES = 100 << 20
+FORM = {
+    "type": "object",
+    "properties": {"file": {"type": "string", "format": "binary"}},
+    "required": ["file"],
+    "additionalProperties": False,
+}
 
 
 class SubmissionOut(BaseModel):
@@ -103,8 +109,12 @@ Planned = Annotated[Plan, Security(plan, scopes=["agents:write"])]
     openapi_extra={
         "requestBody": {
             "required": True,
-            "description": "main.py, or a .tar.gz or .zip with main.py or peck.json at its root",
-            "content": {"application/octet-stream": {"schema": {"type": "string"}}},
+            "description": "main.py, or a .tar.gz, .tar or .zip with main.py or peck.json at its"
+            " root: the bytes themselves, or a form with this one file",
+            "content": {
+                "application/octet-stream": {"schema": {"type": "string"}},
+                "multipart/form-data": {"schema": FORM},
+            },
         }
     },
 )
@@ -113,11 +123,19 @@ async def upload_submission(
     planned: Planned,
     content_digest: uploads.ContentDigest = None,
     key: IdempotencyKey = None,
-    filename: Annotated[str, Query(pattern=r"^[^/\\\x00-\x1f\x7f]+$", max_length=120)] = "main.py",
+    filename: Annotated[
+        str | None,
+        Query(
+            pattern=r"^[^/\\\x00-\x1f\x7f]+$",
+            max_length=120,
+            description="as a form names the file, else main.py, when left out",
+        ),
+    ] = None,
     message: Annotated[str, Query(pattern=LINE, max_length=500)] = "",
     profile: Annotated[Profile, Query()] = "numpy",
 ) -> Response:
-    """The raw bytes as body. Repeating an upload gives the same submission and costs nothing.
+    """The raw bytes as body (`curl --data-binary @main.py`), or a form with one file
+    (`curl -F file=@main.py`). Repeating an upload gives the same submission and costs nothing.
 
     With `season` it also enters that season: validation starts, and the answer tells how many
     uploads the team has left today and when they come back. `profile` is one of
@@ -139,7 +157,7 @@ async def upload_submission(
                     planned.agent_id,
                     stored.digest,
                     stored.size,
-                    filename,
+                    filename or body.filename or "main.py",
                     message,
                     planned.user_id,
                 )

@@ -21,6 +21,7 @@ from starlette.requests import ClientDisconnect
 from ladder.ids import AgentId, SeasonId, UserId
 from ladder.model import Viewer
 from ladder.store.arrivals import ARRIVAL_SECONDS
+from services.api import envelopes
 from services.api.problems import ProblemError
 
 OF_A_PERSON: Final = 3
@@ -90,6 +91,8 @@ class Body:
     file: IO[bytes]
     digest: str
     size_bytes: int
+    filename: str | None = None
+    """As a form named the file; None for a body without a form."""
 
     def chunks(self) -> Iterator[bytes]:
         self.file.seek(0)
@@ -98,27 +101,36 @@ class Body:
 
 
 async def receive(request: Request, limit_bytes: int, content_digest: str | None) -> Body:
-    """The request's body. Raises ProblemError when it is empty, too large, too slow, or not what
-    its Content-Digest says."""
+    """The bundle in the request's body, which may be a form around it. Raises ProblemError when it
+    is empty, too large, too slow, or not what its Content-Digest says."""
     expected = expected_sha256(content_digest)
+    form = envelopes.opened(request.headers.get("content-type", ""))
+    most_bytes = limit_bytes + (envelopes.OVERHEAD_BYTES if form is not None else 0)
     declared = request.headers.get("content-length", "")
-    if declared.isdigit() and int(declared) > limit_bytes:
+    if declared.isdigit() and int(declared) > most_bytes:
         raise too_large(limit_bytes)
     file: IO[bytes] = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY_BYTES)  # noqa: SIM115
     try:
-        hashing, size = hashlib.sha256(), 0
+        hashing, received, size = hashlib.sha256(), 0, 0
+        sent = hashing if form is None else hashlib.sha256()
         async with asyncio.timeout(RECEIVE_SECONDS):
             async for chunk in request.stream():
-                size += len(chunk)
-                if size > limit_bytes:
+                received += len(chunk)
+                if sent is not hashing:
+                    sent.update(chunk)
+                content = chunk if form is None else form.take(chunk)
+                size += len(content)
+                if received > most_bytes or size > limit_bytes:
                     raise too_large(limit_bytes)
-                hashing.update(chunk)
-                file.write(chunk)
+                hashing.update(content)
+                file.write(content)
+        if form is not None:
+            form.close()
         if size == 0:
             raise ProblemError("invalid", "body: it is empty; send main.py or an archive of it.")
-        if expected is not None and expected != hashing.digest():
+        if expected is not None and expected != sent.digest():
             raise ProblemError("digest-mismatch")
-        return Body(file, hashing.hexdigest(), size)
+        return Body(file, hashing.hexdigest(), size, form.filename if form is not None else None)
     except ClientDisconnect:
         file.close()
         raise ProblemError("malformed", "The connection broke before all of it was here.") from None

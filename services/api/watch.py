@@ -21,7 +21,7 @@ router = APIRouter(prefix="/v1", tags=["seasons"])
 
 
 class AlarmOut(BaseModel):
-    """No match has finished for three times as long as expected."""
+    """No match has finished for three times as long as expected, or a host is too slow for it."""
 
     cause: Cause
     reason: str = Field(examples=[watch.TOLD[Cause.NO_CAPACITY]])
@@ -38,13 +38,19 @@ class PulseOut(BaseModel):
     silent_seconds: float = Field(description="since then, or since the season opened")
     expected_seconds: float = Field(description="a match should finish at least this often")
     alarm: AlarmOut | None
+    lacking: str | None = Field(
+        description="why its entries fill no match; hosts also read what to add",
+        examples=["3 of 4 seats can be filled: add an agent or an anchor"],
+    )
 
 
 def shown(who: Viewer, league: League, pulse: watch.Pulse) -> PulseOut:
     """What this viewer may know of it; the caller has checked that it may see the league."""
-    alarm = None
+    alarm, lacking = None, pulse.lacking
+    runs = access.may_run(who, access.league_seen(league))
+    if lacking is not None and not runs:  # it counts entries that wait for their validation
+        lacking = Cause.NOTHING_TO_PAIR.told
     if pulse.alarm is not None:
-        runs = access.may_run(who, access.league_seen(league))
         cause = pulse.alarm.cause
         alarm = AlarmOut(
             cause=cause, reason=cause.told, detail=pulse.alarm.reason if runs else None
@@ -55,6 +61,7 @@ def shown(who: Viewer, league: League, pulse: watch.Pulse) -> PulseOut:
         silent_seconds=pulse.silent_seconds,
         expected_seconds=pulse.expected_seconds,
         alarm=alarm,
+        lacking=lacking,
     )
 
 

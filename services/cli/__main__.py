@@ -18,6 +18,7 @@ from services.cli import (
     insight,
     joining,
     playing,
+    remedies,
     repairing,
     rostering,
     scrimming,
@@ -66,6 +67,17 @@ def enough(arguments: Sequence[str]) -> typer.Typer:
     return app if get_group(app).commands.keys() & {*arguments[:1]} else whole()
 
 
+def verb(arguments: Sequence[str]) -> str:
+    """The command that these arguments name: ``peck league create``."""
+    found, commands = ["peck"], get_group(enough(arguments)).commands
+    for name in arguments:
+        if name not in commands:
+            break
+        found.append(name)
+        commands = getattr(commands[name], "commands", {})  # a verb has none
+    return " ".join(found)
+
+
 def main() -> None:
     """Run `peck`. Exits with 1 and a sentence on stderr when something is refused."""
     try:
@@ -78,6 +90,8 @@ def main() -> None:
                 places.clear()
             for place in places:
                 print(f"  {place['where']}: {place['message']}", file=sys.stderr)
+            for line in remedies.after(error, verb(sys.argv[1:])):
+                print(f"  {line}", file=sys.stderr)
         sys.exit(1)
 
 

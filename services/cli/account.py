@@ -1,4 +1,4 @@
-"""Verbs on who one is: login, whoami, token."""
+"""Verbs on the user's account: login, logout, whoami, token."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from services.cli.display import AsJson, moment, out, print_json, table
-from services.cli.places import DEFAULT_ADDRESS, connect, find_login, save
+from services.cli.places import DEFAULT_ADDRESS, connect, find_login, forget, other_way, save
 from services.client import Client
 
 tokens = typer.Typer(help="Mint, list and revoke tokens.", no_args_is_help=True)
@@ -27,6 +27,11 @@ def login(
     out.print(f"{me['user']['name']} at {address}; kept in {path}")
 
 
+def logout() -> None:
+    """Forget the login that `peck login` saved. The token itself stays valid."""
+    out.print("the login is forgotten" if forget() else "there was no login")
+
+
 def whoami(as_json: AsJson = False) -> None:
     """Show who the token in use stands for, its teams and scopes."""
     found = find_login()
@@ -38,6 +43,8 @@ def whoami(as_json: AsJson = False) -> None:
     teams = ", ".join(f"{team['name']} ({team['slug']})" for team in me["teams"]) or "no team"
     out.print(f"{me['user']['name']}, {teams}, at {found.address} (from {found.source})")
     out.print(f"scopes: {', '.join(me['scopes'])}")
+    if found.unused is not None:
+        out.print(other_way(found))
 
 
 @tokens.command("mint")
@@ -91,5 +98,6 @@ def revoke(token_id: Annotated[str, typer.Argument(help="Id from `peck token lis
 
 def register(app: typer.Typer) -> None:
     app.command()(login)
+    app.command()(logout)
     app.command()(whoami)
     app.add_typer(tokens, name="token")

@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-import gzip
-import io
-import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from sandbox.bundle import ENTRIES
+from sandbox.bundle import BundleError, names, prepare
+from services.cli.display import err
 from services.cli.places import Unset
 
-LEFT_OUT: Final = {"__pycache__", ".git", ".venv", ".mypy_cache", ".ipynb_checkpoints"}
+MOST_NAMES: Final = 5
+"""Of hidden files in one line."""
 
 
-def pack(path: Path) -> tuple[str, bytes]:
-    """File name and bytes to upload: a file as it is, a folder as .tar.gz.
+@contextmanager
+def packed(path: Path) -> Iterator[tuple[str, Path]]:
+    """The name and the file to upload: a file as it is, a folder as ``.tar.gz``.
 
-    Equal folders give equal bytes, so submitting one twice is one submission. Raises Unset for a
-    folder without main.py and peck.json.
+    The file of a folder is removed at the end. Raises Unset for what is no agent.
     """
-    if path.is_file():
-        return path.name, path.read_bytes()
-    if not any((path / name).is_file() for name in ENTRIES):
-        raise Unset(f"{path}: there is no {' and no '.join(ENTRIES)} at the top of this folder")
-    tarred = io.BytesIO()
-    with tarfile.open(fileobj=tarred, mode="w", format=tarfile.PAX_FORMAT) as tar:
-        for file in sorted(path.rglob("*")):
-            inner = file.relative_to(path)
-            if file.is_file() and not LEFT_OUT.intersection(inner.parts):
-                member = tarfile.TarInfo(inner.as_posix())
-                member.size = file.stat().st_size
-                member.mode = 0o755 if file.stat().st_mode & 0o100 else 0o644
-                with file.open("rb") as content:
-                    tar.addfile(member, content)
-    return f"{path.resolve().name}.tar.gz", gzip.compress(tarred.getvalue(), mtime=0)
+    with tempfile.TemporaryDirectory(prefix="peck-") as scratch:
+        try:
+            file = prepare(path, Path(scratch))
+            hidden = [one for one in names(path) if "/." in f"/{one}"] if path != file else []
+        except BundleError as error:
+            raise Unset(str(error)) from None
+        if hidden:
+            more = f" and {len(hidden) - MOST_NAMES} more" if len(hidden) > MOST_NAMES else ""
+            err.print(f"the upload holds hidden files: {', '.join(hidden[:MOST_NAMES])}{more}")
+        yield (path.name if file == path else f"{path.resolve().name}.tar.gz"), file

@@ -14,10 +14,15 @@ def own_agents(ladder: Client) -> list[Json]:
 
 
 def find(agents: list[Json], name: str) -> Json | None:
-    """The agent with this id, slug or name (whatever its case)."""
-    wanted = name.lower()
+    """The agent with this id, slug or name, whatever its case; ``a_b`` and ``a-b`` are one."""
+    wanted, slug = name.lower(), slug_of(name)
     return next(
-        (row for row in agents if wanted in (row["id"], row["slug"], row["name"].lower())), None
+        (
+            row
+            for row in agents
+            if wanted in (row["id"], row["name"].lower()) or (slug and slug == row["slug"])
+        ),
+        None,
     )
 
 

@@ -119,6 +119,9 @@ def create_league(
         list[str] | None,
         typer.Option(help="Reference agent by name, or own submission's id; repeatable."),
     ] = None,
+    fill: Annotated[
+        bool, typer.Option(help="Fill seats that competitors leave empty with reference agents.")
+    ] = True,
     as_json: AsJson = False,
 ) -> None:
     """Create a league with its first season, in one request. You become its host."""
@@ -147,14 +150,41 @@ def create_league(
             description=description,
             season=season,
             anchors=anchor or [],
+            fill=fill,
         )
-    first, entered = made.pop("season"), made.pop("anchors")
+    first, entered, lacking = made.pop("season"), made.pop("anchors"), made.pop("lacking")
     if as_json:
-        print_json({"league": made, "season": first, "anchors": entered})
+        print_json({"league": made, "season": first, "anchors": entered, "lacking": lacking})
         return
     show(made, first)
+    tell_anchors(slug, entered, lacking)
+
+
+@leagues.command("fill")
+def fill_league(
+    league: Annotated[str, typer.Argument(help="League slug, or season id.")],
+    anchor: Annotated[
+        list[str] | None,
+        typer.Option(help="Add this reference agent or own submission instead; repeatable."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Add reference agents to a season until one agent can play."""
+    with connect() as ladder:
+        made = ladder.add_anchors(league, anchor or [], fill=not anchor)
+    if as_json:
+        print_json(made)
+    else:
+        tell_anchors(league, made["anchors"], made["lacking"])
+
+
+def tell_anchors(league: str, entered: list[Json], lacking: str | None) -> None:
+    """Prints which anchors entered and, if the season cannot play yet, why and what to type."""
     if entered:
         out.print(f"anchors: {', '.join(row['agent_name'] for row in entered)}")
+    if lacking:
+        out.print(f"cannot play yet: {lacking}")
+        out.print(f"peck submit main.py --agent NAME --league {league}")
 
 
 def setting(text: str) -> tuple[str, object]:

@@ -20,11 +20,11 @@ def watch(
 ) -> None:
     """Tell whether a league goes on: its last match, how often one is expected, what is wrong.
 
-    Exits with 1 while there is an alarm.
+    Exits with 1 while there is an alarm, or while too few take part to fill a match.
     """
     with connect(needs_token=False) as ladder:
         pulse = ladder.watch(season_key(ladder, league, "(peck watch LEAGUE)"))
-    alarm = pulse["alarm"]
+    alarm, lacking = pulse["alarm"], pulse["lacking"]
     if as_json:
         print_json(pulse)
     else:
@@ -37,7 +37,9 @@ def watch(
             out.print(f"alarm ({alarm['cause']}): {alarm['reason']}")
         if alarm is not None and alarm["detail"]:
             out.print(f"to do: {alarm['detail']}")
-    if alarm is not None:
+        if lacking is not None:
+            out.print(f"cannot play: {lacking}")
+    if alarm is not None or lacking is not None:
         raise typer.Exit(1)
 
 

@@ -1,16 +1,18 @@
-"""Which service to speak to and as whom: options, environment, a running `peck up`, the login."""
+"""Finds the service and the login to use: environment, `peck login`, a running `peck up`."""
 
 from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import typer
 
-from services.client import Client
+from services.cli.display import err
+from services.client import ApiError, Client
 
 CHECKOUT: Final = Path(__file__).resolve().parents[2]
 DEFAULT_ADDRESS: Final = "http://127.0.0.1:8000"
@@ -27,6 +29,8 @@ class Login:
     address: str
     token: str | None
     source: str
+    unused: str | None = None
+    """Address of a running `peck up` of this checkout, if the login names another service."""
 
 
 def config_file() -> Path:
@@ -40,18 +44,38 @@ def state_dir() -> Path:
 
 
 def find_login() -> Login:
-    """The first that is there: PECK_URL and PECK_TOKEN, a running `peck up`, `peck login`."""
+    """The first that exists of PECK_URL, `peck login` and a running `peck up`.
+
+    PECK_TOKEN wins over the token found there. For the address in PECK_URL the token saved for that
+    address is used, if there is one.
+    """
     address, token = os.environ.get("PECK_URL"), os.environ.get("PECK_TOKEN")
+    known = [login for login in (saved(), running()) if login is not None]
     if address:
-        return Login(address, token, "PECK_URL")
-    local = line_of(state_dir() / "address")
-    if local:
-        return Login(local, token or line_of(state_dir() / "token"), str(state_dir()))
-    saved = config_file()
-    if saved.is_file():
-        kept = json.loads(saved.read_text())
-        return Login(kept["address"], token or kept.get("token"), str(saved))
-    return Login(DEFAULT_ADDRESS, token, "default")
+        kept = [login.token for login in known if login.address == address.rstrip("/")]
+        return Login(address, token or next(iter(kept), None), "PECK_URL")
+    if not known:
+        return Login(DEFAULT_ADDRESS, token, "default")
+    chosen, *others = known
+    unused = [login.address for login in others if login.address != chosen.address]
+    return replace(chosen, token=token or chosen.token, unused=next(iter(unused), None))
+
+
+def saved() -> Login | None:
+    """The login that `peck login` saved."""
+    file = config_file()
+    if not file.is_file():
+        return None
+    kept = json.loads(file.read_text())
+    return Login(kept["address"].rstrip("/"), kept.get("token"), str(file))
+
+
+def running() -> Login | None:
+    """The login of a running `peck up` of this checkout."""
+    address = line_of(state_dir() / "address")
+    if address is None:
+        return None
+    return Login(address.rstrip("/"), line_of(state_dir() / "token"), str(state_dir()))
 
 
 def line_of(path: Path) -> str | None:
@@ -62,14 +86,37 @@ def line_of(path: Path) -> str | None:
 
 
 def connect(*, needs_token: bool = True) -> Client:
-    """A client for the service found. Raises Unset when a token is needed and there is none."""
+    """A client for the service found. Raises Unset when a token is needed and there is none.
+
+    If `peck login` and a running `peck up` name different services, the client prints the account
+    and the address on stderr before the first request that changes something.
+    """
     login = find_login()
     if needs_token and not login.token:
         raise Unset(
             f"no token for {login.address}: run 'peck login', set PECK_TOKEN, or start 'peck up' "
             "here"
         )
-    return Client(login.address, login.token)
+    client = Client(login.address, login.token)
+    if login.unused is not None:
+        client.before_change = partial(_announce, login)
+    return client
+
+
+def _announce(login: Login, client: Client) -> None:
+    try:
+        name = client.me()["user"]["name"]
+    except ApiError:
+        name = "an unknown user"
+    err.print(f"as {name} at {login.address} (peck login); {other_way(login)}")
+
+
+def other_way(login: Login) -> str:
+    """How to use the running `peck up` instead of the login."""
+    return (
+        f"peck up of this checkout is at {login.unused}: "
+        f"PECK_URL={login.unused} or `peck logout` uses that"
+    )
 
 
 def save(address: str, token: str) -> Path:
@@ -80,3 +127,10 @@ def save(address: str, token: str) -> Path:
         json.dump({"address": address, "token": token}, file)
     path.chmod(0o600)
     return path
+
+
+def forget() -> bool:
+    """Removes the login that `peck login` saved; returns whether there was one."""
+    there = config_file().is_file()
+    config_file().unlink(missing_ok=True)
+    return there

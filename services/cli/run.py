@@ -22,7 +22,7 @@ from typing import Annotated, Any
 import typer
 
 from games import GAMES, outside
-from games.protocol import GameError
+from games.protocol import GameError, clock_fields, with_clock
 from sandbox import local
 from sandbox.clock import Clock, ClockError
 from sandbox.errors import HostFault, SandboxError
@@ -57,7 +57,7 @@ def register(app: typer.Typer) -> None:
 def run(
     game: Annotated[str, typer.Argument(help="Name of a game, for example hungry_geese.")],
     agents: Annotated[
-        list[Path], typer.Argument(help="main.py, folder, .tar.gz or .zip of each player.")
+        list[Path], typer.Argument(help="main.py, folder, .tar.gz, .tar or .zip of each player.")
     ],
     games: Annotated[int, typer.Option(min=1, help="How many; seats rotate.")] = 1,
     seed: Annotated[
@@ -126,14 +126,21 @@ def _plan(
         )
     overrides = dict(override(text) for text in config)
     try:
-        if act_seconds is not None and "actTimeout" in rules.configure({}):
-            overrides["actTimeout"] = act_seconds
         configuration = rules.configure(overrides)
         rules.reset(configuration, len(agents), Random(0))  # noqa: S311 (is there room for all?)
-        told = {"act_seconds": configuration.get("actTimeout", act_seconds)}
-        told["bank_seconds"] = bank_seconds
+        if act_seconds is None:
+            act_seconds = next(
+                (
+                    configuration[name] / units
+                    for name, units in clock_fields(rules).items()
+                    if name in overrides
+                ),
+                None,
+            )
+        told = {"act_seconds": act_seconds, "bank_seconds": bank_seconds}
         given = {name: value for name, value in told.items() if value is not None}
         clock = Clock.from_json({**rules.clock, **given})
+        configuration = with_clock(rules, configuration, clock.to_json())
     except (GameError, ClockError) as error:
         raise RunError(str(error)) from None
     if profile not in PROFILES:
@@ -242,7 +249,7 @@ def _wait_for(child: children.Child, socket: Path, log: Path) -> None:
     give_up_at = time.monotonic() + NODE_SECONDS
     while True:
         try:
-            hello(socket)
+            hello(socket, started=child.process.pid)
             return
         except HostFault as fault:
             told = children.tail(log, 3) or str(fault)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import Counter
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from services.cli.bundling import pack
+from services.cli.bundling import packed
 from services.cli.choosing import find, own_agent, own_agents, season_key
 from services.cli.display import AsJson, err, moment, out, print_json, seconds, table
 from services.cli.places import Unset, connect
@@ -20,7 +21,7 @@ POLL_SECONDS = 0.5
 
 def submit(
     bundle: Annotated[
-        Path | None, typer.Argument(exists=True, help="main.py, a .tar.gz or .zip, or a folder.")
+        Path | None, typer.Argument(help="main.py, a .tar.gz, .tar or .zip, or a folder.")
     ] = None,
     url: Annotated[
         str | None,
@@ -46,27 +47,36 @@ def submit(
     season."""
     if (bundle is None) is (url is None):
         raise Unset("give a bundle, or --url with the address of an agent that runs elsewhere")
-    with connect() as ladder:
+    with contextlib.ExitStack() as stack:
+        # What cannot be an agent is refused before the service hears of it.
+        upload = stack.enter_context(packed(bundle)) if bundle is not None else None
+        ladder = stack.enter_context(connect())
         season = season_key(ladder, league)
-        chosen = choose_agent(ladder, agent, team, bundle)
-        if url is not None:
-            try:
-                made = ladder.submit_remote(
-                    chosen["id"], url, api=api, season=season, message=message
+        chosen, is_new = choose_agent(ladder, agent, team, bundle)
+        try:
+            if upload is not None:
+                name, content = upload
+                made = ladder.upload(
+                    chosen["id"],
+                    content,
+                    filename=name,
+                    season=season,
+                    message=message,
+                    profile=profile,
                 )
-            except ApiError as error:
-                raise Unset(as_options(str(error))) from None
-        else:
-            assert bundle is not None
-            name, content = pack(bundle)
-            made = ladder.upload(
-                chosen["id"],
-                content,
-                filename=name,
-                season=season,
-                message=message,
-                profile=profile,
-            )
+            else:
+                made = ladder.submit_remote(
+                    chosen["id"], url or "", api=api, season=season, message=message
+                )
+        except ApiError as error:
+            if is_new:
+                with contextlib.suppress(ApiError):  # the reason of the refusal is what counts
+                    ladder.delete_agent(chosen["id"])
+                err.print(f"removed agent {chosen['name']} again: its submission was refused")
+            if url is not None:
+                told = {**error.problem, "detail": as_options(str(error))}
+                raise ApiError(told, error.status) from None
+            raise
         if wait:
             made["entry"] = follow(ladder, made["entry"])
     if as_json:
@@ -84,11 +94,13 @@ def as_options(sentence: str) -> str:
     return sentence
 
 
-def choose_agent(ladder: Client, name: str | None, team: str | None, bundle: Path | None) -> Json:
-    """The agent meant: the one named (made if new), else the only one there is."""
+def choose_agent(
+    ladder: Client, name: str | None, team: str | None, bundle: Path | None
+) -> tuple[Json, bool]:
+    """The agent meant, and whether it was made now: the one named, else the only one there is."""
     agents = own_agents(ladder)
     if name is None and len(agents) == 1:
-        return agents[0]
+        return agents[0], False
     if name is None and agents:
         raise Unset(f"name one with --agent: {', '.join(row['slug'] for row in agents)}")
     if name is None and bundle is None:
@@ -97,10 +109,11 @@ def choose_agent(ladder: Client, name: str | None, team: str | None, bundle: Pat
         assert bundle is not None
         name = bundle.resolve().name if bundle.is_dir() else bundle.resolve().parent.name
     found = find(agents, name)
-    if found is None:
-        found = ladder.create_agent(name, team=team)
-        err.print(f"made agent {found['name']} ({found['id']})")
-    return found
+    if found is not None:
+        return found, False
+    made = ladder.create_agent(name, team=team)
+    err.print(f"made agent {made['name']} ({made['id']})")
+    return made, True
 
 
 def follow(ladder: Client, entry: Json) -> Json:

@@ -13,6 +13,7 @@ import typer
 
 from services.demo import LEAGUES
 from services.premises import UpError
+from services.reload import Reloader
 from services.up import House, Options
 
 
@@ -42,6 +43,9 @@ def up(
     slots: Annotated[
         int | None, typer.Option(min=1, help="Matches at a time; cores less one, at least 2.")
     ] = None,
+    reload: Annotated[
+        bool, typer.Option(help="Restart parts when a source file changes; for developers.")
+    ] = False,
 ) -> None:
     """Start everything on this machine: servers, site, scheduler, workers. Ctrl-C stops it."""
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -51,7 +55,7 @@ def up(
         try:
             house.start()
             greet(house)
-            house.watch()
+            house.watch(*([Reloader(house).look] if reload else []))
         finally:
             if house.parts:
                 say("stopping; running matches have a moment to end")
@@ -63,9 +67,17 @@ def up(
         say("stopped; ./peck up goes on where it was")
 
 
+WITH_DEMO = """  1. Watch the board fill:   {address}/leagues/{slug}
+  2. Send an agent:          ./peck submit agents/hungry_geese/greedy --league {slug} --wait
+  3. Play it in private:     ./peck scrim greedy searcher survivor random-legal --league {slug}"""
+WITHOUT_DEMO = """  1. Make a league:          ./peck league create first
+  2. Send an agent:          ./peck submit agents/hungry_geese/greedy --league first --wait
+  3. Play it against itself: ./peck scrim greedy greedy greedy greedy --league first"""
+
+
 def greet(house: House) -> None:
     """The address, the token, and what to try next."""
-    slug = LEAGUES[0].slug
+    things = WITH_DEMO if house.options.demo else WITHOUT_DEMO
     print(
         f"""
 Pecking Order is up: {house.address}
@@ -74,9 +86,7 @@ Pecking Order is up: {house.address}
   {house.token}
 
   Three things to try:
-  1. Watch the board fill:   {house.address}/leagues/{slug}
-  2. Send an agent:          ./peck submit agents/hungry_geese/greedy --league {slug} --wait
-  3. Play it in private:     ./peck scrim greedy searcher survivor random-legal --league {slug}
+{things.format(address=house.address, slug=LEAGUES[0].slug)}
 
 Ctrl-C stops it.""",
         flush=True,

@@ -1,13 +1,14 @@
 """Postgres and Redis of our own, started as children: no container, no server, no account needed.
 
-Both listen on Unix sockets alone, in folders only their own uid and root can enter. As root the
-servers run as uid 65534, because Postgres refuses root; then the state folder must lie where that
+Both listen only on Unix sockets, in folders that only their own uid and root can enter. Postgres
+asks for a password, which is in a file that only we can read. As root the servers run as a uid of
+their own that no user has, because Postgres refuses root; then the state folder must lie where that
 uid can get to it, and binaries under a private home are copied out. The wheels' Python wrappers
 are not used: they add accounts, widen permissions and leave servers behind.
 """
 
 from services.embedded.places import EmbeddedError, Server, service_uid, state_folder
-from services.embedded.postgres import postgres_url, start_postgres
+from services.embedded.postgres import postgres_url, start_postgres, worker_password
 from services.embedded.redis import start_redis
 
 __all__ = [
@@ -18,4 +19,5 @@ __all__ = [
     "start_postgres",
     "start_redis",
     "state_folder",
+    "worker_password",
 ]

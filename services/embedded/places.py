@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import importlib.util
 import os
+import pwd
 import stat
 import time
 from dataclasses import dataclass
@@ -13,7 +14,9 @@ from pathlib import Path
 
 from services.children import Child
 
-SERVICE_UID = 65534
+SERVICE_UIDS = range(65_530, 65_519, -1)
+"""Above the uids that distributions and systemd hand out and below the few that they reserve; below
+65,536, the number of uids that a container's user namespace usually maps."""
 LONGEST_SOCKET_PATH = 100  # the kernel's limit is 107 bytes
 START_SECONDS = 60.0
 
@@ -35,16 +38,37 @@ class Server:
 
 
 def service_uid() -> int | None:
-    """The uid servers run as when we are root; None when they run as ourselves."""
-    return SERVICE_UID if os.geteuid() == 0 else None
+    """The uid of the servers when we are root: no user of this machine has it. None when they run
+    as our own uid."""
+    if os.geteuid() != 0:
+        return None
+    for uid in SERVICE_UIDS:
+        try:
+            pwd.getpwuid(uid)
+        except KeyError:
+            return uid
+    raise EmbeddedError(
+        f"all uids from {SERVICE_UIDS[-1]} to {SERVICE_UIDS[0]} belong to users, and the servers"
+        " need a free one; start this as an ordinary user"
+    )
+
+
+def named_uid() -> int:
+    """A uid other than root's that has a name, because initdb requires a name."""
+    with contextlib.suppress(KeyError):
+        return pwd.getpwnam("nobody").pw_uid
+    for user in pwd.getpwall():
+        if user.pw_uid != 0:
+            return user.pw_uid
+    raise EmbeddedError("this machine has no user but root, and initdb needs one: add nobody")
 
 
 def reachable(path: Path, uid: int | None) -> bool:
     """Whether ``uid`` may walk to ``path`` and into it (always true for our own uid)."""
     if uid is None:
         return True
-    path = path.resolve()
-    for folder in (path, *path.parents):
+    resolved = path.resolve()
+    for folder in (resolved, *resolved.parents, *path.absolute().parents):
         with contextlib.suppress(FileNotFoundError):
             status = folder.stat()
             bit = stat.S_IXUSR if status.st_uid == uid else stat.S_IXOTH
@@ -87,9 +111,19 @@ def state_folder(checkout: Path, chosen: Path | None = None) -> Path:
 def own_folder(folder: Path, uid: int | None) -> Path:
     """``folder``, made when missing, that only its owner and root can enter."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if uid is not None:
-        os.chown(folder, uid, uid)
+    folder.chmod(0o700)
+    if uid is not None and folder.stat().st_uid != uid:
+        give_away(folder, uid)
     return folder
+
+
+def give_away(folder: Path, uid: int) -> None:
+    """Give the folder and everything in it to this uid; the folder itself last, so that a repeat
+    is safe. A link that the earlier owner placed there cannot lead out of the folder."""
+    for _, folders, files, descriptor in os.fwalk(folder, topdown=False):
+        for name in (*folders, *files):
+            os.chown(name, uid, uid, dir_fd=descriptor, follow_symlinks=False)
+    os.chown(folder, uid, uid, follow_symlinks=False)
 
 
 def socket_folder(state: Path, name: str, uid: int | None) -> Path:

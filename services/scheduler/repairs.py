@@ -343,7 +343,8 @@ def partitions(conn: db.Connection) -> dict[str, int]:
 
 
 class Watch:
-    """Tells when a season has finished nothing for longer than its cadence, and why; once each."""
+    """Logs each alarm of a season once: it has finished nothing for longer than its cadence, or a
+    host is too slow for it."""
 
     def __init__(self) -> None:
         self._told: dict[SeasonId, str] = {}
@@ -353,8 +354,9 @@ class Watch:
         alarms = {alarm.season_id: alarm for alarm in watch.alarms(conn)}
         for season, alarm in alarms.items():
             if self._told.get(season) != alarm.reason:
+                slow = alarm.cause is watch.Cause.SLOW_HOST
                 emit(
-                    "cadence_missed",
+                    "host_too_slow" if slow else "cadence_missed",
                     season=season,
                     league=alarm.league,
                     reason=alarm.reason,

@@ -183,7 +183,7 @@ def choose(seen: Sequence[Entry], asked: str | None) -> Entry | None:
         for row in seen:
             if row.id == EntryId(asked):
                 return row
-        raise NotFound("there is no such entry")
+        raise NotFound.of("entry")
     playing = [row for row in seen if row.state is EntryState.ACTIVE]
     played = [row for row in seen if row.state in STANDING]
     best = sorted(playing or played, key=lambda row: (row.games == 0, -row.mu))

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import ValidationError
 
 from games import GAMES
-from games.protocol import Game
+from games.protocol import Game, clock_fields
 from ladder.model import LadderError, ReplayVisibility, Viewer, Visibility
 from services import bundles
 from services.api import auth, leagues
@@ -30,8 +30,6 @@ DATES: Final = ("season.opens_at", "season.closes_at", "season.ends_at")
 CLASSES: Final = ("season.medals.gold", "season.medals.silver", "season.medals.bronze")
 CONFIGURATION: Final = "season.configuration."
 NUMBERS: Final = ("daily_limit", "active_limit", "max_bundle_bytes", "medal_confidence")
-TOLD_BY_CLOCK: Final = "actTimeout"
-"""Agents read it, but the referee writes it from the clock."""
 
 
 @router.get(ADDRESS)
@@ -88,8 +86,9 @@ def defaults(game: Game[Any]) -> dict[str, str]:
     """Every field as it stands at first: the defaults of the API and of the game."""
     season = NewSeason().model_dump()
     clock = Clock.model_validate(dict(game.clock)).model_dump()
-    configuration = game.configure({})
-    configuration.pop(TOLD_BY_CLOCK, None)
+    set_by_clock = clock_fields(game)
+    full = game.configure({})
+    configuration = {name: each for name, each in full.items() if name not in set_by_clock}
     return {
         "title": "",
         "slug": "",
@@ -106,6 +105,7 @@ def defaults(game: Game[Any]) -> dict[str, str]:
         **dict.fromkeys(CLASSES, ""),
         "season.stops_when_sealed": "",
         "season.remote_agents": "",
+        "fill": "true",
         **{f"{CONFIGURATION}{name}": written(value) for name, value in configuration.items()},
     }
 
@@ -132,7 +132,8 @@ def asked(form: Form, game: Game[Any]) -> dict[str, Any]:
             del values[name]
     values["description"] = form.values["description"].replace("\r\n", "\n")
     tree = forms.nested({"season.seats": "", **values})
-    return {**tree, "game": game.name, "anchors": form.lists["anchors"]}
+    fill = bool(form.values["fill"])
+    return {**tree, "game": game.name, "anchors": form.lists["anchors"], "fill": fill}
 
 
 def read(text: str) -> object:

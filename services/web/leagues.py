@@ -58,7 +58,7 @@ def show_leagues(
             LeagueCard(
                 league=league,
                 teams=len({row.team_id for row in standing if not row.is_anchor}),
-                agents=len({row.agent_id for row in standing}),
+                agents=len({row.agent_id for row in standing if not row.is_anchor}),
                 matches=season.accepted_no if season else 0,
                 recent=finished(conn, season, 2) if season else [],
             )
@@ -158,7 +158,7 @@ def pick(conn: Connection, league: League, number: int | None) -> Season | None:
 
 def must(season: Season | None) -> Season:
     if season is None:
-        raise NotFound("there is no such season")
+        raise NotFound.of("season")
     return season
 
 

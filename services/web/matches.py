@@ -162,7 +162,7 @@ def show_log(
     found = sight.match(conn, who, match)
     one = next((row for row in found.seats if row.seat == seat), None)
     if one is None or one.log_digest is None or not sight.owns(who, one.team_id):
-        raise NotFound("there is no such log")
+        raise NotFound.of("log")
     text = gzip.decompress(b"".join(house.blobs.open(one.log_digest)))
     log: dict[str, Any] = json.loads(text)
     if download:
@@ -191,7 +191,7 @@ def replay_of(
         raise ProblemError("forbidden", "This league does not show you this replay (yet).")
     one = next((row for row in match.episodes if row.position == position), None)
     if one is None or not house.blobs.exists(one.replay_digest):
-        raise NotFound("there is no such replay")
+        raise NotFound.of("replay")
     return match, one
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.alone, pytest.mark.docker, pytest.mark.timeout(900)]
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 AGENTS = 7

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from ladder.store import db
 from sandbox.errors import HostFault
 from sandbox.loans import hello
 from services import embedded
@@ -60,7 +61,7 @@ class Fleet:
             "PECK_NODE_SOCKET": str(self.node_socket),
         }
         if kind == "worker":
-            worker_url = self.database_url.replace("//peck@", "//peck_worker@", 1)
+            worker_url = embedded.postgres_url(self.state, "peck", db.WORKER_ROLE)
             environment["PECK_WORKER_DATABASE_URL"] = worker_url
         elif kind != "node":
             environment["PECK_DATABASE_URL"] = self.database_url

@@ -25,17 +25,20 @@ from ladder.model import EntryState, ReplayVisibility, Visibility
 from ladder.rating import Parameters, Result
 from ladder.store import agents, db, entries, leagues, users
 from ladder.store.blobs import open_blobs
+from services import embedded
 from tests.chaos.fleet import Fleet, running, wait_for_node, wait_until
+from tests.sizes import sized
 from workers.renewal import Held, held
 
-pytestmark = pytest.mark.bubblewrap
+pytestmark = [pytest.mark.alone, pytest.mark.bubblewrap]
 
-MATCHES = 110
-LANDED = 22
+MATCHES = sized(50, 110)
+LANDED = sized(10, 22)
 KILL_EVERY_SECONDS = 2.0
 REST_SECONDS = 6.0
 """Between kills once enough have landed: a slow machine must come to finish matches too."""
 LONGEST_SECONDS = 400.0
+STRUCK = {"child", "worker", "node"}
 AGENTS = Path(__file__).resolve().parents[2] / "agents" / "hungry_geese"
 
 
@@ -159,7 +162,7 @@ def test_every_match_is_finished_once_and_rated_once_while_everything_is_killed(
     with running() as fleet:
         db.migrate(fleet.database_url)
         with db.connect(fleet.database_url) as conn:
-            db.set_worker_login(conn, None)
+            db.set_worker_login(conn, embedded.worker_password(fleet.state))
         league = make_league(fleet)
         fleet.start("node")
         wait_for_node(fleet)
@@ -172,15 +175,16 @@ def test_every_match_is_finished_once_and_rated_once_while_everything_is_killed(
         )
         killer, started = Killer(fleet), time.monotonic()
         accidents = {
-            6: lambda: fleet.strike("rater"),
-            10: fleet.empty_redis,
-            16: lambda: fleet.strike("scheduler"),
-            20: fleet.restart_postgres,
-            26: lambda: fleet.strike("rater"),
-            30: fleet.empty_redis,
+            sized(3, 6): lambda: fleet.strike("rater"),
+            sized(5, 10): fleet.empty_redis,
+            sized(8, 16): lambda: fleet.strike("scheduler"),
+            sized(10, 20): fleet.restart_postgres,
+            sized(13, 26): lambda: fleet.strike("rater"),
+            sized(15, 30): fleet.empty_redis,
         }
         for strike in itertools.count(1):
-            has_landed = sum(killer.landed().values()) >= LANDED
+            landed = killer.landed()
+            has_landed = landed.total() >= LANDED and set(landed) == STRUCK
             time.sleep(REST_SECONDS if has_landed and not accidents else KILL_EVERY_SECONDS)
             killer.strike()
             fleet.start_deaf_ones_again()
@@ -219,9 +223,9 @@ def report(fleet: Fleet, killer: Killer, seconds: float) -> None:
 
 def check(fleet: Fleet, killer: Killer) -> None:
     rated = count(fleet, "select count(*) from matches where kind = 'rated'")
-    assert rated >= 100
-    assert sum(killer.landed().values()) >= 20
-    assert set(killer.landed()) == {"child", "worker", "node"}
+    assert rated >= 0.9 * MATCHES
+    assert killer.landed().total() >= 0.9 * LANDED
+    assert set(killer.landed()) == STRUCK
     assert count(fleet, "select count(*) from matches where attempt > 1") > 0
     assert ask(fleet, "select id, state from matches where state <> 'finished'") == []
     finished_once = (

@@ -53,10 +53,15 @@ class Table:
     """Seats that are asked for moves with no game between them."""
 
     def __init__(
-        self, loans: Sequence[Loan], clock: Clock, seed: bytes, configuration: Mapping[str, Any]
+        self,
+        loans: Sequence[Loan],
+        clock: Clock,
+        seed: bytes,
+        configuration: Mapping[str, Any],
+        waiting_seconds: float,
     ) -> None:
         self.own = OwnQueue()
-        timing = Timing(clock, self.own, waiting_seconds=1e9)
+        timing = Timing(clock, self.own, waiting_seconds, forgives_host=True)
         meters = [loan.meter for loan in loans]
         self.seats = [
             Seat(index, loan, timing, [*meters[:index], *meters[index + 1 :]])
@@ -99,8 +104,10 @@ def seated(
     clock: Clock,
     seed: bytes = bytes(16),
     configuration: Mapping[str, Any] | None = None,
+    waiting_seconds: float = 1e9,
 ) -> Iterator[Table]:
-    """Agents by the text of their main.py, started and ready to be asked."""
+    """Start agents from the texts of their main.py. Each is forgiven ``waiting_seconds`` of
+    waiting; a time-out that further waiting causes is HostTooSlow."""
     groups = _tree()
     with contextlib.ExitStack() as stack:
         lost = stack.enter_context(_watched())
@@ -110,7 +117,7 @@ def seated(
             )
             for index, source in enumerate(sources)
         ]
-        table = Table(loans, clock, seed, configuration or {})
+        table = Table(loans, clock, seed, configuration or {}, waiting_seconds)
         stack.callback(table.own.close)
         yield table
 

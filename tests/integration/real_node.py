@@ -139,7 +139,7 @@ def _wait_for(socket: Path, process: subprocess.Popen[bytes], log: Path) -> None
     give_up_at = time.monotonic() + 120
     while True:
         try:
-            hello(socket)
+            hello(socket, started=process.pid)
             return
         except HostFault:
             if process.poll() is not None or time.monotonic() > give_up_at:

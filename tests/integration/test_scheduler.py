@@ -12,6 +12,7 @@ import pytest
 from ladder.ids import MatchId
 from ladder.store import db, idempotency, leagues, matches, rejudging, suspects, users, watch
 from ladder.store.db import Connection
+from sandbox.errors import HostTooSlow
 from services.scheduler import repairs
 from services.scheduler.fields import Fields
 from tests.integration.store.contest import Contest, hello, raise_contest
@@ -345,6 +346,15 @@ def too_few(contest: Contest) -> None:
     contest.conn.execute("update entries set state = 'retired'")
 
 
+def one_agent_and_two_anchors(contest: Contest) -> None:
+    contest.conn.execute(
+        "update entries set state = 'retired' where not id = any (%s)", (contest.entries[:3],)
+    )
+    contest.conn.execute(
+        "update entries set is_anchor = true where id = any (%s)", (contest.entries[:2],)
+    )
+
+
 def no_bell(contest: Contest) -> None:
     contest.rated(*contest.entries[:4])
 
@@ -375,8 +385,9 @@ def slow(contest: Contest) -> None:
         (paused, "paused", "the league is paused"),
         (no_workers, "no_capacity", "no worker that serves play.cpu"),
         (results_unrated, "error", "1 accepted results wait to be rated"),
-        (nothing_made, "error", "no match is made"),
-        (too_few, "nothing_to_pair", "0 active entries; a match needs 4"),
+        (nothing_made, "error", "no match is made although 4 of 4 seats can be filled"),
+        (too_few, "nothing_to_pair", "0 of 4 seats can be filled: add an agent or an anchor"),
+        (one_agent_and_two_anchors, "nothing_to_pair", "3 of 4 seats can be filled: add an agent"),
         (no_bell, "error", "no bell gets through"),
         (not_taken, "error", "1 matches wait and no worker takes them"),
         (
@@ -387,7 +398,7 @@ def slow(contest: Contest) -> None:
         (
             hardly_served,
             "no_capacity",
-            "3 active entries can be played; no node serves profile torch (3 entries)",
+            "3 active entries wait for a node that serves profile torch",
         ),
         (slow, "error", "1 matches are being played and none has finished"),
     ],
@@ -436,8 +447,25 @@ def test_many_silent_seasons_are_no_more_questions_than_one(
         counts.append(len(asked))
         assert len(reasons) == 1 + more
     assert counts[0] == counts[1]
-    assert "no node serves profile torch" in reasons[contest.season.id]
-    assert all("a match needs 4" in reasons[other.season.id] for other in others)
+    assert "a node that serves profile torch" in reasons[contest.season.id]
+    assert all("seats can be filled" in reasons[other.season.id] for other in others)
+
+
+def test_a_host_too_slow_for_a_season_raises_an_alarm(
+    contest: Contest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conn = contest.conn
+    order = contest.claim(contest.rated(*contest.entries[:4]))
+    detail = f"{HostTooSlow.__name__}: seat 0 waited 310.0 s for a core"
+    assert watch.alarms(conn) == []
+    matches.fail(conn, order.match_id, order.attempt, "w1", "host", detail)
+    (alarm,) = watch.alarms(conn)
+    assert alarm.cause == "slow_host"
+    assert "too slow for this season: w1 (1 attempts)" in alarm.reason
+    looking = repairs.Watch()
+    looking.look(conn)
+    looking.look(conn)
+    assert capsys.readouterr().err.count("host_too_slow") == 1
 
 
 def test_an_alarm_is_told_once_and_its_end_too(

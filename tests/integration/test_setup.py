@@ -11,15 +11,16 @@ import pytest
 from ladder.settings import Settings
 from ladder.store import db, users
 from services import demo, setup
+from services.private import write_private
 
 
 def test_a_secret_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "password"
-    setup.write_private(path, "first")
+    write_private(path, "first")
     with pytest.raises(TypeError):
-        setup.write_private(path, 2)  # type: ignore[arg-type]
+        write_private(path, 2)  # type: ignore[arg-type]
     assert path.read_text() == "first", "a database is not locked out by a killed set-up"
-    setup.write_private(path, "second")
+    write_private(path, "second")
     assert path.read_text() == "second"
     assert path.stat().st_mode & 0o777 == 0o600
 
@@ -45,5 +46,7 @@ def test_machines_that_are_set_up_at_once_make_one_demo_league(
             "select (select count(*) from leagues), (select count(*) from entries),"
             " (select count(*) from matches where kind = 'validation')"
         ).fetchone()
+        weights = conn.execute("select distinct pairing_weight from entries").fetchall()
+    assert weights == [(1.0,)], "long matches need no second brake"
     field = sum(len(league.entrants) for league in demo.LEAGUES)
     assert made == (len(demo.LEAGUES), field, field)

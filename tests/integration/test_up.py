@@ -64,10 +64,10 @@ def environment(state: Path) -> dict[str, str]:
     return {**kept, "PYTHONPATH": str(CHECKOUT), "PECK_STATE": str(state)}
 
 
-def start(state: Path) -> Running:
+def start(state: Path, *options: str) -> Running:
     with (state / "up.err").open("ab") as told:
         process = subprocess.Popen(
-            [*COMMAND, "--port", "0", "--state", str(state)],
+            [*COMMAND, "--port", "0", "--state", str(state), *options],
             stdout=subprocess.PIPE,
             stderr=told,
             text=True,
@@ -125,7 +125,7 @@ def living(pids: set[int]) -> dict[int, str]:
 
 
 def finished(state: Path) -> int:
-    url = embedded.postgres_url(state / "sockets" / "postgres", "peck")
+    url = embedded.postgres_url(state, "peck")
     with psycopg.connect(url) as conn:
         row = conn.execute("select count(*) from matches where state = 'finished'").fetchone()
         assert row is not None
@@ -192,6 +192,13 @@ def test_whoever_is_refused_leaves_the_other_houses_address_alone(
     assert (state / "address").exists()
 
 
+def answers(up: Running) -> bool:
+    """Whether the site lists its leagues."""
+    with suppress(OSError):
+        return bool(up.get("/v1/leagues")["items"])
+    return False
+
+
 def test_a_part_that_dies_is_started_again(state: Path) -> None:
     up = start(state)
     try:
@@ -209,7 +216,26 @@ def test_a_part_that_dies_is_started_again(state: Path) -> None:
         wait_until(lambda: told.read_text().count("starting it again") >= 4, "they are missed", 30)
         before = finished(state)
         wait_until(lambda: finished(state) > before + 1, "matches are played again", 120)
-        assert up.get("/v1/leagues")["items"]
+        wait_until(lambda: answers(up), "the site answers again", 60)
+    finally:
+        assert end(up, signal.SIGINT) == 0
+
+
+def test_suggested_commands_work_without_demo_leagues(state: Path) -> None:
+    up = start(state, "--no-demo")
+    try:
+        lines = [line.partition("./peck ")[2] for line in up.text.splitlines()]
+        for line in filter(None, lines):
+            tried = subprocess.run(
+                [*COMMAND[:4], *line.split()],
+                cwd=CHECKOUT,
+                capture_output=True,
+                text=True,
+                env=environment(state),
+                check=False,
+            )
+            assert tried.returncode == 0, f"{line}: {tried.stdout}{tried.stderr}"
+        assert len(list(filter(None, lines))) == 3
     finally:
         assert end(up, signal.SIGINT) == 0
 
@@ -229,6 +255,8 @@ def test_a_port_that_is_taken_is_refused_by_name(state: Path) -> None:
     assert result.returncode == 1
     assert f"--port {port}" in result.stderr
     assert "Traceback" not in result.stderr
+    assert not (state / "postgres").exists(), "nothing was started"
+    assert not (state / "log").exists()
 
 
 def test_without_a_sandbox_and_without_leave_to_install_it_stops_with_the_line_to_type(

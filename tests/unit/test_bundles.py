@@ -11,6 +11,7 @@ import pytest
 
 from games import GAMES
 from services import bundles, demo
+from services.cli.choosing import find
 
 
 def test_a_folder_of_one_file_is_that_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -50,4 +51,18 @@ def test_every_agent_of_a_demo_league_is_there_and_fits_its_game() -> None:
         assert league.seats in GAMES[league.game].seats
         GAMES[league.game].configure(league.configuration)
         there = bundles.names(league.game)
-        assert {each.folder for each in league.entrants} <= set(there), league.title
+        assert {bundles.name_of(each.folder) for each in league.entrants} <= set(there)
+
+
+def test_names_of_reference_agents_have_hyphens() -> None:
+    names = [name for game in GAMES for name in bundles.names(game)]
+    assert "random-legal" in names
+    assert not any("_" in name for name in names)
+
+
+def test_a_reference_agent_has_one_name_with_hyphen_or_underscore() -> None:
+    for name in ("random-legal", "random_legal", "Random Legal"):
+        assert bundles.name_of(name) == "random-legal"
+        assert bundles.read("hungry_geese", name) == bundles.read("hungry_geese", "random-legal")
+        mine = [{"id": "age_1", "slug": "random-legal", "name": "Mine"}]
+        assert find(mine, name) == mine[0]

@@ -8,20 +8,18 @@ import socket
 import subprocess
 import sys
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
-import psycopg
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
-from psycopg import sql
 
 from ladder.store import db
 from ladder.store.blobs import StoredBlobs, open_blobs
-from tests.conftest import with_database
+from services.client import trusted
+from tests.servers import cloned
 from tests.web.seeding import Contest, seed
 
 ARGUMENTS = (
@@ -49,7 +47,9 @@ class Site:
 
     def get(self, path: str, token: str | None = None) -> httpx.Response:
         """A page as a browser without script gets it, signed in if a token is given."""
-        with httpx.Client(base_url=self.address, headers={"Accept": "text/html"}) as client:
+        with httpx.Client(
+            base_url=self.address, headers={"Accept": "text/html"}, verify=trusted(self.address)
+        ) as client:
             if token:
                 sign_in(client, token)
             return client.get(path)
@@ -96,22 +96,11 @@ def seeded_database(
     postgres_url: str, migrated_template: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[str, str, Contest]]:
     """Addresses of a database and a blob folder with a contest in them."""
-    name = f"peck_web_{uuid.uuid4().hex[:12]}"
     folder = tmp_path_factory.mktemp("blobs")
-    with psycopg.connect(postgres_url, autocommit=True) as conn:
-        conn.execute(
-            sql.SQL("create database {} template {}").format(
-                sql.Identifier(name), sql.Identifier(migrated_template)
-            )
-        )
-    url = with_database(postgres_url, name)
-    with db.connect(url) as conn:
-        contest = seed(conn, open_blobs(folder.as_uri()), rated=RATED_MATCHES)
-    yield url, folder.as_uri(), contest
-    with psycopg.connect(postgres_url, autocommit=True) as conn:
-        conn.execute(
-            sql.SQL("drop database if exists {} with (force)").format(sql.Identifier(name))
-        )
+    with cloned(postgres_url, migrated_template) as url:
+        with db.connect(url) as conn:
+            contest = seed(conn, open_blobs(folder.as_uri()), rated=RATED_MATCHES)
+        yield url, folder.as_uri(), contest
 
 
 @pytest.fixture(scope="session")

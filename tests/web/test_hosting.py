@@ -11,6 +11,7 @@ import pytest
 from games import GAMES
 from ladder.store.db import connect
 from services.api.seasons import speaks
+from services.client import trusted
 from tests.web.conftest import Site, Tab, press, sign_in
 from tests.web.test_accessibility import CONTRAST, NAMES
 
@@ -70,7 +71,9 @@ def test_a_host_makes_a_league_by_keyboard_on_a_phone_without_script(
     press(page, "Make the league")
     assert page.url.endswith("/leagues/night-geese")
     assert page.get_by_role("heading", name="You are its host").count() == 1
-    assert "league import night-geese" in page.get_by_role("main").inner_text()
+    told = page.get_by_role("main").inner_text()
+    assert "league import night-geese" in told
+    assert "This league cannot play yet: 4 of 4 seats can be filled, by anchors alone" in told
     with connect(site.database_url) as conn:
         row = conn.execute(
             "select s.closes_at at time zone 'UTC', s.active_limit, s.medals ->> 'kind',"
@@ -78,7 +81,18 @@ def test_a_host_makes_a_league_by_keyboard_on_a_phone_without_script(
             " from seasons s join leagues l on l.id = s.league_id where l.slug = 'night-geese'"
         ).fetchone()
     assert row is not None
-    assert (f"{row[0]:%Y-%m-%d %H:%M}", *row[1:]) == ("2999-06-01 16:00", 2, "lines", 1)
+    assert (f"{row[0]:%Y-%m-%d %H:%M}", *row[1:]) == ("2999-06-01 16:00", 2, "lines", 4)
+
+
+def test_league_page_says_at_once_which_seats_stay_empty(site: Site) -> None:
+    with httpx.Client(base_url=site.address, verify=trusted(site.address)) as client:
+        sign_in(client, site.contest.host_token)
+        data = fields(site, client, title="Few", slug="few", anchors="greedy")
+        assert client.post(FORM, data=data).status_code == 303
+        assert (
+            "1 of 4 seats can be filled: add an agent or an anchor"
+            in client.get("/leagues/few").text
+        )
 
 
 @pytest.mark.browser
@@ -94,7 +108,7 @@ def test_the_form_has_names_contrast_and_fits_a_small_phone(
 
 
 def test_a_form_that_is_sent_twice_makes_one_league_and_lands_on_it_twice(site: Site) -> None:
-    with httpx.Client(base_url=site.address) as client:
+    with httpx.Client(base_url=site.address, verify=trusted(site.address)) as client:
         sign_in(client, site.contest.host_token)
         data = fields(site, client, title="Twice", slug="twice")
         for _ in range(2):
@@ -107,7 +121,7 @@ def test_a_form_that_is_sent_twice_makes_one_league_and_lands_on_it_twice(site: 
 
 def test_what_the_api_refuses_stands_beside_its_field_and_nothing_is_made(site: Site) -> None:
     rows, zone = "season.configuration.rows", "zone"
-    with httpx.Client(base_url=site.address) as client:
+    with httpx.Client(base_url=site.address, verify=trusted(site.address)) as client:
         sign_in(client, site.contest.host_token)
         for name, value, word in (
             ("title", "", "This is needed."),
@@ -131,12 +145,18 @@ def test_what_the_api_refuses_stands_beside_its_field_and_nothing_is_made(site: 
         assert client.get("/leagues/broken").status_code == 404
 
 
+def test_the_form_names_reference_agents_with_hyphens(site: Site) -> None:
+    shown = site.get(f"{FORM}?game=hungry_geese", site.contest.host_token).text
+    assert 'value="random-legal"> <span>random-legal</span>' in shown
+    assert "random_legal" not in shown
+
+
 def test_strangers_sign_in_first_a_bare_token_is_told_and_another_site_cannot_send_it(
     site: Site,
 ) -> None:
     assert site.get(FORM).headers["location"] == "/sign-in?next=/new-league"
     assert "leagues:write" in site.get(FORM, site.contest.owner_token).text
-    with httpx.Client(base_url=site.address) as client:
+    with httpx.Client(base_url=site.address, verify=trusted(site.address)) as client:
         sign_in(client, site.contest.host_token)
         data = fields(site, client, title="T", slug="t")
         for broken in ({**data, "form_token": "0" * 64}, {"title": "T"}):
@@ -150,7 +170,7 @@ def test_strangers_sign_in_first_a_bare_token_is_told_and_another_site_cannot_se
 
 
 def test_what_nobody_would_type_comes_back_to_its_field(site: Site) -> None:
-    with httpx.Client(base_url=site.address) as client:
+    with httpx.Client(base_url=site.address, verify=trusted(site.address)) as client:
         sign_in(client, site.contest.host_token)
         deep = {"season.configuration.rows": "[" * 60_000}
         answer = client.post(FORM, data=fields(site, client, title="Deep", slug="deep", **deep))

@@ -11,6 +11,7 @@ import pytest
 from ladder.model import ReplayVisibility
 from ladder.store import leagues, users
 from ladder.store.db import connect
+from services.client import trusted
 from services.web import curve, wording
 from tests.web.conftest import Site, sign_in
 from tests.web.seeding import SCRIPT_NAME
@@ -149,7 +150,7 @@ def test_a_scrim_in_play_tells_its_progress_to_its_team_alone(site: Site) -> Non
 
 def test_a_sign_in_form_from_elsewhere_is_refused(site: Site) -> None:
     token = site.contest.owner_token
-    with httpx.Client(base_url=site.address) as client:
+    with httpx.Client(base_url=site.address, verify=trusted(site.address)) as client:
         for proof in ("", "0" * 64):
             answer = client.post("/sign-in", data={"token": token, "form_token": proof})
             assert answer.status_code == 403
@@ -162,7 +163,7 @@ def test_a_sign_in_form_from_elsewhere_is_refused(site: Site) -> None:
 def test_a_session_cookie_is_signed_hidden_from_scripts_and_ends_with_its_token(site: Site) -> None:
     with connect(site.database_url) as conn:
         token, text = users.mint_token(conn, site.contest.owner.id, "borrowed", ["read"])
-    with httpx.Client(base_url=site.address) as client:
+    with httpx.Client(base_url=site.address, verify=trusted(site.address)) as client:
         answer = sign_in(client, text)
         assert answer.status_code == 303
         cookie = answer.headers["set-cookie"]
@@ -181,7 +182,7 @@ def test_a_session_cookie_is_signed_hidden_from_scripts_and_ends_with_its_token(
 
 
 def test_signing_out_needs_our_own_form_and_ends_the_session(site: Site) -> None:
-    with httpx.Client(base_url=site.address) as client:
+    with httpx.Client(base_url=site.address, verify=trusted(site.address)) as client:
         sign_in(client, site.contest.owner_token)
         assert client.post("/sign-out", data={"form_token": "x"}).status_code == 403
         page = client.get("/me").text
@@ -192,7 +193,7 @@ def test_signing_out_needs_our_own_form_and_ends_the_session(site: Site) -> None
 
 @pytest.mark.parametrize("onward", ["//evil.example", "https://evil.example", "/\\evil", "x\ny"])
 def test_after_signing_in_one_stays_on_this_site(site: Site, onward: str) -> None:
-    with httpx.Client(base_url=site.address) as client:
+    with httpx.Client(base_url=site.address, verify=trusted(site.address)) as client:
         form = client.get("/sign-in", params={"next": onward}).text
         proof = form.split('name="form_token" value="', 1)[1].split('"', 1)[0]
         data = {"token": site.contest.owner_token, "form_token": proof, "next": onward}
@@ -200,7 +201,7 @@ def test_after_signing_in_one_stays_on_this_site(site: Site, onward: str) -> Non
 
 
 def test_a_wrong_token_is_told_so(site: Site) -> None:
-    with httpx.Client(base_url=site.address) as client:
+    with httpx.Client(base_url=site.address, verify=trusted(site.address)) as client:
         answer = sign_in(client, "peck_wrong")
         assert answer.status_code == 422
         assert "mistyped, expired or revoked" in answer.text

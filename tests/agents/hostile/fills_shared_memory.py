@@ -18,7 +18,7 @@ FOLDERS = (
     "/peck",
     "/peck/peckbox",
     "/kaggle_simulations",
-    "/kaggle_simulations/agent",
+    "/peck/own",
     "/",
     "/sys",
     "/proc",

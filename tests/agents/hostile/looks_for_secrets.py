@@ -5,6 +5,11 @@ from typing import Any
 
 from tests.agents.hostile import kit
 
+GIVEN = {
+    *("HOME", "LANG", "LOGNAME", "PATH", "USER", "NUMBA_CACHE_DIR"),
+    *("MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"),
+}
+"""What every agent's environment holds."""
 PLACES = (
     "/var/run/docker.sock",
     "/run/docker.sock",
@@ -37,7 +42,7 @@ def agent(obs: Any, config: Any) -> Any:
     if obs["step"] == 0:
         for path in PLACES:
             kit.attempt(path, look, path)
-        kit.tell(f"environment {sorted(os.environ)}", os.environ)
+        kit.tell(f"environment {sorted(os.environ)}", set(os.environ) - GIVEN)
         kit.attempt("a socket of the supervisor's", look, "/run/peck")
         with open("/proc/self/mountinfo") as lines:
             mounts = [line.split()[4] for line in lines]

@@ -26,7 +26,9 @@ def agent(obs: Any, config: Any) -> Any:
         for path in PROGRAMS:
             bits = os.stat(path).st_mode if os.path.exists(path) else 0
             kit.tell(f"{path} with its bit", bits & (stat.S_ISUID | stat.S_ISGID))
-        kit.attempt("its own file", open, "/kaggle_simulations/agent/main.py", "a")
-        kit.attempt("its own folder", os.mkdir, "/kaggle_simulations/agent/left")
+        kit.attempt("its file given away", os.chown, "/kaggle_simulations/agent/main.py", 0, 0)
+        kit.attempt("its folder's rights", os.chmod, "/kaggle_simulations/agent", 0o755)
+        kit.attempt("its folder's owner", os.chown, "/kaggle_simulations/agent", os.getuid(), -1)
+        kit.attempt("who the user is", open, "/etc/passwd", "a")
         kit.tell(f"uid {os.getuid()}", os.getuid() < 10_000 or os.geteuid() == 0)
     return kit.move(obs)

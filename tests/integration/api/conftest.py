@@ -7,38 +7,19 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import httpx
-import psycopg
 import pytest
 from fastapi import FastAPI
-from psycopg import sql
 
 from ladder.settings import Settings
 from services.api.app import create_app
-from tests.conftest import with_database
+from services.client import trusted
 from tests.integration.api.serving import serve
 from tests.integration.api.world import World, build
-
-
-@contextmanager
-def database(server_url: str, template: str) -> Iterator[str]:
-    """The address of a database cloned from ``template``, dropped at the end."""
-    name = f"peck_{uuid.uuid4().hex[:12]}"
-    with psycopg.connect(server_url, autocommit=True) as conn:
-        conn.execute(
-            sql.SQL("create database {} template {}").format(
-                sql.Identifier(name), sql.Identifier(template)
-            )
-        )
-        try:
-            yield with_database(server_url, name)
-        finally:
-            conn.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
+from tests.servers import cloned
 
 
 def application(database_url: str, blobs_url: str) -> FastAPI:
@@ -56,10 +37,10 @@ def blobs_url(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="session")
 def built(postgres_url: str, migrated_template: str, blobs_url: str) -> Iterator[World]:
     """The world in a database that nobody is connected to."""
-    with database(postgres_url, migrated_template) as url:
+    with cloned(postgres_url, migrated_template) as url:
         with (
             serve(application(url, blobs_url)) as address,
-            httpx.Client(base_url=address, timeout=60) as client,
+            httpx.Client(base_url=address, timeout=60, verify=trusted(address)) as client,
         ):
             made = build(client, url, blobs_url)
         yield made
@@ -69,7 +50,7 @@ def built(postgres_url: str, migrated_template: str, blobs_url: str) -> Iterator
 def app(postgres_url: str, built: World, blobs_url: str) -> Iterator[FastAPI]:
     """The application on a fresh copy of the world, not started."""
     template = urlsplit(built.database_url).path.removeprefix("/")
-    with database(postgres_url, template) as url:
+    with cloned(postgres_url, template) as url:
         made = application(url, blobs_url)
         made.state.database_url = url
         yield made
@@ -78,7 +59,10 @@ def app(postgres_url: str, built: World, blobs_url: str) -> Iterator[FastAPI]:
 @pytest.fixture
 def http(app: FastAPI) -> Iterator[httpx.Client]:
     """The running application. Follows no redirect, so that each answer is seen as it is."""
-    with serve(app) as address, httpx.Client(base_url=address, timeout=60) as client:
+    with (
+        serve(app) as address,
+        httpx.Client(base_url=address, timeout=60, verify=trusted(address)) as client,
+    ):
         yield client
 
 

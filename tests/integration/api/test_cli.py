@@ -77,6 +77,44 @@ def test_a_folder_is_submitted_entered_and_listed(peck: Peck, world: World, tmp_
     assert "rejected" in peck("entries").stdout
 
 
+def test_a_submission_over_the_daily_limit_leaves_no_new_agent(
+    peck: Peck, world: World, tmp_path: Path
+) -> None:
+    season = world.client("host").create_season("public", seats=2, daily_limit=1)["id"]
+    (tmp_path / "main.py").write_bytes(GOOD)
+    submit = ("submit", "main.py", "--league", season, "--agent")
+    assert peck(*submit, "First").returncode == 0
+    before = [row["id"] for row in world.client("member").agents()]
+    (tmp_path / "main.py").write_bytes(GOOD + b"# 2")
+    refused = peck(*submit, "Second")
+    assert refused.returncode == 1
+    assert "uploads a day" in refused.stderr
+    assert "removed agent Second again" in refused.stderr
+    assert [row["id"] for row in world.client("member").agents()] == before
+    assert peck(*submit, "First").returncode == 1
+    assert [row["id"] for row in world.client("member").agents()] == before
+
+
+def test_hidden_files_of_a_folder_are_uploaded_and_named(peck: Peck, tmp_path: Path) -> None:
+    (tmp_path / "goose").mkdir()
+    (tmp_path / "goose" / "main.py").write_bytes(GOOD)
+    submit = ("submit", "goose", "--league", "public", "--agent", "New")
+    assert "hidden" not in peck(*submit).stderr
+    (tmp_path / "goose" / ".env").write_text("KEY=1")
+    assert "the upload holds hidden files: .env\n" in peck(*submit).stderr
+
+
+def test_a_folder_that_cannot_be_packed_makes_no_agent(
+    peck: Peck, world: World, tmp_path: Path
+) -> None:
+    before = [row["id"] for row in world.client("member").agents()]
+    (tmp_path / "main.py").symlink_to("/etc/hostname")
+    refused = peck("submit", ".", "--league", "public", "--agent", "New")
+    assert refused.returncode == 1
+    assert "main.py: a link that leads out of the folder" in refused.stderr
+    assert [row["id"] for row in world.client("member").agents()] == before
+
+
 def test_a_profile_is_chosen_from_a_list_and_its_wait_is_told(
     peck: Peck, world: World, tmp_path: Path
 ) -> None:
@@ -93,7 +131,7 @@ def test_a_profile_is_chosen_from_a_list_and_its_wait_is_told(
     refused = peck(*submit, "keras")
     assert refused.returncode == 1
     assert "profile" in refused.stderr
-    assert "'numpy', 'torch' or 'torch-gpu'" in refused.stderr
+    assert "'numpy', 'science', 'torch' or 'torch-gpu'" in refused.stderr
 
 
 def test_an_address_is_submitted_and_resumed_once_it_was_away(peck: Peck, world: World) -> None:
@@ -256,7 +294,7 @@ def test_a_login_is_tried_and_kept_for_its_user_alone(
     assert "member" in peck("whoami", PECK_URL="", PECK_TOKEN="").stdout
 
 
-def test_a_refusal_is_one_sentence_and_no_traceback(peck: Peck, tmp_path: Path) -> None:
+def test_a_refusal_is_a_sentence_and_what_to_type_next(peck: Peck, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for arguments, word in (
         (("leaderboard", "nowhere"), "league"),
@@ -268,7 +306,10 @@ def test_a_refusal_is_one_sentence_and_no_traceback(peck: Peck, tmp_path: Path) 
         assert done.returncode == 1, arguments
         assert done.stderr.startswith("peck: "), done.stderr
         assert word in done.stderr
-        assert len(done.stderr.splitlines()) <= 2
+        first, *remedies = done.stderr.splitlines()
+        assert first.startswith("peck: ")
+        assert len(remedies) <= 2
+        assert all(line.startswith("  ") for line in remedies), done.stderr
     away = peck("whoami", PECK_URL="http://127.0.0.1:9")
     assert away.returncode == 1
     assert "no answer from http://127.0.0.1:9" in away.stderr

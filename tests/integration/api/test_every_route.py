@@ -128,6 +128,13 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
     ("GET", "/v1/seasons/{league}", None, "200 200 200 200 200", "404 404 200 200 200"),
     ("GET", "/v1/seasons/{season}/watch", None, "200 200 200 200 200", "404 404 200 200 200"),
     (
+        "POST",
+        "/v1/seasons/{season}/anchors",
+        {"anchors": ["greedy"]},
+        "401 403 403 201 201",
+        "401 404 403 201 201",
+    ),
+    (
         "PATCH",
         "/v1/seasons/{season}",
         {"state": "open"},
@@ -167,6 +174,7 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
         "401 403 200 403 403",
         "401 404 200 403 403",
     ),
+    ("DELETE", "/v1/agents/{agent}", None, "401 403 409 403 403", "401 404 409 403 403"),
     (
         "POST",
         "/v1/agents/{agent}/submissions",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -99,6 +100,86 @@ def test_a_content_digest_is_checked(world: World) -> None:
     assert good.status_code == 201
     bad = upload(world, b"body", **{"Content-Digest": f"sha-512=:eA==:, sha-256=:{wrong}:"})
     assert (bad.status_code, bad.json()["type"]) == (422, "/problems/digest-mismatch")
+
+
+def send_form(world: World, body: bytes, query: str = "", **headers: str) -> httpx.Response:
+    kind = "multipart/form-data; boundary=XX"
+    return upload(world, body, query, **{"Content-Type": kind, **headers})
+
+
+def part(content: bytes, disposition: str = 'name="file"; filename="main.py"') -> bytes:
+    head = f"--XX\r\nContent-Disposition: form-data; {disposition}\r\n\r\n"
+    return head.encode() + content + b"\r\n"
+
+
+def test_a_file_in_a_form_is_stored_without_its_envelope(world: World) -> None:
+    content = GOOD + b"\r\n--not the boundary\r\n"
+    made = world.http.post(
+        f"/v1/agents/{world.agents['public.member']}/submissions",
+        files={"file": ("goose.py", content)},
+        headers=world.client("member").headers,
+    ).json()["submission"]
+    assert (made["digest"], made["filename"]) == (digest(content), "goose.py")
+    assert b"".join(world.blobs.open(made["digest"])) == content
+
+
+def test_a_form_and_the_raw_bytes_are_the_same_submission(world: World) -> None:
+    content = bytes(range(256)) * 3000
+    body = part(content) + b"--XX--\r\n"
+    checked = base64.b64encode(hashlib.sha256(body).digest()).decode()
+    first = send_form(world, body, "?filename=a.zip", **{"Content-Digest": f"sha-256=:{checked}:"})
+    again = upload(world, content)
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert first.json()["submission"] == again.json()["submission"]
+    assert first.json()["submission"]["filename"] == "a.zip"
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (part(b"x") + part(b"y") + b"--XX--", "more than one file"),
+        (part(b"public", 'name="season"') + b"--XX--", "a field 'season' that is no file"),
+        (b"--XX--\r\n", "broken|no file"),
+        (part(b"x"), "the form has no end"),
+        (b"def agent(o): return 1\n", "the form is broken"),
+        (b"--XX\r\n" + b"A: " + b"a" * 9000 + b"\r\n\r\nx\r\n--XX--", "the form is broken"),
+        (part(b"") + b"--XX--", "it is empty"),
+    ],
+)
+def test_a_form_that_is_not_one_file_is_refused_with_the_remedy(
+    world: World, body: bytes, reason: str
+) -> None:
+    season = world.seasons["public"]
+    before = world.client("member").limits(season)["used"]
+    refused = send_form(world, body, f"?season={season}")
+    assert refused.status_code in (400, 422)
+    assert re.search(reason, refused.json()["detail"])
+    assert "main.py" in refused.json()["detail"]
+    assert world.client("member").limits(season)["used"] == before
+
+
+def test_a_form_without_a_boundary_is_refused(world: World) -> None:
+    for kind in ("multipart/form-data", "multipart/mixed; boundary=XX"):
+        refused = send_form(world, part(b"x") + b"--XX--", **{"Content-Type": kind})
+        assert refused.status_code == 422
+        assert "Content-Type: only multipart/form-data" in refused.json()["detail"]
+
+
+def test_the_file_in_a_form_has_the_limit_of_a_bundle(world: World) -> None:
+    season = world.client("host").create_season("public", seats=2, max_bundle_bytes=2048)
+    query = f"?season={season['id']}"
+    assert send_form(world, part(b"x" * 2048) + b"--XX--", query).status_code == 201
+    refused = send_form(world, part(b"x" * 2049) + b"--XX--", query)
+    assert (refused.status_code, refused.json()["limit_bytes"]) == (413, 2048)
+
+
+def test_an_agent_without_submissions_can_be_deleted(world: World) -> None:
+    member = world.client("member")
+    made = member.create_agent("Short lived")
+    member.delete_agent(made["id"])
+    assert made["id"] not in [row["id"] for row in member.agents()]
+    with pytest.raises(ApiError, match="has submissions, which are kept"):
+        member.delete_agent(world.agents["public.member"])
 
 
 def test_an_empty_body_is_refused(world: World) -> None:

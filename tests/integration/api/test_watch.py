@@ -42,6 +42,24 @@ def test_an_alarm_is_told_in_words_for_competitors_and_in_more_to_who_can_act(
         assert ("no worker" in (alarm["detail"] or "")) == knows
 
 
+def test_slow_host_is_shown_to_operators_and_in_metrics(world: World) -> None:
+    lively(world)
+    gauge = 'peck_season_alarm{league="public",season="1",cause="slow_host"}'
+    assert samples(world.http.get("/metrics").text)[gauge] == 0
+    with world.connect() as conn:
+        conn.execute(
+            "insert into attempts (match_id, attempt, worker, started_at, ended, fault, detail)"
+            " select id, 99, 'w1', now(), 'fault', 'host', 'HostTooSlow: seat 0' from matches m"
+            " where m.season_id = (select s.id from seasons s join leagues l on l.id = s.league_id"
+            " where l.slug = 'public' limit 1) limit 1"
+        )
+    for person, knows in (("stranger", False), ("host", True)):
+        alarm = world.client(person).watch("public")["alarm"]
+        assert alarm["cause"] == "slow_host"
+        assert ("w1 (1 attempts)" in (alarm["detail"] or "")) == knows
+    assert samples(world.http.get("/metrics").text)[gauge] == 1
+
+
 def samples(text: str) -> dict[str, float]:
     found = {}
     for line in text.splitlines():

@@ -22,7 +22,7 @@ def agent(obs):
     for at, folders, files in os.walk("/kaggle_simulations/agent"):
         found += [os.path.relpath(os.path.join(at, f), "/kaggle_simulations/agent") for f in files]
     modes = [os.stat(os.path.join("/kaggle_simulations/agent", f)).st_mode for f in found]
-    special = [f for f, mode in zip(found, modes) if mode & 0o6222]
+    special = [f for f, mode in zip(found, modes) if mode & 0o6022]
     return ["NORTH", sorted(found), special, os.listdir("/tmp")]
 """
 """Answers with what lies in its folder, what of it has a bit that it must not have, and scratch."""
@@ -268,7 +268,6 @@ REFUSED: dict[str, tuple[Make, str | None, str]] = {
     "tar without main": (lambda: tar(("agent/main.py", MAIN)), None, "pack the folder's content"),
     "tar main in capitals": (lambda: tar(("MAIN.PY", MAIN)), None, "no main.py"),
     "tar of nothing": (lambda: gzip.compress(bytes(64 << 20)), None, "no main.py"),
-    "tar without gzip": (lambda: gzip.decompress(tar(("main.py", MAIN))), None, "no Python source"),
     "tar by bzip2": (
         lambda: bz2.compress(gzip.decompress(tar(("main.py", MAIN)))), None, "no Python source"),
     "tar by xz": (
@@ -312,6 +311,22 @@ REFUSED: dict[str, tuple[Make, str | None, str]] = {
 }  # fmt: skip
 """Made by what; the entry that is named where one is to blame; a piece of the reason."""
 
+_NO_HEADER = {"tar by bzip2", "tar by xz", "tar cut", "tar of nothing"}
+PLAIN = [name for name in REFUSED if name.startswith("tar ") and name not in _NO_HEADER]
+"""Those that are refused for the same reason without their gzip."""
+REFUSED |= {
+    "plain tar of nothing": (lambda: bytes(1 << 20), None, "no Python source"),
+    "plain tar traversal": (
+        lambda: gzip.decompress(tar(("../evil", b"x"))), "../evil", "leads out"),
+    "plain tar symlink": (
+        lambda: gzip.decompress(tar(("a", special(tarfile.SYMTYPE, "/etc/passwd")))),
+        "a", "symbolic link"),
+    "plain tar many": (
+        lambda: gzip.decompress(REFUSED["tar many"][0]()), None, "main.py puts on sys.path"),
+    "plain tar cut": (
+        lambda: gzip.decompress(tar(("main.py", MAIN * 5000)))[:9000], None, ""),
+}  # fmt: skip
+
 _SHADOWS = (
     "json",
     "os",
@@ -332,6 +347,8 @@ ACCEPTED: dict[str, tuple[Make, tuple[str, ...]]] = {
     "tar with modules of the platform's names": (
         lambda: tar(("main.py", MAIN), *((f"{name}.py", _SHADOW) for name in _SHADOWS)),
         ("main.py", *(f"{name}.py" for name in _SHADOWS))),
+    "tar without gzip": (lambda: gzip.decompress(tar(("main.py", MAIN))), ("main.py",)),
+    "source with a byte order mark": (lambda: b"\xef\xbb\xbf" + MAIN, ("main.py",)),
     "tar with set-uid modes": (lambda: file(0o6777), ("main.py",)),
     "tar without any rights": (lambda: file(0), ("main.py",)),
     "tar with a path file": (

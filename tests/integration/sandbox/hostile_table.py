@@ -26,7 +26,7 @@ INVALID, TIMEOUT = frozenset({Verdict.INVALID}), frozenset({Verdict.TIMEOUT})
 EITHER = ERROR | TIMEOUT
 ANY = DONE | ERROR | TIMEOUT
 
-OUT_OF_MEMORY = r"used more than its 128 MB of memory in step 1$"
+OUT_OF_MEMORY = r"used more than its 128 MB of memory in step 1 \(observation.step 0\)$"
 LATE = (
     r"Step \d (took|had no answer after) \d\.\d+ s \(\d\.\d+ s of wall time.*\); "
     r"(allowed were [\d.]+ s and the 0\.\d+ s left|no answer is waited for longer)"

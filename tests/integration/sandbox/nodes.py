@@ -65,7 +65,7 @@ def start_node(folder: Path, launcher: str, *options: str, python: str = sys.exe
         if process.poll() is not None:
             raise AssertionError(f"the node ended: {log.read_text()}")
         with contextlib.suppress(HostFault):
-            loans.hello(socket, 5)
+            loans.hello(socket, 5, started=process.pid)
             return Node(process, socket, folder, log)
         time.sleep(0.05)
     process.kill()
@@ -107,12 +107,12 @@ class Player:
             raise FrameError("the answer is to something else")
         return answer
 
-    def start(self, load: str = "own", seed: str = SEED) -> dict[str, Any]:
+    def start(self, load: str = "own", seed: str = SEED, seconds: float = 20.0) -> dict[str, Any]:
         """The answer to ``start``."""
         told: dict[str, Any] = {"k": "start", "seed": seed, "load": load}
         told["configuration"] = {"rows": 7, "columns": 11, "actTimeout": 1}
         told["clock"] = Clock().to_json()
-        return self.ask(told)
+        return self.ask(told, seconds)
 
     def act(self, seconds: float = 20.0, **observation: Any) -> dict[str, Any]:
         """The whole answer to one ``act``."""

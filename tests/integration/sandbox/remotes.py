@@ -137,7 +137,7 @@ def running(folder: Path, environment: dict[str, str], *options: str) -> Iterato
         deadline = time.monotonic() + 30.0
         while True:
             try:
-                loans.hello(path)
+                loans.hello(path, started=process.pid)
                 break
             except HostFault:
                 assert process.poll() is None, log.read_text()

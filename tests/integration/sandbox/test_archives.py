@@ -18,12 +18,14 @@ from typing import Any
 
 import pytest
 
-from sandbox.box.unpack import Refused, unpack
+from sandbox.box.unpack import MOST_ENTRIES, Refused, unpack
 from sandbox.errors import BundleRefused
+from sandbox.launcher import AGENT_INODES
 from tests.integration.sandbox.hostile_archives import (
     ACCEPTED,
     MAIN,
     MOST_BYTES,
+    PLAIN,
     REFUSED,
     tar,
     zipped,
@@ -55,6 +57,25 @@ def test_a_bad_archive_is_refused_by_name(tmp_path: Path, name: str) -> None:
             assert stat.S_ISREG(mode) or stat.S_ISDIR(mode)
 
 
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_bad_plain_tar_is_refused_for_the_reason_of_its_gzip(tmp_path: Path, name: str) -> None:
+    make, entry, reason = REFUSED[name]
+    with pytest.raises(Refused) as refused:
+        unpack(io.BytesIO(gzip.decompress(make())), str(tmp_path), MOST_BYTES)
+    if entry is not None:
+        assert refused.value.entry == entry
+    assert reason in refused.value.reason
+
+
+def test_an_archive_may_have_as_many_entries_as_it_says(tmp_path: Path) -> None:
+    names = [f"lib/{n // 100}/{n}.py" for n in range(MOST_ENTRIES - 1)]
+    data = tar(("main.py", MAIN), *((name, b"x") for name in names))
+    counts = unpack(io.BytesIO(data), str(tmp_path), MOST_BYTES)
+    assert counts["files"] == MOST_ENTRIES
+    assert counts["bytes"] > MOST_ENTRIES * 5000  # a page and an inode each
+    assert MOST_ENTRIES + len({name.rpartition("/")[0] for name in names}) < AGENT_INODES
+
+
 def test_a_zip_with_one_name_twice_is_refused(tmp_path: Path) -> None:
     data = zipped(("main.py", MAIN), ("main.py", b"other"))
     with pytest.raises(Refused, match="twice"):
@@ -66,6 +87,7 @@ def test_good_archives_of_every_kind_come_out(tmp_path: Path) -> None:
     folder_entry.type = tarfile.DIRTYPE
     good = {
         "tar": tar(("./", folder_entry), ("./main.py", MAIN), ("./a/b.txt", b"x")),
+        "plain": gzip.decompress(tar(("main.py", MAIN), ("a/b.txt", b"x"))),
         "zip": zipped(("main.py", MAIN), ("a/", b""), ("a/b.txt", b"x")),
         "source": MAIN,
     }
@@ -75,7 +97,7 @@ def test_good_archives_of_every_kind_come_out(tmp_path: Path) -> None:
         counts = unpack(io.BytesIO(data), str(folder), MOST_BYTES)
         assert (folder / "main.py").read_bytes() == MAIN
         assert counts["files"] == (1 if name == "source" else 2)
-        assert stat.S_IMODE((folder / "main.py").stat().st_mode) == 0o444
+        assert stat.S_IMODE((folder / "main.py").stat().st_mode) == 0o644
 
 
 Opened = dict[str, Future[Any]]
@@ -144,12 +166,29 @@ def test_a_bomb_is_refused_through_a_box_and_hurts_nobody(bench: Bench) -> None:
 
 def test_folders_beyond_what_a_box_holds_are_the_archives_fault(bench: Bench) -> None:
     path = bench.folder / "folders.tar.gz"
-    names = ["/".join([f"d{n}", *"a" * 13, "f"]) for n in range(900)]
+    names = ["/".join([f"d{n}", *"a" * 13, "f"]) for n in range(AGENT_INODES // 15 + 1)]
     for count in range(2):  # the last inode goes to a folder in one and to a file in the other
         path.write_bytes(tar(("main.py", MAIN), *((f"{n}", b"") for n in range(count)),
                              *((name, b"") for name in names)))  # fmt: skip
         with pytest.raises(BundleRefused, match="cannot be written"):
             bench.borrow(path)
+
+
+def test_a_bundle_with_the_files_of_a_large_library_plays(bench: Bench) -> None:
+    source = b"""
+import os
+from lib.p99 import m9999
+
+def agent(obs):
+    return sum(len(files) for _, _, files in os.walk("/kaggle_simulations/agent")) + m9999.x
+"""
+    names = [f"lib/p{n // 100}/m{n}.py" for n in range(10_000)]
+    path = bench.folder / "library.tar.gz"
+    path.write_bytes(tar(("main.py", source), *((name, b"x = 7\n") for name in names)))
+    with bench.seat(path) as player:
+        assert player.start() == {"k": "ready"}
+        assert player.move(step=0) == 10_008
+        assert player.loan.end().clean
 
 
 def test_a_bundle_leaves_the_agent_half_of_its_memory(bench: Bench) -> None:

@@ -107,13 +107,15 @@ def test_a_program_that_speaks_riddles_plays_and_its_errors_are_its_log(bench: B
 
 @pytest.mark.parametrize("load", ["own", "first_move"])
 def test_servers_of_every_kind_play(bench: Bench, load: Any) -> None:
-    names = ["simple_server", "wsgi_server", "asyncio_server", "unix_server", "old_server"]
+    names = ["simple_server", "wsgi_server", "asyncio_server", "unix_server", "framework_server"]
+    names.append("old_server")
     bundles = [*(_agent(bench.folder, name) for name in names), bench.bundle(UP)]
     clock = Clock(act_seconds=0.5, bank_seconds=10.0, load=load, load_seconds=10.0)
     played = _play(bench, Snakes(), bundles, clock)
     _all_right(played, range(len(bundles)))
     assert "told /start 0" in _log(played, 0)
     assert f"told /end {STEPS}" in _log(played, 0)
+    assert "asked in vain: [Errno 101] Network is unreachable" in _log(played, 4)
 
 
 def test_the_games_that_contracts_are_for_are_played_by_them(bench: Bench) -> None:
@@ -275,7 +277,8 @@ def answer(line):
     if turn == 2:
         time.sleep(0.7)
     with contextlib.suppress(OSError):
-        line.sendall(b"HTTP/1.0 %d OK\\r\\n\\r\\n\\"up\\"" % (500 if turn == 4 else 200))
+        said = b'{"move": "up"}'
+        line.sendall(b"HTTP/1.0 %d OK\\r\\n\\r\\n%b" % (500 if turn == 4 else 200, said))
 serve(answer)
 """
     )

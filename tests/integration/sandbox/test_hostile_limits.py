@@ -7,15 +7,25 @@ from __future__ import annotations
 
 from tests.integration.sandbox.nodes import Bench
 
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
-def test_the_environment_is_empty_and_names_nothing(bench: Bench) -> None:
+
+def test_environment_names_nothing_of_the_host(bench: Bench) -> None:
     source = """
 import os, socket, sys
 def agent(obs):
     return [dict(os.environ), socket.gethostname(), sys.argv[:1], os.getcwd()]
 """
     environment, host, argv, folder = bench.findings(source, step=0)
-    assert environment == {}
+    assert environment == {
+        "PATH": "/peck/python/bin:/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+        "USER": "agent",
+        "LOGNAME": "agent",
+        "HOME": "/tmp",
+        "NUMBA_CACHE_DIR": "/tmp/numba",
+        **dict.fromkeys(THREADS, "1"),
+    }
     assert (host, argv, folder) == ("box", ["-c"], "/kaggle_simulations/agent")
 
 

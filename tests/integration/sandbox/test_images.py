@@ -26,7 +26,7 @@ from tests.integration.sandbox.nodes import HONEST, Bench, start_node
 pytestmark = pytest.mark.docker
 LIBRARY_FOLDERS = ("peck/python/lib/", "peck/libraries/", "peck/peckbox/")
 UNWANTED = {
-    *("sh", "bash", "dash", "busybox", "su", "mount", "umount", "chroot", "nsenter", "unshare"),
+    *("bash", "dash", "busybox", "su", "mount", "umount", "chroot", "nsenter", "unshare"),
     *("gcc", "cc", "c++", "g++", "clang", "tcc", "ld", "as", "make", "perl", "gdb", "strace"),
     *("apt", "apt-get", "dpkg", "apk", "dnf", "pip", "pip3", "conda", "curl", "wget", "nc", "ssh"),
 }
@@ -39,6 +39,7 @@ class Scanned:
 
     members: list[tarfile.TarInfo]
     users: str
+    """The target of the link ``/etc/passwd``."""
     labels: dict[str, str]
 
     def files(self) -> list[tarfile.TarInfo]:
@@ -65,9 +66,7 @@ def scan(found: Any, image_id: str) -> Scanned:
             file.seek(0)
             with tarfile.open(fileobj=file) as archive:
                 members = archive.getmembers()
-                passwd = archive.extractfile("etc/passwd")
-                assert passwd is not None
-                users = passwd.read().decode()
+                users = archive.getmember("etc/passwd").linkname
     finally:
         container.remove(force=True)
     return Scanned(members, users, found.images.get(image_id).labels)
@@ -94,14 +93,14 @@ def test_everything_is_roots_and_only_roots_to_change(scanned: Scanned) -> None:
     own = [m for m in scanned.files() if m.name.startswith(("peck/", "usr/"))]
     assert {(m.uid, m.gid) for m in own} == {(0, 0)}
     assert [m.name for m in own if m.mode & 0o022] == []
-    assert [line.split(":")[0] for line in scanned.users.splitlines()] == ["root", "nobody"]
+    assert scanned.users == "/peck/own/passwd", "each box writes its own list of users"
 
 
-def test_no_shell_compiler_or_package_manager_is_inside(scanned: Scanned) -> None:
+def test_no_compiler_or_package_manager_is_inside(scanned: Scanned) -> None:
     programs = {PurePosixPath(m.name).name for m in scanned.files() if m.mode & 0o111}
     assert programs & UNWANTED == set()
     folders = {m.name.partition("/")[0] for m in scanned.members}
-    assert folders.isdisjoint({"bin", "sbin", "root", "home", "opt", "context", "var"})
+    assert folders.isdisjoint({"sbin", "root", "home", "opt", "context", "var"})
     for library in ("pip", "ensurepip"):
         assert not any(f"/{library}/" in m.name for m in scanned.members)
 
@@ -148,7 +147,7 @@ def test_without_a_registry_the_image_is_made_of_this_machines_interpreter(
             assert inside.labels[engine.BASE_LABEL].startswith("this machine: cpython 3.")
             test_nothing_raises_rights(inside)
             test_everything_is_roots_and_only_roots_to_change(inside)
-            test_no_shell_compiler_or_package_manager_is_inside(inside)
+            test_no_compiler_or_package_manager_is_inside(inside)
             test_everything_is_compiled(inside)
             ran = found.containers.run(
                 image_id,

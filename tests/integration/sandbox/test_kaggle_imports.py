@@ -103,4 +103,4 @@ def test_an_agent_that_starts_a_game_of_its_own_is_told_what_to_do(bench: Bench)
         assert player.start() == {"k": "ready"}
         answer = player.act(step=0)
     assert answer["k"] == "error"
-    assert "Unimplemented: make() cannot be used by an agent in a match" in answer["trace"]
+    assert "Unimplemented: make().run() cannot be used by an agent in a match" in answer["trace"]

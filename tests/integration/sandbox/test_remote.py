@@ -259,7 +259,7 @@ HOSTILE = (
             _repeat(b"", b"HTTP/1.1 100 Continue\r\n\r\n")),
     Hostile("says nothing", Verdict.TIMEOUT, "within the time of the clock|0.7 s and the",
             lambda line: time.sleep(2.0)),
-    Hostile("says no JSON", Verdict.INVALID, "answered with 'north', which is no JSON text",
+    Hostile("says no JSON", Verdict.INVALID, "answered with 'north', which is no JSON object",
             lambda line: ok(line, b"north")),
     Hostile("speaks after its answer", Verdict.DONE, "before it was asked", _trash_later, True),
 )  # fmt: skip

@@ -181,7 +181,7 @@ def readable(path):
         return False
 def agent(obs):
     return [path for path in (
-        {str(secret)!r}, {str(ROOT)!r}, {str(lent.node.run_dir)!r}, "/etc/passwd", "/etc/shadow",
+        {str(secret)!r}, {str(ROOT)!r}, {str(lent.node.run_dir)!r}, "/etc/group", "/etc/shadow",
         "/root", "/home", "/var", "/run", "/boot", "/proc/1/root/etc", "/proc/1/cwd",
         "/proc/kcore", "/proc/kmsg", "/proc/keys", "/sys/kernel") if readable(path)]
 """

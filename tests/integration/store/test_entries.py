@@ -191,6 +191,54 @@ def test_the_place_in_the_queue_tells_position_and_time(contest: Contest) -> Non
     assert entries.place_in_queue(contest.conn, second) is None
 
 
+def test_a_validation_that_runs_for_minutes_is_not_said_to_end_in_a_second(
+    contest: Contest,
+) -> None:
+    contest.active()  # the sample: its validation took no time
+    entry = contest.pending()
+    match_id = _validation(contest, entry)
+    contest.claim(match_id)
+    for ran in (60, 240):
+        contest.conn.execute(
+            "update matches set claimed_at = now() - make_interval(secs => %s) where id = %s",
+            (ran, match_id),
+        )
+        place = entries.place_in_queue(contest.conn, entry)
+        assert place is not None
+        assert place.eta_seconds is not None
+        assert place.eta_seconds >= ran / 2
+
+
+def test_a_seasons_first_validation_is_not_said_to_end_in_a_second(contest: Contest) -> None:
+    matches.register_worker(contest.conn, hello("w1"))
+    entry = contest.pending()
+    place = entries.place_in_queue(contest.conn, entry)
+    assert place is not None
+    assert place.eta_seconds == 60.0
+    match_id = _validation(contest, entry)
+    contest.claim(match_id)
+    contest.conn.execute(
+        "update matches set claimed_at = now() - interval '59 s' where id = %s", (match_id,)
+    )
+    place = entries.place_in_queue(contest.conn, entry)
+    assert place is not None
+    assert place.eta_seconds is not None
+    assert place.eta_seconds >= 29.5
+
+
+def test_owner_sees_why_a_validation_is_tried_again(contest: Contest) -> None:
+    entry = contest.pending()
+    match_id = _validation(contest, entry)
+    order = contest.claim(match_id)
+    late = "HostFault: no box of torch was ready in time; 2 are being started at /secret"
+    assert matches.fail(contest.conn, match_id, order.attempt, "w1", "host", late)
+    place = entries.place_in_queue(contest.conn, entry)
+    assert place is not None
+    assert place.reason is not None
+    assert "no box was ready in time" in place.reason
+    assert "/secret" not in place.reason
+
+
 def test_a_team_with_many_uploads_does_not_keep_others_waiting(contest: Contest) -> None:
     matches.register_worker(contest.conn, hello("w1"))
     crowd = contest.agent()

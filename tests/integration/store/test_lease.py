@@ -273,7 +273,7 @@ def test_a_finish_wakes_whoever_listens(
 
 
 def test_the_workers_role_may_play_and_nothing_else(
-    database_url: str, contest: Contest, lineup: MatchId
+    database_url: str, contest: Contest, lineup: MatchId, worker_role: None
 ) -> None:
     db.set_worker_login(contest.conn, None)
     with db.connect(database_url, autocommit=True) as worker:

@@ -19,6 +19,7 @@ from ladder.store import db, matches, ratings
 from tests.integration.store.lease_acts import LeaseActs
 from tests.integration.store.lease_model import STRIKES, WORKERS, World
 from tests.integration.store.lease_stage import Stage
+from tests.sizes import sized
 
 STRANGER = "w9"
 SEEN: Counter[object] = Counter()  # in how many examples something came about
@@ -265,7 +266,7 @@ def test_every_order_of_events_leaves_the_rows_as_the_model_says(database_url: s
         run_state_machine_as_test(
             machine,
             settings=settings(
-                max_examples=200,
+                max_examples=sized(200, 2000),
                 stateful_step_count=30,
                 deadline=None,
                 suppress_health_check=list(HealthCheck),

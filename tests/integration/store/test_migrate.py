@@ -55,7 +55,9 @@ def test_partitions_are_made_ahead_and_once(database_url: str) -> None:
         assert db.ensure_partitions(conn, migrate.MONTHS_AHEAD + 2) == []
 
 
-def test_the_workers_password_is_hashed_before_it_travels(database_url: str) -> None:
+def test_the_workers_password_is_hashed_before_it_travels(
+    database_url: str, worker_role: None
+) -> None:
     with db.connect(database_url, autocommit=True) as conn:
         db.set_worker_login(conn, "geese fly south")
         row = conn.execute(

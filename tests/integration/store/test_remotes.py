@@ -34,8 +34,8 @@ from ladder.store import (
     watch,
 )
 from ladder.store.db import Connection
-from tests.integration.api.conftest import database
 from tests.integration.store.contest import Contest, digest, hello, raise_contest
+from tests.servers import cloned
 
 AWAY = "GET / at its address: no connection"
 
@@ -43,7 +43,7 @@ AWAY = "GET / at its address: no connection"
 @pytest.fixture(scope="module")
 def conn(postgres_url: str, migrated_template: str) -> Iterator[Connection]:
     """One database for all of these: each test has a contest of its own in it."""
-    with database(postgres_url, migrated_template) as url, db.connect(url, autocommit=True) as conn:
+    with cloned(postgres_url, migrated_template) as url, db.connect(url, autocommit=True) as conn:
         yield conn
 
 
@@ -519,7 +519,8 @@ def test_a_season_whose_agents_are_paused_tells_so(contest: Contest) -> None:
     alarm = watch.look(contest.conn, season, contest.league).alarm
     assert alarm is not None
     assert alarm.cause is watch.Cause.AGENTS_AWAY
-    assert "0 active entries, 1 paused" in alarm.reason
+    assert "0 of 2 seats can be filled" in alarm.reason
+    assert "1 paused" in alarm.reason
     assert state(contest, entry) is EntryState.PAUSED
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pytest
@@ -364,6 +365,22 @@ def test_a_snake_is_told_the_official_request_with_neutral_names() -> None:
     dead = GAME.observe(state, 2)
     assert dead["you"]["body"][0] == {"x": -1, "y": 5}
     assert len(dead["board"]["snakes"]) == 2
+
+
+def test_random_move_on_a_wrapped_board_avoids_the_body() -> None:
+    """The snake's own body is left of the head and below it, across the board's edges."""
+    body = [(0, 0), (1, 0), (2, 0), (2, 10), (1, 10), (0, 10), (10, 10), (10, 0), (10, 1)]
+    state = position(body, FAR, ruleset="wrapped")
+    draw = Random(1)
+    assert {GAME.sample(state, 0, draw) for _ in range(100)} == {"up"}
+
+
+def test_seats_of_one_position_share_one_board() -> None:
+    state = position(A, FAR)
+    first, second = GAME.observe(state, 0), GAME.observe(state, 1)
+    assert first["board"] is second["board"]
+    assert first["you"] != second["you"]
+    assert GAME.observe(step(state, "right", "left"), 0)["turn"] == state.turn + 1
 
 
 def test_a_frame_shows_bodies_health_ends_food_and_hazards() -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from sandbox.bundle import BundleError, prepare
-from services.cli.bundling import pack
+from services.cli.bundling import packed
+from services.cli.places import Unset
 
 
 @pytest.fixture
@@ -30,14 +31,20 @@ def _folder(at: Path) -> Path:
 
 
 def test_a_file_and_an_archive_go_as_they_are(tmp_path: Path, scratch: Path) -> None:
-    for name, content in (("a.py", b"x = 1\n"), ("a.tar.gz", b"\x1f\x8b.."), ("a.zip", b"PK..")):
+    plain = tarfile.TarInfo("main.py").tobuf()
+    for name, content in (
+        ("a.py", b"x = 1\n"),
+        ("a.tar.gz", b"\x1f\x8b.."),
+        ("a.tar", plain),
+        ("a.zip", b"PK.."),
+    ):
         path = tmp_path / name
         path.write_bytes(content)
         assert prepare(path, scratch) == path
     assert not list(scratch.iterdir())
 
 
-def test_a_folder_becomes_an_archive_of_its_files_without_caches_and_hidden_ones(
+def test_a_folder_becomes_an_archive_of_its_files_without_caches(
     tmp_path: Path, scratch: Path
 ) -> None:
     with tarfile.open(prepare(_folder(tmp_path / "agent"), scratch)) as archive:
@@ -47,7 +54,7 @@ def test_a_folder_becomes_an_archive_of_its_files_without_caches_and_hidden_ones
 def test_equal_folders_give_equal_bytes(tmp_path: Path, scratch: Path) -> None:
     first, second = _folder(tmp_path / "one"), _folder(tmp_path / "two")
     os.utime(second / "main.py", (1, 1))
-    (second / "main.py").chmod(0o700)
+    (second / "main.py").chmod(0o600)
     assert prepare(first, scratch).read_bytes() == prepare(second, scratch).read_bytes()
     assert len(list(scratch.iterdir())) == 2
 
@@ -81,24 +88,72 @@ def test_a_folder_that_names_its_program_needs_no_main(tmp_path: Path, scratch: 
     (folder / "server.py").write_text("pass\n")
     with tarfile.open(prepare(folder, scratch)) as archive:
         assert archive.getnames() == ["peck.json", "server.py"]
-    assert pack(folder)[0] == "server.tar.gz"
+    with packed(folder) as (name, file):
+        assert name == "server.tar.gz"
+        assert file.is_file()
+    assert not file.exists()
 
 
-def test_a_link_in_a_folder_is_refused_by_name(tmp_path: Path, scratch: Path) -> None:
+def test_a_program_of_the_folder_stays_executable(tmp_path: Path, scratch: Path) -> None:
     folder = _folder(tmp_path / "agent")
-    (folder / "weights").symlink_to("/etc/passwd")
-    with pytest.raises(BundleError, match="weights: a link"):
-        prepare(folder, scratch)
+    (folder / "lib" / "search.py").chmod(0o755)
+    with tarfile.open(prepare(folder, scratch)) as archive:
+        assert [member.mode for member in archive] == [0o755, 0o644]
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        ("/etc/passwd", "a link that leads out of the folder, to /etc/passwd"),
+        ("../../outside", "a link that leads out of the folder"),
+        ("lib", "a link to a folder"),
+        ("nothing", "a link to no file"),
+    ],
+)
+def test_a_link_that_no_bundle_can_hold_is_refused_by_name(
+    tmp_path: Path, target: str, reason: str
+) -> None:
+    folder = _folder(tmp_path / "agent")
+    (tmp_path / "outside").mkdir()
+    (folder / "lib" / "weights").symlink_to(target if target != "lib" else "../lib")
+    with pytest.raises(Unset, match=f"lib/weights: {reason}"), packed(folder):
+        pass
+
+
+def test_a_main_py_that_is_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "agent"
+    folder.mkdir()
+    (tmp_path / "secret.py").write_text("x = 1\n")
+    (folder / "main.py").symlink_to(tmp_path / "secret.py")
+    with pytest.raises(Unset, match=r"main\.py: a link that leads out"), packed(folder):
+        pass
+
+
+def test_a_link_inside_the_folder_is_packed_as_its_file(tmp_path: Path, scratch: Path) -> None:
+    folder = _folder(tmp_path / "agent")
+    (folder / "copy.py").symlink_to("lib/search.py")
+    with tarfile.open(prepare(folder, scratch)) as archive:
+        member = archive.extractfile("copy.py")
+        assert member is not None
+        assert member.read() == b"DEPTH = 3\n"
+
+
+def test_a_pipe_in_a_folder_is_refused_by_name(tmp_path: Path) -> None:
+    folder = _folder(tmp_path / "agent")
+    os.mkfifo(folder / "queue")
+    with pytest.raises(Unset, match="queue: a pipe, socket or device"), packed(folder):
+        pass
+
+
+@pytest.mark.parametrize("path", ["/dev/null", "pipe"])
+def test_a_pipe_or_device_is_not_called_a_folder(tmp_path: Path, path: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    refused = pytest.raises(Unset, match="neither a file nor a folder; give a main")
+    with refused, packed(tmp_path / path):
+        pass
 
 
 def test_a_pipe_is_neither_file_nor_folder(tmp_path: Path, scratch: Path) -> None:
     os.mkfifo(tmp_path / "pipe.py")
     with pytest.raises(BundleError, match="neither a file nor a folder"):
         prepare(tmp_path / "pipe.py", scratch)
-
-
-def test_a_name_too_long_for_the_archive_is_named(tmp_path: Path, scratch: Path) -> None:
-    folder = _folder(tmp_path / "agent")
-    (folder / ("n" * 200)).write_text("x")
-    with pytest.raises(BundleError, match="shorter name"):
-        prepare(folder, scratch)

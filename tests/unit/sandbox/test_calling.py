@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from sandbox.box.calling import Caller, _Reading, unix
+from sandbox.box.calling import Caller, _Reading, local
 from sandbox.box.program import Broken
 
 Serve = Callable[[Sequence[bytes]], Caller]
@@ -48,7 +48,7 @@ def serve() -> Iterator[Serve]:
                             break
 
         threading.Thread(target=run, daemon=True).start()
-        caller = Caller(unix((name,)))
+        caller = Caller(local(lambda: (name,)))
         callers.append(caller)
         assert caller.listens()
         return caller
@@ -132,7 +132,7 @@ def test_a_server_that_hangs_up_and_one_that_is_not_there_are_connection_errors(
     caller = serve([b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\nshort"])
     with pytest.raises(ConnectionError):
         caller.call("GET", "/", "", 5.0)
-    assert not Caller(unix(("\0peck-nobody-listens",))).listens()
+    assert not Caller(local(lambda: ("\0peck-nobody-listens",))).listens()
 
 
 def test_a_request_on_a_connection_that_the_server_gives_up_meanwhile_is_put_once_more() -> None:
@@ -155,7 +155,7 @@ def test_a_request_on_a_connection_that_the_server_gives_up_meanwhile_is_put_onc
         listener.listen()
         thread = threading.Thread(target=run, daemon=True)
         thread.start()
-        caller = Caller(unix((name,)))
+        caller = Caller(local(lambda: (name,)))
         assert caller.listens()
         caller.call("POST", "/a", "", 5.0)
         with pytest.raises(ConnectionError):  # given up twice: then it is the server's fault

@@ -65,10 +65,11 @@ def _question(
     body: bytes,
     limit: float,
     owed: Callable[[bytes], bool] | None = None,
+    notices: list[bytes] | None = None,
 ) -> Question:
     tally = Tally(Meter({}, 1.0, False), (), own, 0.0)
     tally.open(monotonic())
-    return Question(ours, body, limit, tally, owed)
+    return Question(ours, body, limit, tally, owed, notices)
 
 
 def _silent(theirs: socket.socket) -> None:
@@ -128,6 +129,37 @@ def test_what_was_written_before_the_question_comes_first_and_is_for_the_judge_t
 ) -> None:
     pair[1].send(b"early")
     assert asked(_silent).answer == b"early"
+
+
+@pytest.mark.parametrize(
+    ("packets", "answer", "left"),
+    [
+        ([b"a", b"b", b"!"], b"!", []),
+        ([b"!"], b"!", [b"a", b"b"]),
+        ([b"a", b"!"], b"!", [b"b"]),
+        ([b"b", b"!"], b"b", [b"a", b"b"]),
+        ([b"a", b"a", b"!"], b"a", [b"b"]),
+        ([b"a", b"b", b"b"], b"b", []),
+    ],
+)
+def test_notices_are_no_answer_but_come_once_and_in_order(
+    pair: Pair, own: OwnQueue, packets: list[bytes], answer: bytes, left: list[bytes]
+) -> None:
+    notices = [b"a", b"b"]
+    for packet in packets:
+        pair[1].send(packet)
+    question = _question(pair[0], own, b"{}", LONG, notices=notices)
+    ask([question], own, monotonic() + LONG)
+    assert (question.answer, notices) == (answer, left)
+
+
+def test_a_notice_may_come_before_an_owed_answer(pair: Pair, own: OwnQueue) -> None:
+    for packet in (b"notice", b"owed", b"answer"):
+        pair[1].send(packet)
+    notices = [b"notice"]
+    question = _question(pair[0], own, b"{}", LONG, lambda packet: packet == b"owed", notices)
+    ask([question], own, monotonic() + LONG)
+    assert (question.answer, notices) == (b"answer", [])
 
 
 def test_one_packet_is_one_answer_and_the_next_waits(

@@ -39,26 +39,33 @@ def _knock(path: Path) -> socket.socket:
     return line
 
 
+def _refusal(path: Path) -> str:
+    """The answer to a question, once this daemon has room to hear it."""
+    for _ in range(200):
+        with _knock(path) as late, contextlib.suppress(wire.WireError):
+            wire.send(late, {"op": "hello"})
+            reason: str = wire.receive(late)[0]["reason"]
+            return reason
+        time.sleep(0.05)
+    raise AssertionError("there was never room again")
+
+
 def test_a_crowd_of_silent_strangers_holds_a_few_threads_and_the_rest_are_sent_away(
-    path: Path,
+    path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(doors, "STRANGERS_SECONDS", 60.0)  # those who are heard stay all the while
     before = threading.active_count()
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(listening(path))
         Doors(lambda *_: None, HELLO, frozenset()).open(listener)
-        began = time.monotonic()
         crowd = [stack.enter_context(_knock(path)) for _ in range(CROWD)]
         for line in crowd[STRANGERS:]:
             answer, _ = wire.receive(line)
             assert "may not borrow" in answer["reason"]
-        assert time.monotonic() - began < doors.STRANGERS_SECONDS
         assert threading.active_count() - before <= AT_THE_DOOR + STRANGERS
         for line in crowd[:STRANGERS]:
             line.close()
-        with _knock(path) as late:  # there is room again, and a question is heard
-            time.sleep(0.05)
-            wire.send(late, {"op": "hello"})
-            assert "see --allow-uid" in wire.receive(late)[0]["reason"]
+        assert "see --allow-uid" in _refusal(path)
 
 
 def test_who_comes_while_many_stand_before_the_door_waits_for_a_turn(path: Path) -> None:

@@ -17,6 +17,7 @@ from sandbox.gpu import Devices, Gpu
 
 LIBRARY = "/usr/lib/x86_64-linux-gnu/libcuda.so.580.65.06"
 ELSEWHERE = "/usr/local/nvidia/lib64/libcuda.so.1"
+FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/local/nvidia/lib64")
 
 
 def mount(path: str) -> dict[str, Any]:
@@ -82,7 +83,7 @@ def test_a_slice_is_a_device_of_its_own(tmp_path: Path) -> None:
     assert f"{caps}12" not in found[1].bubblewrap_options()
 
 
-def test_bubblewrap_binds_its_nodes_and_the_libraries_it_would_not_see_else(
+def test_bubblewrap_binds_its_nodes_and_all_libraries_of_the_driver(
     tmp_path: Path,
 ) -> None:
     first, second = gpu.find(write(tmp_path, TWO))
@@ -90,15 +91,30 @@ def test_bubblewrap_binds_its_nodes_and_the_libraries_it_would_not_see_else(
     bound = [options[at + 1] for at, option in enumerate(options) if option == "--dev-bind"]
     assert bound == ["/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia1"]
     read_only = [options[at + 1] for at, option in enumerate(options) if option == "--ro-bind"]
-    assert read_only == [ELSEWHERE], "/usr/lib is there; programs, sockets, firmware stay outside"
-    assert first.library_folders() == ("/usr/local/nvidia/lib64",)
+    assert read_only == [LIBRARY, ELSEWHERE], "programs, sockets, firmware stay outside"
+    assert first.library_folders() == FOLDERS
+
+
+def test_bubblewrap_gives_each_library_the_names_that_programs_load_it_by(tmp_path: Path) -> None:
+    library = tmp_path / "libcuda.so.580.65.06"
+    library.touch()
+    (tmp_path / "libcuda.so.1").symlink_to(library.name)
+    (tmp_path / "libcuda.so").symlink_to("libcuda.so.1")
+    (tmp_path / "libcuda.so.9").symlink_to("libother.so.9")
+    one = Gpu("nvidia.com/gpu=0", (), ((str(library), f"/usr/lib64/{library.name}"),))
+    options = one.bubblewrap_options()
+    links = [options[at + 1 : at + 3] for at, word in enumerate(options) if word == "--symlink"]
+    assert links == [
+        [library.name, "/usr/lib64/libcuda.so"],
+        [library.name, "/usr/lib64/libcuda.so.1"],
+    ]
 
 
 def test_a_box_on_a_gpu_finds_the_driver_and_may_open_its_files(tmp_path: Path) -> None:
     one, _ = gpu.find(write(tmp_path, TWO))
     box = launcher.BoxSpec("box", profiles.get("torch-gpu"), 4096, 0, gpu=one)
     setup = launcher.setup_of(box, "uids")
-    assert setup["environment"]["LD_LIBRARY_PATH"] == "/usr/local/nvidia/lib64"
+    assert setup["environment"]["LD_LIBRARY_PATH"] == ":".join(FOLDERS)
     assert setup["limits"]["NOFILE"] > launcher.LIMITS["NOFILE"]
     assert "torch" in setup["imports"]
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -32,3 +35,29 @@ def test_a_signal_in_the_moment_in_which_the_main_thread_holds_the_events_lock_s
         os.kill(os.getpid(), number)
         os.kill(os.getpid(), number)
     assert stop.wait(10)
+
+
+STUCK = """
+import threading, time
+from sandbox import guard
+stop = threading.Event()
+guard.stops(stop)
+print("listens", flush=True)
+stop.wait()
+print("stops", flush=True)
+while True:
+    time.sleep(60)
+"""
+
+
+@pytest.mark.timeout(60)
+def test_second_signal_ends_a_stuck_daemon() -> None:
+    daemon = subprocess.Popen([sys.executable, "-c", STUCK], stdout=subprocess.PIPE, text=True)
+    assert daemon.stdout is not None
+    with daemon.stdout as said:
+        assert said.readline() == "listens\n"
+        daemon.send_signal(signal.SIGTERM)
+        assert said.readline() == "stops\n"
+        time.sleep(guard.AGAIN_SECONDS)
+        daemon.send_signal(signal.SIGTERM)
+        assert daemon.wait() == 128 + signal.SIGTERM

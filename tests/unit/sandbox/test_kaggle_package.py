@@ -259,10 +259,35 @@ def test_errors_are_the_same(name: str) -> None:
     assert (str(one), one.toJSON()) == (str(other), other.toJSON())
 
 
-@pytest.mark.parametrize("name", ["make", "evaluate", "register", "Agent", "list_episodes"])
+@pytest.mark.parametrize("name", ["evaluate", "register", "Agent", "list_episodes"])
 def test_what_would_start_games_says_why_it_cannot(name: str) -> None:
     with pytest.raises(ours.errors.Unimplemented, match=rf"^{name}\(\) cannot be used .* main\.py"):
         getattr(ours, name)("hungry_geese", debug=True)
+
+
+@pytest.mark.parametrize("configuration", [None, {}, {"rows": 9, "episodeSteps": 30}])
+def test_an_agent_learns_the_configuration_of_a_game_that_it_makes(
+    configuration: dict[str, Any] | None,
+) -> None:
+    ours_made = ours.make("hungry_geese", configuration, debug=False)
+    real_made = real.make("hungry_geese", configuration, debug=False)
+    assert ours_made.name == real_made.name
+    assert ours_made.configuration == real_made.configuration
+    assert vars(ours_made.configuration) == vars(real_made.configuration)
+    geese, real_geese = OUR_GEESE.Configuration, REAL_GEESE.Configuration
+    assert geese(ours_made.configuration) == real_geese(real_made.configuration)
+
+
+def test_a_game_that_nobody_knows_cannot_be_made() -> None:
+    assert _outcome(lambda: ours.make("chess_of_1997")) is ours.errors.InvalidArgument
+    assert _outcome(lambda: real.make("chess_of_1997")) is real.errors.InvalidArgument
+
+
+@pytest.mark.parametrize("name", ["run", "step", "reset", "train", "render", "state", "steps"])
+def test_a_game_that_an_agent_makes_is_not_played(name: str) -> None:
+    made = ours.make("hungry_geese")
+    with pytest.raises(ours.errors.Unimplemented, match=rf"^make\(\)\.{name}\(\) cannot be used"):
+        getattr(made, name)
 
 
 def test_the_package_needs_the_standard_library_only_and_draws_no_number() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sandbox import images, profiles
+from sandbox.box import missing
 from sandbox.errors import HostFault
 
 
@@ -18,6 +19,31 @@ def test_versions_are_those_of_the_lock() -> None:
     assert torch["torch"] == "2.13.0+cpu"
     assert gpu["torch"] == "2.13.0"
     assert torch["numpy"] == gpu["numpy"] == profiles.get("numpy").versions["numpy"]
+
+
+def test_libraries_of_several_profiles_have_one_version() -> None:
+    science, torch = profiles.get("science").versions, profiles.get("torch").versions
+    for library in ("numpy", "scipy", "numba"):
+        assert science[library] == torch[library]
+
+
+def test_idle_science_box_imports_no_more_than_numpy() -> None:
+    assert profiles.get("science").imports == profiles.get("numpy").imports
+    assert profiles.get("science").zygote_mb == 0
+
+
+@pytest.mark.parametrize("module", missing.PROFILE_OF)
+def test_remedy_names_the_smallest_profile_with_the_library(module: str) -> None:
+    library = {"sklearn": "scikit-learn", "google": "protobuf"}.get(module, module)
+    holding = [name for name, one in profiles.PROFILES.items() if library in one.versions]
+    assert holding[0] == missing.PROFILE_OF[module]
+
+
+@pytest.mark.parametrize(
+    "error", [None, ImportError("no"), ModuleNotFoundError("no"), ModuleNotFoundError(name="a.b")]
+)
+def test_other_errors_have_no_remedy(error: BaseException | None) -> None:
+    assert missing.remedy(error) == ""
 
 
 @pytest.mark.parametrize("name", [n for n, p in profiles.PROFILES.items() if p.lock])
@@ -43,7 +69,7 @@ def test_no_lock_names_an_index() -> None:
 
 def test_what_every_node_builds_is_small() -> None:
     assert profiles.BY_ITSELF == ("python", "numpy")
-    assert profiles.ON_COMMAND == ("torch", "torch-gpu")
+    assert profiles.ON_COMMAND == ("science", "torch", "torch-gpu")
 
 
 def test_a_large_profile_is_never_installed_unasked(

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 import pytest
 
 from games.protocol import Verdict
-from sandbox.channel import Question
+from sandbox.channel import Question, Trouble
 from sandbox.clock import Clock
+from sandbox.errors import HostTooSlow
 from sandbox.loans import Ending, Loan
 from sandbox.meter import Meter, OwnQueue
 from sandbox.seat import Seat, Timing
-from sandbox.tally import Tally
+from sandbox.tally import Cost, Tally
 
 CLOCK = Clock(act_seconds=0.5, bank_seconds=0.0)
 LENIENT = frozenset({Verdict.TIMEOUT})
@@ -73,3 +74,64 @@ def test_it_ends_the_seat_where_the_game_forgives_no_time_out(
     seat, question = _asking(loan, monkeypatch, 0.125, frozenset())
     assert question is Verdict.TIMEOUT
     assert seat.fault is not None
+
+
+class Stopped(QuietLoan):
+    """A loan whose box has ended, with or without running out of memory."""
+
+    def __init__(self, agent: socket.socket, *, out_of_memory: bool) -> None:
+        super().__init__(agent)
+        self.out_of_memory = out_of_memory
+
+    def end(self) -> Ending:
+        return Ending(None, None, self.out_of_memory, (), clean=True)
+
+
+def _late(
+    loan: Loan, unforgiven: float, *, before: float = 0.0, forgives_host: bool = True
+) -> Seat:
+    """A seat that is late without an answer, with so much waiting that was not forgiven."""
+    own = OwnQueue()
+    seat = Seat(0, loan, Timing(CLOCK, own, 60.0, forgives_host=forgives_host))
+    question = seat.asking(1, {})
+    assert isinstance(question, Question)
+    question.begin()
+    question.trouble = Trouble.LATE
+    question.cost = Cost(70.0, 0.1, 60.0, 0.6)
+    seat._tally.unforgiven_before_seconds = before
+    seat._tally.unforgiven_now_seconds = unforgiven
+    own.close()
+    seat.moved(1, question, lambda raw: raw)
+    return seat
+
+
+def test_time_out_caused_by_waiting_is_the_hosts_fault(loan: Loan) -> None:
+    with pytest.raises(HostTooSlow, match=r"waited 60.4 s for a core"):
+        _late(loan, 0.4)
+
+
+def test_time_out_not_caused_by_waiting_alone_stands(loan: Loan) -> None:
+    fault = _late(loan, 0.05).fault
+    assert fault is not None
+    assert fault.verdict is Verdict.TIMEOUT
+
+
+@pytest.mark.parametrize("now", [0.0, 0.2])
+def test_silence_after_little_waiting_is_the_agents(loan: Loan, now: float) -> None:
+    """It slept, on a host that had made it wait in earlier moves."""
+    fault = _late(loan, now, before=30.0).fault
+    assert fault is not None
+    assert fault.verdict is Verdict.TIMEOUT
+
+
+def test_time_out_stands_once_the_match_was_void_too_often(loan: Loan) -> None:
+    fault = _late(loan, 0.4, forgives_host=False).fault
+    assert fault is not None
+    assert fault.verdict is Verdict.TIMEOUT
+
+
+def test_out_of_memory_keeps_its_reason_on_a_slow_host(loan: Loan) -> None:
+    fault = _late(Stopped(loan.socket, out_of_memory=True), 0.4).fault
+    assert fault is not None
+    assert fault.verdict is Verdict.ERROR
+    assert "of memory" in fault.reason

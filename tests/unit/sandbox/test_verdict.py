@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from games.protocol import Verdict
 from sandbox import verdict
+from sandbox.box import harness
 from sandbox.box.contract import Contract
 from sandbox.clock import Charge, Clock
 from sandbox.tally import Cost
@@ -58,7 +59,7 @@ def _told(why: str, *, is_invalid: bool = False, is_late: bool = False) -> Fault
         (verdict.invalid(5, "expected NORTH, got 7"), Verdict.INVALID, ["step 5", "NORTH", "7"]),
         (verdict.broken(6, "it wrote more than one answer"), Verdict.ERROR, ["protocol", "step 6"]),
         (
-            verdict.late_load(Clock(load="own"), Cost(33.0, 2.0, 3.0, 30.0)),
+            verdict.late_load(Clock(load="own"), Cost(33.0, 2.0, 3.0, 30.0), is_importing=False),
             Verdict.TIMEOUT,
             ["loading", "30 s", "2.000 s of cpu", "3.000 s of waiting"],
         ),
@@ -78,9 +79,8 @@ def test_a_reason_names_what_a_person_needs(fault: Fault, kind: Verdict, words: 
 def test_a_timeout_tells_used_allowed_and_bank(answered: bool) -> None:
     charge = Charge(3.5, bank_before_seconds=2.0, bank_seconds=-0.5, timed_out=True)
     cost = Cost(4.5, 0.25, 1.0, 3.5)
-    reason = verdict.late(
-        9, charge, cost, Clock(act_seconds=1.0), Contract.CALLABLE, answered=answered
-    ).reason
+    hint = None if answered else verdict.silent(Contract.CALLABLE, is_importing=False)
+    reason = verdict.late(9, charge, cost, Clock(act_seconds=1.0), hint=hint).reason
     assert reason.startswith("Step 9 took" if answered else "Step 9 had no answer after")
     for number in (
         "3.500 s",
@@ -91,15 +91,6 @@ def test_a_timeout_tells_used_allowed_and_bank(answered: bool) -> None:
         "1.000 s of w",
     ):
         assert number in reason
-
-
-def test_an_answer_nobody_waits_for_any_longer_is_told_apart() -> None:
-    charge = Charge(0.5, bank_before_seconds=2.0, bank_seconds=2.0, timed_out=False)
-    cost = Cost(10.0, 0.5, 9.5, 0.5)
-    reason = verdict.late(
-        9, charge, cost, Clock(act_seconds=1.0), Contract.CALLABLE, answered=False
-    ).reason
-    assert "longer than 10.000 s" in reason
 
 
 def test_computing_off_turn_is_told_with_what_it_cost_and_what_to_change() -> None:
@@ -118,3 +109,25 @@ def test_whatever_an_agent_writes_the_reason_stays_one_short_printable_line(
         assert 0 < len(fault.reason) <= LONGEST_REASON
         fault.reason.encode()
     assert "\x1b" not in (verdict.raised(step, "\x1b[2J" + text).traceback or "")
+
+
+def test_reason_names_the_step_that_the_agent_saw() -> None:
+    fault = verdict.invalid(30, "expected NORTH, got 7")
+    assert verdict.counted_by_game(fault, {"step": 29}).reason == (
+        "The answer in step 30 is no move: expected NORTH, got 7 (observation.step 29)"
+    )
+    assert verdict.counted_by_game(fault, {"turn": 29}).reason.endswith("(observation.turn 29)")
+    for same in ({"step": 30}, {"step": "29"}, {}):
+        assert verdict.counted_by_game(fault, same) == fault
+    longest = verdict.invalid(30, "x" * 1000)
+    assert len(verdict.counted_by_game(longest, {"step": 29}).reason) <= LONGEST_REASON
+
+
+@pytest.mark.parametrize("text", ["x" * 100_000, "a line\n" * 15_000])
+def test_an_exception_with_a_long_text_keeps_its_type(text: str) -> None:
+    told = ""
+    try:
+        raise ValueError(text)
+    except ValueError:
+        told = harness.last_lines()
+    assert ": ValueError: " in verdict.raised(1, told).reason

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from .absent import absent
 from .envs.hungry_geese import hungry_geese
+from .errors import InvalidArgument
+from .utils import Struct, structify
 
 Environment = absent("Environment")
 evaluate = absent("evaluate")
-make = absent("make")
 register = absent("register")
 
 environments: dict[str, dict[str, Any]] = {
@@ -21,3 +22,29 @@ environments: dict[str, dict[str, Any]] = {
         "specification": hungry_geese.specification,
     }
 }
+
+
+class _Described:
+    """A game by name, with its configuration; asked for more, it says why that cannot be had."""
+
+    def __init__(self, name: str, configuration: dict[str, Any]) -> None:
+        self.name = name
+        self.specification: Struct = structify(environments[name]["specification"])
+        fields = {"runTimeout": 1200, **self.specification["configuration"]}
+        defaults = {
+            field: told["default"] if isinstance(told, dict) else told
+            for field, told in fields.items()
+        }
+        self.configuration: Struct = structify({**defaults, **configuration})
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        absent(f"make().{name}")()
+
+
+def make(environment: str, configuration: dict[str, Any] | None = None, **_: Any) -> _Described:
+    """What agents ask a game for while they play: its configuration. It plays nothing."""
+    if environment not in environments:
+        raise InvalidArgument("Unknown Environment Specification")
+    return _Described(environment, configuration or {})

@@ -79,7 +79,7 @@ def season(
     games: Counter[str] = Counter()
     seat_games = {c.entry_id: [0] * seats for c in field}
     numbers = {c.entry_id: n for n, c in enumerate(field)}
-    together: list[list[int]] = []
+    known = Meetings(numbers)
     for _ in range(lineups // at_once):
         now = [
             replace(
@@ -96,21 +96,22 @@ def season(
             lineups=at_once,
             rng=rng,
             beta=BETA,
-            met=Meetings(numbers, together),
+            met=known,
         )
         assert len(proposal.lineups) == at_once
         games += counted(proposal)
-        for lineup in proposal.lineups:
-            entries = [seat.entry_id for seat in lineup if seat.entry_id is not None]
-            together.append([numbers[entry] for entry in entries])
-            for seat, entry in enumerate(entries):
+        played = [[EntryId(entry) for entry in lineup] for lineup in players(proposal)]
+        known = known.plus(numbers, [[numbers[entry] for entry in lineup] for lineup in played])
+        for lineup in played:
+            for seat, entry in enumerate(lineup):
                 seat_games[entry][seat] += 1
-            yield list(map(str, entries))
+            yield [str(entry) for entry in lineup]
 
 
 @st.composite
 def fields(draw: st.DrawFn) -> list[Candidate]:
-    """Small fields with everything that can be in the way: shared bundles, teams, profiles."""
+    """Small fields with everything that can be in the way: shared bundles, teams, profiles,
+    anchors, and teams that have both an anchor and a competitor."""
     has_loss = draw(st.sampled_from(["all", "some", "none"]))
     size = draw(st.integers(0, 14))
     return [
@@ -124,6 +125,7 @@ def fields(draw: st.DrawFn) -> list[Candidate]:
             games=draw(st.integers(0, 50)),
             in_flight=draw(st.integers(0, 6)),
             weight=draw(st.sampled_from([0.0, 0.1, 1.0, 3.0])),
+            is_anchor=draw(st.booleans()),
             loss=draw(st.floats(0, 0.1))
             if has_loss == "all" or (has_loss == "some" and n % 2)
             else None,

@@ -255,7 +255,7 @@ def test_a_server_that_reads_slowly_holds_up_no_longer_than_the_timeout(
             begun = time.monotonic()
             with pytest.raises(TimeoutError):
                 sock.sendall(bytes(32 << 20))
-            assert time.monotonic() - begun < 1.0
+            assert time.monotonic() - begun < 20.0  # the server would read for 200 s
 
 
 def test_over_tls_much_is_said_both_ways_and_a_look_waits_for_nothing(

@@ -1,0 +1,133 @@
+"""Measures a first start: time to the printed address, and to three matches of each demo agent.
+
+    python -m benchmarks first_start [--keep-environment]
+
+Copies the committed files to a new folder and runs `./peck up` there. So the environment, the
+databases and the boxes' libraries are all new. Wheels come from pip's cache or index: run it twice
+to measure without downloads. ``--keep-environment`` uses this checkout's environment, to measure
+the rest alone. Prints each line of `peck up` with its second and the machine's load, because both
+times grow with the load.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from services.client import Client
+from services.demo import LEAGUES
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+MATCHES = 3
+MOST_SECONDS = 900.0
+
+
+def copied(folder: Path) -> None:
+    """Copy the files of this checkout's HEAD to another folder."""
+    packed = subprocess.run(
+        ["git", "archive", "HEAD"], cwd=CHECKOUT, check=True, stdout=subprocess.PIPE
+    )
+    subprocess.run(["tar", "x", "-C", str(folder)], input=packed.stdout, check=True)
+
+
+def played(address: str, token: str) -> dict[str, int]:
+    """Number of rated matches of each demo agent that is on a board."""
+    site = Client(address, token)
+    return {
+        f"{league.slug}/{row['agent_name']}": int(row["games"])
+        for league in LEAGUES
+        for row in site.leaderboard(site.season(league.slug)["id"])
+    }
+
+
+class Clock:
+    """Prints lines with the seconds since the start."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+
+    def seconds(self) -> float:
+        """Since the start."""
+        return time.monotonic() - self._began
+
+    def say(self, line: str) -> None:
+        """Print a line with its time and the load."""
+        print(f"{self.seconds():7.1f} s  load {os.getloadavg()[0]:4.1f}  {line}", flush=True)
+
+    def repeat(self, process: subprocess.Popen[str]) -> None:
+        """Print every line that the process writes."""
+        assert process.stderr is not None
+        for line in process.stderr:
+            self.say(line.rstrip())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--keep-environment", action="store_true")
+    options = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="peck-first-", dir="/var/tmp"))
+    folder.chmod(0o755)
+    copied(folder)
+    if options.keep_environment:
+        (folder / ".venv").symlink_to(Path(sys.prefix))
+        command = [sys.executable, "-P", "-m", "services.cli"]
+    else:
+        command = ["./peck"]
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("PECK_")}
+    clock = Clock()
+    process = subprocess.Popen(
+        [*command, "up", "--port", "0"],
+        cwd=folder,
+        env={**kept, "PYTHONPATH": str(folder)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        threading.Thread(target=clock.repeat, args=(process,), daemon=True).start()
+        watch(process, clock)
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def watch(process: subprocess.Popen[str], clock: Clock) -> None:
+    """Follow a `peck up` until all demo agents have played."""
+    assert process.stdout is not None
+    address = token = ""
+    for line in process.stdout:
+        address = line.split()[-1] if "is up:" in line else address
+        token = line.strip() if line.strip().startswith("peck_") else token
+        if "Ctrl-C" in line:
+            break
+    clock.say(f"the address is printed: {address}")
+    wanted = sum(len(league.entrants) for league in LEAGUES)
+    told = 0
+    while clock.seconds() < MOST_SECONDS:
+        counts = played(address, token)
+        done = sum(count >= MATCHES for count in counts.values())
+        if done > told:
+            told = done
+            least = min(counts, key=lambda name: counts[name])
+            clock.say(
+                f"{len(counts)} of {wanted} on a board, {done} with {MATCHES} matches;"
+                f" least: {least}"
+            )
+        if done == wanted:
+            clock.say(f"every demo agent had {MATCHES} matches")
+            return
+        time.sleep(0.5)
+    clock.say("gave up waiting")
+
+
+if __name__ == "__main__":
+    main()

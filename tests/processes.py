@@ -1,0 +1,47 @@
+"""A run on several processes (``pytest -n 2``): one Postgres for all, and who runs which tests.
+
+Register ``Director`` where pytest-xdist directs the others.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import ExitStack
+
+import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
+
+from tests import servers
+
+LAUNCHER = re.compile(r"^(tests/integration/sandbox)/.*\[(docker|bubblewrap)\b")
+
+
+class ByFile(LoadScopeScheduling):  # type: ignore[misc] # xdist has no types
+    """A file's tests run in one process; so do all sandbox tests of one launcher.
+
+    They share a node, which would else be started again for each file.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        shared = LAUNCHER.match(nodeid)
+        return " ".join(shared.groups()) if shared else nodeid.partition("::")[0]
+
+
+class Director:
+    """Starts Postgres before the first process and stops it after the last."""
+
+    def __init__(self) -> None:
+        self.stack = ExitStack()
+
+    def pytest_configure_node(self) -> None:
+        if servers.GIVEN not in os.environ:
+            os.environ[servers.GIVEN] = self.stack.enter_context(servers.postgres())
+
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Producer) -> ByFile:
+        config.option.loadscopereorder = False  # the folders come in the order of the command
+        return ByFile(config, log)
+
+    def pytest_unconfigure(self) -> None:
+        self.stack.close()

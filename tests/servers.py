@@ -1,0 +1,154 @@
+"""One Postgres server for a whole run, and a database of its own for each test that asks.
+
+All processes of a run (``pytest -n 2``) share the server. A template database holds the schema; its
+name is the digest of the migrations, so that a server that is kept between runs makes it once.
+``PECK_TEST_KEEP=FOLDER`` keeps the server's data in that folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+from psycopg import sql
+
+from ladder.store import db, migrate
+from services import embedded
+
+GIVEN: Final = "PECK_TEST_DATABASE_URL"
+KEPT: Final = "PECK_TEST_KEEP"
+TEMPLATE_LOCK: Final = 0x74657374
+ROLE_LOCK: Final = 0x726F6C65
+WORKER_PASSWORD: Final = "worker-of-the-tests"
+
+
+@contextmanager
+def short_folder() -> Iterator[Path]:
+    """A folder with a short path that the servers' user can reach; removed at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="peck-test-", dir="/var/tmp"))
+    folder.chmod(0o711)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def kept_folder() -> Iterator[Path]:
+    """The folder of PECK_TEST_KEEP; a new one when it is not set or another run uses it."""
+    named = os.environ.get(KEPT)
+    with ExitStack() as stack:
+        if named:
+            folder = embedded.state_folder(Path.cwd(), Path(named))
+            lock = stack.enter_context((folder / "lock").open("w"))
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                yield folder
+                return
+        yield stack.enter_context(short_folder())
+
+
+@contextmanager
+def postgres() -> Iterator[str]:
+    """The address of a Postgres server as a role that may create databases and roles."""
+    given = os.environ.get(GIVEN)
+    if given:
+        yield given
+        return
+    with kept_folder() as folder:
+        server = embedded.start_postgres(folder, durable=False)
+        try:
+            drop_leftovers(server.url)
+            yield server.url
+        finally:
+            server.stop()
+
+
+def drop_leftovers(url: str) -> None:
+    """Drop databases of a run that was killed, and templates of other schemas."""
+    with psycopg.connect(url, autocommit=True) as conn:
+        found = conn.execute(
+            "select datname from pg_database where datname like 'peck\\_%%' and datname <> %s",
+            (template_name(),),
+        ).fetchall()
+        for (name,) in found:
+            conn.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
+
+
+def template_name() -> str:
+    """The template's name: it changes with the migrations and with the month's partitions."""
+    schema = hashlib.sha256(repr(migrate.files()).encode())
+    schema.update(f"{datetime.now(UTC):%Y-%m}".encode())
+    return f"peck_template_{schema.hexdigest()[:12]}"
+
+
+def template(url: str) -> str:
+    """The name of a database with all migrations applied; made by whoever needs it first."""
+    name = template_name()
+    with psycopg.connect(url, autocommit=True) as conn:
+        conn.execute("select pg_advisory_lock(%s)", (TEMPLATE_LOCK,))
+        found = conn.execute("select 1 from pg_database where datname = %s", (name,)).fetchone()
+        if found is None:
+            with cloned(url, "template1") as fresh:
+                db.migrate(fresh)
+                conn.execute(
+                    sql.SQL("alter database {} rename to {}").format(
+                        sql.Identifier(urlsplit(fresh).path[1:]), sql.Identifier(name)
+                    )
+                )
+    return name
+
+
+@contextmanager
+def cloned(server_url: str, source: str) -> Iterator[str]:
+    """The address of a database copied from ``source``, dropped at the end."""
+    name = f"peck_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(server_url, autocommit=True) as conn:
+        # Copying files takes a fraction of the time that the write-ahead log takes.
+        conn.execute(
+            sql.SQL("create database {} template {} strategy file_copy").format(
+                sql.Identifier(name), sql.Identifier(source)
+            )
+        )
+        try:
+            yield with_database(server_url, name)
+        finally:
+            conn.execute(
+                sql.SQL("drop database if exists {} with (force)").format(sql.Identifier(name))
+            )
+
+
+def with_database(url: str, name: str) -> str:
+    """The same server, another database."""
+    return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
+
+
+@contextmanager
+def worker_role(url: str) -> Iterator[None]:
+    """The right to change the workers' role, which all databases of the server share."""
+    with psycopg.connect(url, autocommit=True) as conn:
+        conn.execute("select pg_advisory_lock(%s)", (ROLE_LOCK,))
+        try:
+            yield
+        finally:
+            db.set_worker_login(conn, WORKER_PASSWORD)
+
+
+@contextmanager
+def worker_login(url: str) -> Iterator[None]:
+    """While this lasts the workers' role logs in with WORKER_PASSWORD."""
+    with psycopg.connect(url, autocommit=True) as conn:
+        conn.execute("select pg_advisory_lock_shared(%s)", (ROLE_LOCK,))
+        yield
