@@ -31,6 +31,7 @@ LATE = (
     r"Step \d (took|had no answer after) \d\.\d+ s \(\d\.\d+ s of wall time.*\); "
     r"(allowed were [\d.]+ s and the 0\.\d+ s left|no answer is waited for longer)"
 )
+PONDERED = r"Before step \d the agent computed for \d\.\d+ s while it was not asked"
 BROKEN = r"Broken protocol (in step \d|while the agent was loading): .+must not touch"
 EXIT = r"exited with code {} in step 1; an agent must return its move"
 NO_MOVE = r"The answer in step 1 is no move: "
@@ -128,8 +129,8 @@ HOSTILE = (
     Hostile("spins_in_c", "stalling", TIMEOUT, LATE),
     Hostile("backtracks", "stalling", TIMEOUT, LATE),
     Hostile("blocks_signals", "stalling", TIMEOUT, LATE),
-    Hostile("ponders", "pondering", DONE | TIMEOUT, rf"^$|{LATE}"),
-    Hostile("ponders_in_children", "pondering", DONE | TIMEOUT, rf"^$|{LATE}"),
+    Hostile("ponders", "pondering", DONE | TIMEOUT, rf"^$|{LATE}|{PONDERED}"),
+    Hostile("ponders_in_children", "pondering", DONE | TIMEOUT, rf"^$|{LATE}|{PONDERED}"),
     Hostile("sets_clocks", "clocks", TIMEOUT, LATE, reaches=True),
     Hostile("walks_frames", "frames", reaches=True),
     Hostile("patches_harness", "frames", INVALID | EITHER, "."),

