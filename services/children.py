@@ -54,12 +54,13 @@ def spawn(
     death_signal: signal.Signals | None = None,
     environment: Mapping[str, str] | None = None,
     cwd: Path | None = None,
+    inherit: Sequence[int] = (),
 ) -> Child:
     """Start ``command`` tied to this process: when we die, it gets ``death_signal``.
 
     Call it from a thread that lives as long as the child should: the kernel looks at the thread.
     The child has its own session, so that Ctrl-C in a terminal reaches us alone. Output is
-    appended to ``log``, which only its owner can read.
+    appended to ``log``, which only its owner can read. It gets the descriptors in ``inherit``.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     tie = death_signal or stop_signal
@@ -77,6 +78,7 @@ def spawn(
             stderr=subprocess.STDOUT,
             env=None if environment is None else dict(environment),
             cwd=cwd,
+            pass_fds=inherit,
             start_new_session=True,
         )
     return Child(name, process, stop_signal)

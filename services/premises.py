@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import os
 import socket
 from collections.abc import Callable
@@ -13,6 +14,8 @@ from services import packages
 
 HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8000
+BACKLOG: Final = 2048
+"""Connections that wait while the site starts."""
 LOG_BYTES: Final = 20 * 1024 * 1024
 
 
@@ -47,20 +50,34 @@ def engine_answers() -> bool:
     return False
 
 
-def free_port(asked: int | None, say: Callable[[str], None]) -> int:
-    """The port asked for; by default 8000, or a free one when that is taken. Raises UpError."""
-    wanted = DEFAULT_PORT if asked is None else asked
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, wanted))
-        except OSError as error:
-            if asked is not None:
-                raise UpError(f"--port {asked}: {error.strerror}; choose another") from None
-            probe.bind((HOST, 0))
-            say(f"port {DEFAULT_PORT} is taken; using another")
-        port: int = probe.getsockname()[1]
-        return port
+def listen(asked: int | None, say: Callable[[str], None]) -> socket.socket:
+    """A socket that listens on the port asked for; by default on 8000, or on a free port when 8000
+    is taken. It is kept until the site serves it, so no other program can take the port meanwhile.
+    Raises UpError."""
+    try:
+        return _listen(DEFAULT_PORT if asked is None else asked)
+    except OSError as error:
+        if asked is not None:
+            raise UpError(f"--port {asked}: {error.strerror}; choose another") from None
+    say(f"port {DEFAULT_PORT} is taken; using another")
+    return _listen(0)
+
+
+def _listen(port: int) -> socket.socket:
+    listener = socket.create_server((HOST, port), backlog=BACKLOG)
+    # Connections inherit it. uvicorn takes a handed socket for a UNIX one, where asyncio sets none.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
+
+
+def answers(port: int) -> bool:
+    """Whether the site on this port answers a request, in whatever way, within a second."""
+    connection = http.client.HTTPConnection(HOST, port, timeout=1.0)
+    with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
+        connection.request("GET", "/health/live")
+        connection.getresponse()
+        return True
+    return False
 
 
 def turned(log: Path) -> Path:

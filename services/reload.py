@@ -7,24 +7,27 @@ keeps running; after a change in ``sandbox/box`` start the house again.
 from __future__ import annotations
 
 import contextlib
-import socket
 import time
 from pathlib import Path
 from typing import Final
 
-from services.premises import HOST
+from services import warm
+from services.children import Child
+from services.parts import Part
+from services.premises import answers
 from services.up import CHECKOUT, House
+from services.warm import OWN
 
-PACKAGES: Final = ("games", "ladder", "sandbox", "services", "workers")
 PARTS: Final = ("api", "scheduler", "worker", "rater")
-"""The site first: somebody waits for it."""
+"""The site first: somebody waits for it. All are ended before it starts, so that no match takes the
+processor from it; a request that comes meanwhile waits for it."""
 SITE_SECONDS: Final = 20.0
 
 
 def versions() -> dict[Path, int]:
     """All source files with the moment of their last change."""
     found = {}
-    for package in PACKAGES:
+    for package in OWN:
         for path in (CHECKOUT / package).rglob("*.py"):
             with contextlib.suppress(FileNotFoundError):
                 found[path] = path.stat().st_mtime_ns
@@ -46,19 +49,32 @@ class Reloader:
         if not changed:
             return
         self._house.say(f"{changed[0].relative_to(CHECKOUT)} changed: starting the parts again")
-        for name in PARTS:
-            self._restart(name)
+        for part in self._parts():
+            if part.child is not None and part.child.alive():
+                self._end(part, part.child)
+        for part in self._parts():
+            part.again_at, part.pause_seconds = 0.0, 0.5
+            if part.child is None or not part.child.alive():
+                part.begin()
+            if part.name == "api":
+                self._await_site(part)
 
-    def _restart(self, name: str) -> None:
-        (part,) = (part for part in self._house.parts if part.name == name)
-        if part.child is not None:
-            part.child.process.kill()  # its match runs again
-            part.child.stop()
-        part.again_at, part.pause_seconds = 0.0, 0.5
-        child = part.begin()
+    def _end(self, part: Part, child: Child) -> None:
+        """End the part by force; a site that keeps its libraries stays and forks again."""
+        if part.name == "api" and self._house.options.reload:
+            warm.renew(child.process.pid)
+        else:
+            child.process.kill()  # its match runs again
+            child.process.wait()
+
+    def _parts(self) -> list[Part]:
+        """The parts to start again, in the order of PARTS."""
+        parts = {part.name: part for part in self._house.parts}
+        return [parts[name] for name in PARTS]
+
+    def _await_site(self, part: Part) -> None:
         deadline = time.monotonic() + SITE_SECONDS
-        while name == "api" and child.alive() and time.monotonic() < deadline:
-            with contextlib.suppress(OSError):
-                socket.create_connection((HOST, self._house.settings.port), 1.0).close()
+        while part.child is not None and part.child.alive() and time.monotonic() < deadline:
+            if answers(self._house.settings.port):
                 return
             time.sleep(0.05)

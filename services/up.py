@@ -28,7 +28,7 @@ from sandbox.loans import NodeHello, hello
 from services import embedded, setup
 from services.children import SERVICE_NICE, Child, Follower, spawn, tail
 from services.parts import NEEDS, Part
-from services.premises import HOST, UpError, free_port, see_to_launcher, turned
+from services.premises import HOST, UpError, answers, listen, see_to_launcher, turned
 from services.private import kept_secret, write_private
 
 T = TypeVar("T")
@@ -57,6 +57,8 @@ class Options:
     launcher: str = "auto"
     slots: int | None = None
     """Matches at a time; None: cores less one, at least two."""
+    reload: bool = False
+    """Keep the libraries of the site imported, so that it starts again quickly."""
 
 
 @dataclass
@@ -71,6 +73,7 @@ class House:
     token: str = ""
     parts: list[Part] = field(default_factory=list)
     _lock: IO[str] | None = None
+    _listener: socket.socket | None = None
     _node_says: Follower = field(init=False)
 
     def start(self) -> None:
@@ -82,10 +85,10 @@ class House:
         try:
             self.state = embedded.state_folder(CHECKOUT, self.options.state)
             self._take_lock()
-            port = free_port(self.options.port, self.say)
+            self._listener = listen(self.options.port, self.say)
             see_to_launcher(self.options.launcher, self.options.install, self.say)
             self._begin_node()  # it takes longest at a first start, and depends on no other part
-            self._start_servers(port)
+            self._start_servers(self._listener)
         except embedded.EmbeddedError as error:
             raise UpError(str(error)) from None
         self._fill()
@@ -146,6 +149,8 @@ class House:
                     ours = folder == self.state and self._lock is not None
                     if ours or (folder / "address").read_text().strip() == self.address:
                         (folder / "address").unlink()
+            if self._listener is not None:
+                self._listener.close()
             if self._lock is not None:
                 self._lock.close()
 
@@ -186,7 +191,7 @@ class House:
             self.say("entering the reference agents in the demo leagues")
         self.token = setup.seed(self.settings, self.state / "token", with_league=self.options.demo)
 
-    def _start_servers(self, port: int) -> None:
+    def _start_servers(self, listener: socket.socket) -> None:
         database_url = os.environ.get("PECK_DATABASE_URL", "")
         redis_url = os.environ.get("PECK_REDIS_URL", "")
         worker_url = os.environ.get("PECK_WORKER_DATABASE_URL", database_url)
@@ -210,7 +215,7 @@ class House:
             node_socket=self._node_socket,
             remote_socket=self._run_dir / "remote.sock",
             host=HOST,
-            port=port,
+            port=listener.getsockname()[1],
             session_secret=kept_secret(self.state / "session-secret"),
             games=games,
         )
@@ -281,22 +286,23 @@ class House:
         self._await("remote", answer, REMOTE_SECONDS, "no remote agents", 1)
 
     def _begin_api(self) -> None:
+        assert self._listener is not None
+        listener = self._listener.fileno()
         self._python(
             "api",
             [
-                *("uvicorn", "services.api.app:create_app", "--factory"),
-                *("--host", HOST, "--port", str(self.settings.port)),
+                "services.warm" if self.options.reload else "uvicorn",
+                *("services.api.app:create_app", "--factory"),
+                *("--fd", str(listener)),
                 *("--log-level", "warning", "--no-access-log", "--no-server-header"),
                 *("--timeout-graceful-shutdown", "2"),
             ],
+            inherit=(listener,),
         )
 
     def _await_api(self) -> None:
         def answer(_: int) -> bool | None:
-            with contextlib.suppress(OSError):
-                socket.create_connection((HOST, self.settings.port), 1.0).close()
-                return True
-            return None
+            return answers(self.settings.port) or None
 
         self._await("api", answer, API_SECONDS, "the site did not start", 5)
 
@@ -323,6 +329,7 @@ class House:
         more: Mapping[str, str] | None = None,
         death_signal: signal.Signals = signal.SIGKILL,
         grace_seconds: float = 10.0,
+        inherit: Sequence[int] = (),
     ) -> Child:
         """Start a Python module as a part, with the settings it needs in its environment."""
         environment = {
@@ -343,6 +350,7 @@ class House:
                 environment=environment,
                 death_signal=death_signal,
                 cwd=CHECKOUT,
+                inherit=inherit,
             )
 
         part = Part(name, start, grace_seconds)

@@ -50,7 +50,7 @@ def up(
     """Start everything on this machine: servers, site, scheduler, workers. Ctrl-C stops it."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
-    house = House(Options(state, port, install, demo, launcher.value, slots), say)
+    house = House(Options(state, port, install, demo, launcher.value, slots, reload), say)
     try:
         try:
             house.start()
