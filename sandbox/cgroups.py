@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -79,6 +80,7 @@ class MatchGroup:
         self.entry = -1
         """Whoever writes ``0`` to this descriptor comes in, whatever its own rights."""
         self.powers: dict[str, int] = {}
+        self._lock = threading.Lock()
         try:
             folder.mkdir()
             self.entry = os.open(folder / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
@@ -102,11 +104,12 @@ class MatchGroup:
 
     def remove(self) -> None:
         """Close the descriptors, kill what is in the group, and remove it. Safe to repeat."""
-        for descriptor in (self.entry, *self.powers.values()):
+        with self._lock:  # two threads may remove it: a number closed twice may be another file's
+            descriptors = [self.entry, *self.powers.values()]
+            self.entry, self.powers = -1, {}
+        for descriptor in descriptors:
             with contextlib.suppress(OSError):
                 os.close(descriptor)
-        self.entry = -1
-        self.powers = {}
         _remove(self._folder)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.box import wire
-from sandbox.errors import HostFault
+from sandbox.errors import BoxLate, HostFault
 
 Serve = Callable[[socket.socket, dict[str, Any], list[int]], None]
 """Lends what a message asks for over its connection, until all of it has ended; HostFault while
@@ -137,7 +137,7 @@ class Doors:
             else:
                 _refuse(connection, "ask for hello, or for borrow with the bundles' descriptors")
         except HostFault as fault:
-            _refuse(connection, str(fault))
+            _refuse(connection, str(fault), is_late=isinstance(fault, BoxLate))
         finally:
             wire.close_all(fds)
 
@@ -159,8 +159,8 @@ def _send_away(connection: socket.socket, uid: int) -> None:
         connection.sendall(wire.encode({"op": "fault", "reason": _unknown(uid)}))
 
 
-def _refuse(connection: socket.socket, reason: str) -> None:
-    wire.send(connection, {"op": "fault", "reason": reason})
+def _refuse(connection: socket.socket, reason: str, *, is_late: bool = False) -> None:
+    wire.send(connection, {"op": "fault", "reason": reason, "late": is_late})
 
 
 def listen(path: Path) -> socket.socket:

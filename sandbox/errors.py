@@ -7,6 +7,7 @@
     │   └── AgentAway   a remote agent does not answer at its address (its owner's)
     └── HostFault       engine, box or daemon trouble (nobody's fault; the match runs again)
         ├── EngineAway   no box can be started until the engine answers again: wait, do not fail
+        ├── BoxLate      no box was ready within the time that the worker gave
         └── HostTooSlow  seats waited for a core for longer than a match may wait
 """
 
@@ -36,6 +37,10 @@ class HostFault(SandboxError):
 
 class EngineAway(HostFault):
     """The container engine does not answer now; it may soon."""
+
+
+class BoxLate(HostFault):
+    """No box was free or ready in time; the host is busy. Attempts are stored under this name."""
 
 
 class HostTooSlow(HostFault):

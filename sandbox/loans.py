@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from sandbox.box import wire
-from sandbox.errors import AgentAway, BundleRefused, HostFault, SandboxError
+from sandbox.errors import AgentAway, BoxLate, BundleRefused, HostFault, SandboxError
 from sandbox.meter import Meter
 
 __all__ = [
@@ -224,7 +224,8 @@ def borrow_all(
     """For each request a process running its bundle's harness, hardened and waiting for ``start``,
     or the refusal of an archive that broke a rule, or of a remote agent that does not answer.
 
-    Raises HostFault when a box could not be had in time; nothing is lent then. Every loan must be
+    Raises BoxLate when a box could not be had in time, HostFault for other trouble of the node;
+    nothing is lent then. Every loan must be
     ended, or the process that borrowed must end.
     """
     deadline = time.monotonic() + timeout_seconds
@@ -361,7 +362,8 @@ def _node_trouble(what: str) -> Iterator[None]:
 
 def _raise_fault(answer: dict[str, Any]) -> None:
     if answer.get("op") == "fault":
-        raise HostFault(str(answer.get("reason")))
+        kind = BoxLate if answer.get("late") is True else HostFault
+        raise kind(str(answer.get("reason")))
 
 
 def _seat_of(answer: dict[str, Any], asked: Sequence[int]) -> int:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from sandbox import control, profiles
-from sandbox.errors import EngineAway, HostFault
+from sandbox.errors import BoxLate, EngineAway, HostFault
 from sandbox.gpu import Devices, Gpu
 from sandbox.launcher import SLOTS, Box, BoxSpec, Launcher
 from sandbox.starts import Pause, Starts
@@ -132,7 +132,7 @@ class Pool:
                 ),
                 max(0.0, deadline - time.monotonic()),
             ):
-                raise HostFault("no box was free in time")
+                raise BoxLate("no box was free in time")
             self._held_seats += seats
             self._held_gpus += gpus
         try:
@@ -191,7 +191,7 @@ class Pool:
                 asked = self._start(key, is_asked=True)
             if now >= deadline:
                 coming = self._starting[key]
-                raise HostFault(f"no box of {key[0]} was ready in time; {coming} are being started")
+                raise BoxLate(f"no box of {key[0]} was ready in time; {coming} are being started")
             self._changed.wait(deadline - now if asked else min(deadline - now, TEND_SECONDS))
 
     def give_back(self, place: Place) -> None:

@@ -30,7 +30,7 @@ from sandbox.box.harness import IMPORTED, IMPORTING
 from sandbox.canary import Canary
 from sandbox.channel import TO_CHILD_CAP, Question, Trouble
 from sandbox.clock import Bank, Charge, Clock
-from sandbox.errors import AgentAway, BundleRefused, HostFault, HostTooSlow
+from sandbox.errors import AgentAway, BoxLate, BundleRefused, HostFault, HostTooSlow
 from sandbox.loans import Ending, Loan
 from sandbox.meter import Meter, OwnQueue
 from sandbox.record import Answer, SeatRecord
@@ -326,7 +326,7 @@ class Seat:
         if question.trouble is Trouble.LATE:
             self._excuse(question)
             if unbegun:
-                raise HostFault(f"seat {self.index}: the box was not ready in time")
+                raise BoxLate(f"seat {self.index}: the box was not ready in time")
             over = question.cost.charged_seconds - question.limit_seconds
             return self._unless_host(0, over, question) or verdict.late_load(
                 self._clock, question.cost, is_importing=self._is_importing

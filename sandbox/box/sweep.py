@@ -72,7 +72,7 @@ def forget_times(paths: list[str]) -> None:
 def wipe(folder: str, kept: Mapping[str, bool]) -> bool:
     """Empty the folder without following links; False when that is too much or is refused. Paths in
     ``kept`` stay, unless a file has become a folder or a folder a file."""
-    count = 0
+    count, most = 0, MOST_ENTRIES + len(kept)  # a bundle of the permitted size fits beside the rest
     deadline = time.monotonic() + MOST_SECONDS
     complete = True
     pending = [folder]
@@ -80,7 +80,7 @@ def wipe(folder: str, kept: Mapping[str, bool]) -> bool:
     while pending:
         here = pending.pop()
         try:
-            entries = list(_entries(here, MOST_ENTRIES - count))
+            entries = list(_entries(here, most - count))
         except OSError:
             complete = False
             continue
@@ -88,7 +88,7 @@ def wipe(folder: str, kept: Mapping[str, bool]) -> bool:
             made_empty.append(here)
         for path, is_folder in entries:
             count += 1
-            if count >= MOST_ENTRIES or time.monotonic() > deadline:
+            if count >= most or time.monotonic() > deadline:
                 return False
             if is_folder:
                 pending.append(path)

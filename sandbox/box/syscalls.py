@@ -10,6 +10,8 @@ because boxes share the inodes of the libraries they are shown. ``timerfd`` and 
 missing because a timer wakes them in an interrupt: with some 100,000 epoll items on one of them it
 holds a core for tens of milliseconds, in nobody's account. ``sysinfo`` is missing because it
 reports the host's memory in use, and boxes could signal through its count of shared memory.
+``sched_setaffinity`` is missing because it keeps a process on a core that another box uses, where
+the kernel would move one of the two to a free core.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ sched_get_priority_min 147 126; sched_rr_get_interval 148 127; mlock 149 228; mu
 mlockall 151 230; munlockall 152 231; arch_prctl 158 -;
 gettid 186 178; readahead 187 213; getxattr 191 8; lgetxattr 192 9; fgetxattr 193 10;
 listxattr 194 11; llistxattr 195 12; flistxattr 196 13; tkill 200 130; time 201 -; futex 202 98;
-sched_setaffinity 203 122; sched_getaffinity 204 123; set_thread_area 205 -;
+sched_getaffinity 204 123; set_thread_area 205 -;
 get_thread_area 211 -; epoll_create 213 -; getdents64 217 61; set_tid_address 218 96;
 restart_syscall 219 128; timer_create 222 107; timer_settime 223 110;
 timer_gettime 224 108; timer_getoverrun 225 109; timer_delete 226 111; clock_gettime 228 113;

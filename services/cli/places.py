@@ -119,6 +119,20 @@ def other_way(login: Login) -> str:
     )
 
 
+def renewal(login: Login) -> str:
+    """What to type when the service does not know the login's token."""
+    if os.environ.get("PECK_TOKEN"):
+        return f"set PECK_TOKEN to a token of {login.address}, or unset it"
+    here = running()
+    if here is not None and here.address == login.address.rstrip("/") and here.token != login.token:
+        return f"peck logout (the token of the running peck up is used then), or {_login(login)}"
+    return _login(login)
+
+
+def _login(login: Login) -> str:
+    return f"peck login {login.address}"
+
+
 def save(address: str, token: str) -> Path:
     """Keeps a login in the user's own configuration, readable by nobody else."""
     path = config_file()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from services.cli.display import moment
-from services.cli.places import Unset, connect, find_login, other_way
+from services.cli.places import Login, Unset, connect, find_login, other_way, renewal
 from services.client import ApiError, Unreachable
 
 LISTED: Final = 20
@@ -40,13 +40,13 @@ def after(error: ApiError, verb: str) -> list[str]:
     lines = [f"asked {login.address} (peck login); {other_way(login)}"] if login.unused else []
     if error.problem.get("what") == "league":
         lines += _leagues()
-    return [*lines, f"next: {_next(error, verb, login.address)}"]
+    return [*lines, f"next: {_next(error, verb, login)}"]
 
 
-def _next(error: ApiError, verb: str, address: str) -> str:
+def _next(error: ApiError, verb: str, login: Login) -> str:
     problem, kind = error.problem, error.slug
     if kind == "unauthorized":
-        return f"peck login {address}"
+        return renewal(login)
     if kind == "forbidden":
         scope = problem.get("scope")
         return "peck whoami" + (f" (the token needs the scope {scope})" if scope else "")

@@ -1,4 +1,4 @@
-"""Stands behind forty processes of its own for the one core they all want, so as never to end."""
+"""Stands behind forty processes of its own, if it can on one core, so as never to end."""
 
 import os
 from typing import Any
@@ -16,7 +16,8 @@ def keep_busy() -> None:
 
 def agent(obs: Any, config: Any) -> Any:
     if obs["step"] == config["episodeSteps"] - 2:
-        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+        cores = os.sched_getaffinity(0)
+        kit.attempt("a core of its own choice", os.sched_setaffinity, 0, {min(cores)})
         _FULL.extend(b"x" * (40 << 20))
         for _ in range(40):
             try:

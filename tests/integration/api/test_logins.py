@@ -93,6 +93,35 @@ def test_address_in_the_environment_uses_its_saved_token(
         assert find_login().token == token
 
 
+def forget_token(home: Path) -> None:
+    """As if the service of the saved login had been made anew, and so knew none of its tokens."""
+    file = home / ".config" / "peck" / "login.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "token": "peck_of_an_old_house"}))
+
+
+def test_refused_login_names_the_command_that_replaces_it(
+    peck: Peck, world: World, tmp_path: Path
+) -> None:
+    log_in(peck, world)
+    forget_token(tmp_path)
+    refused = peck("whoami", **BARE)
+    where = str(world.http.base_url).rstrip("/")
+    assert refused.stderr.splitlines()[-1].strip() == f"next: peck login {where}"
+
+
+def test_old_login_at_the_address_of_the_running_peck_up_can_be_dropped(
+    peck: Peck, world: World, state: Path, tmp_path: Path
+) -> None:
+    log_in(peck, world)
+    forget_token(tmp_path)
+    (state / "address").write_text(f"{world.http.base_url}\n")
+    (state / "token").write_text(world.tokens["member"] + "\n")
+    refused = peck("whoami", **BARE)
+    assert refused.stderr.splitlines()[-1].strip().startswith("next: peck logout (the token of")
+    assert peck("logout").returncode == 0
+    assert peck("whoami", **BARE).stdout.startswith("member, ")
+
+
 def test_wrong_league_name_lists_the_leagues(peck: Peck) -> None:
     refused = peck("leaderboard", "pubic")
     assert refused.returncode == 1
@@ -107,7 +136,7 @@ def test_wrong_league_name_lists_the_leagues(peck: Peck) -> None:
 @pytest.mark.parametrize(
     ("arguments", "token", "line"),
     [
-        (["whoami"], "peck_wrong", "next: peck login http"),
+        (["whoami"], "peck_wrong", "next: set PECK_TOKEN to a token of http"),
         (["league", "create", "public"], None, "next: peck league create --help"),
         (["league", "create", "x", "--seats", "9"], None, "next: peck league create --help"),
         (["league", "fill", "public"], None, "next: peck whoami"),

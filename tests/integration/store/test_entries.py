@@ -9,7 +9,7 @@ import pytest
 
 from ladder.ids import EntryId, MatchId
 from ladder.model import Conflict, EntryState, Finish, LadderError, MatchState
-from ladder.store import db, entries, leagues, matches
+from ladder.store import db, entries, leagues, matches, validations
 from ladder.store.db import Connection
 from tests.integration.store.contest import Contest, hello, raise_contest
 
@@ -214,7 +214,7 @@ def test_a_seasons_first_validation_is_not_said_to_end_in_a_second(contest: Cont
     entry = contest.pending()
     place = entries.place_in_queue(contest.conn, entry)
     assert place is not None
-    assert place.eta_seconds == 60.0
+    assert place.eta_seconds == validations.FIRST_SECONDS
     match_id = _validation(contest, entry)
     contest.claim(match_id)
     contest.conn.execute(
@@ -226,11 +226,25 @@ def test_a_seasons_first_validation_is_not_said_to_end_in_a_second(contest: Cont
     assert place.eta_seconds >= 29.5
 
 
+def test_a_seasons_first_validation_is_said_to_take_as_long_as_those_of_others(
+    contest: Contest,
+) -> None:
+    first = _validation(contest, contest.pending())
+    order = contest.claim(first)
+    contest.conn.execute(
+        "update matches set claimed_at = now() - interval '3 s' where id = %s", (first,)
+    )
+    contest.finish(first, order.attempt, [1, 1, 1, 1])
+    place = entries.place_in_queue(contest.conn, raise_contest(contest.conn).pending())
+    assert place is not None
+    assert place.eta_seconds == pytest.approx(3.0, abs=1.0)
+
+
 def test_owner_sees_why_a_validation_is_tried_again(contest: Contest) -> None:
     entry = contest.pending()
     match_id = _validation(contest, entry)
     order = contest.claim(match_id)
-    late = "HostFault: no box of torch was ready in time; 2 are being started at /secret"
+    late = "BoxLate: no box of torch was ready in time; 2 are being started at /secret"
     assert matches.fail(contest.conn, match_id, order.attempt, "w1", "host", late)
     place = entries.place_in_queue(contest.conn, entry)
     assert place is not None

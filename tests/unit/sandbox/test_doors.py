@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import threading
 import time
@@ -14,6 +15,7 @@ import pytest
 from sandbox import doors, loans
 from sandbox.box import wire
 from sandbox.doors import AT_THE_DOOR, STRANGERS, Doors
+from sandbox.errors import BoxLate, HostFault
 
 HELLO = {"node": "n", "launcher": "l", "profiles": [], "image_digests": {}, "lacks": []}
 CROWD = 40
@@ -95,3 +97,15 @@ def test_who_comes_while_many_stand_before_the_door_waits_for_a_turn(path: Path)
         thread.start()
         assert loans.hello(path, 5.0).node == "n"
         thread.join()
+
+
+@pytest.mark.parametrize("fault", [BoxLate("no box was free in time"), HostFault("closing down")])
+def test_worker_can_tell_a_late_box_from_another_fault(path: Path, fault: HostFault) -> None:
+    def lend(*_: object) -> None:
+        raise fault
+
+    with listening(path) as listener:
+        Doors(lend, HELLO, frozenset([os.geteuid()])).open(listener)
+        with pytest.raises(HostFault, match=str(fault)) as caught:
+            loans.borrow_all(path, [], 5.0)
+    assert type(caught.value) is type(fault)
