@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from sandbox.box.unpack import MOST_ENTRIES
 from sandbox.box.working import COPIED_BYTES, COPIED_FILES
 from tests.integration.sandbox.nodes import Bench, Player
 
@@ -92,6 +93,19 @@ def test_a_match_that_changes_its_folder_keeps_the_box(bench: Bench) -> None:
             uids.append(uid)
     assert uids[0] < uids[1]
     assert uids[0] // 1000 == uids[1] // 1000
+
+
+def test_a_match_of_a_bundle_with_very_many_files_keeps_the_box(bench: Bench) -> None:
+    source = """
+def agent(obs):
+    open("written", "w").close()
+    return 1
+"""
+    files = {f"lib/{n // 100}/{n}": b"" for n in range(MOST_ENTRIES - 1)}
+    bundle = packed(bench, files | {"main.py": source.encode()})
+    with bench.seat(bundle) as player:
+        assert answer(player) == 1
+        assert player.loan.end().clean
 
 
 def test_two_seats_of_a_bundle_do_not_share_its_folder(bench: Bench) -> None:

@@ -232,12 +232,12 @@ def test_a_seasons_first_validation_is_said_to_take_as_long_as_those_of_others(
     first = _validation(contest, contest.pending())
     order = contest.claim(first)
     contest.conn.execute(
-        "update matches set claimed_at = now() - interval '3 s' where id = %s", (first,)
+        "update matches set claimed_at = now() - interval '100 s' where id = %s", (first,)
     )
     contest.finish(first, order.attempt, [1, 1, 1, 1])
     place = entries.place_in_queue(contest.conn, raise_contest(contest.conn).pending())
     assert place is not None
-    assert place.eta_seconds == pytest.approx(3.0, abs=1.0)
+    assert place.eta_seconds >= 100.0
 
 
 def test_owner_sees_why_a_validation_is_tried_again(contest: Contest) -> None:
