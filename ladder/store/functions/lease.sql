@@ -18,7 +18,7 @@
 -- (ascending), the season, entries (ascending), scrims (ascending). So none waits for another in a
 -- circle. The error code PK001 says that the caller broke the protocol; the message says how.
 --
--- peck_finished and peck_void are notifications with the match id. They only wake; read the rows.
+-- Some send a notification; matches.sql explains the channels.
 
 -- -------------------------------------------------------------------------------------------------
 -- 1. A worker registers and stays alive
@@ -120,6 +120,7 @@ begin
          where o.id <> p_worker and o.seen_at > v_now - interval '15 seconds' and lease_fits(o, m)
     ) then
         update matches set rung_at = null where id = p_match;  -- due again at once, for another worker
+        perform pg_notify('peck_work', '');
         return null;
     end if;
     update matches
@@ -479,6 +480,9 @@ begin
            deadline_at = v_now + make_interval(secs => s.queue_seconds)
       from seasons s
      where m.id = any (p_ids) and m.state = 'running' and s.id = m.season_id;
+    if found then
+        perform pg_notify('peck_work', '');
+    end if;
 
     for r in
         select t.entry_id,
