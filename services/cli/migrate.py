@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -14,7 +14,8 @@ from ladder.settings import Settings
 from ladder.store import db
 from services import embedded
 from services.cli.display import AsJson, print_json
-from services.up import CHECKOUT
+
+USUAL_STATE: Final = Path(__file__).resolve().parents[2] / ".state"
 
 
 def migrate(
@@ -51,7 +52,7 @@ def _address(state: Path | None) -> str:
     """PECK_DATABASE_URL. Raises LadderError or EmbeddedError without one."""
     url = Settings().database_url
     if not url:
-        embedded.refuse_earlier(state or Path(os.environ.get("PECK_STATE") or CHECKOUT / ".state"))
+        embedded.refuse_earlier(state or Path(os.environ.get("PECK_STATE") or USUAL_STATE))
         raise LadderError(
             "PECK_DATABASE_URL is not set; `peck up` brings the database in its state folder up to"
             " date itself"

@@ -1,4 +1,5 @@
--- Rows of the record are never changed: a rejudgement adds rows.
+-- Rows of the record are never changed: a rejudgement adds rows. When this file runs again, writers of
+-- these tables wait until it has committed.
 
 -- Refuses the statement; the error code is PK002.
 create or replace function refuse_change() returns trigger language plpgsql as $$
