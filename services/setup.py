@@ -1,8 +1,9 @@
 """One-shot set-up of a deployment: ``python -m services.setup``; ends when it is done.
 
-Brings the database up to date and, where a password is given, lets the workers' role log in with
-it. ``--demo`` adds the demo league and an ordinary player's token; ``--admin NAME`` does nothing
-but print a token that may do everything. Safe to repeat, also on several machines at once.
+Brings the database up to date as `peck migrate` does and, where a password is given, lets the
+workers' role log in with it. ``--demo`` adds the demo league and an ordinary player's token;
+``--admin NAME`` does nothing but print a token that may do everything. Safe to repeat, also on
+several machines at once.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ladder.model import LadderError
 from ladder.settings import Settings
 from ladder.store import db
 from ladder.store.blobs import open_blobs
@@ -40,11 +42,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     password = os.environ.get("PECK_WORKER_PASSWORD")
     if options.worker_password_file is not None:
         password = options.worker_password_file.read_text().strip()
-    applied = db.migrate(settings.database_url)
+    try:
+        migrated = db.migrate(settings.database_url)
+    except LadderError as error:
+        sys.exit(str(error))
     if password:
         with db.connect(settings.database_url) as conn:
             db.set_worker_login(conn, password)
-    emit("prepared", applied=applied, worker_login="set" if password else "left as it is")
+    login = "set" if password else "left as it is"
+    emit("prepared", applied=migrated.applied, waiting=migrated.waiting, worker_login=login)
     if options.demo:
         token = seed(settings, options.token_file)
         print(f"a player's token: {options.token_file or token}")

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, Final, TypeVar
 
 from games import outside
+from ladder.model import LadderError
 from ladder.settings import Settings
 from ladder.store import db
 from sandbox import runtimes
@@ -84,6 +85,8 @@ class House:
             raise UpError(f"{outside.VARIABLE}: {error}") from None
         try:
             self.state = embedded.state_folder(CHECKOUT, self.options.state)
+            if self._embedded:
+                embedded.mark_format(self.state)
             self._take_lock()
             self._listener = listen(self.options.port, self.say)
             see_to_launcher(self.options.launcher, self.options.install, self.say)
@@ -181,9 +184,15 @@ class House:
         return not os.environ.get("PECK_DATABASE_URL")
 
     def _fill(self) -> None:
-        """Bring the database up to date, with the demo leagues where they are wanted."""
+        """Bring the database up to date, with the demo leagues where they are wanted.
+
+        Of an embedded database all migrations run: no process of the version before uses it.
+        """
         self.say("preparing the database")
-        db.migrate(self.settings.database_url)
+        try:
+            db.migrate(self.settings.database_url, after=self._embedded)
+        except LadderError as error:
+            raise UpError(str(error)) from None
         if self._embedded:
             with db.connect(self.settings.database_url) as conn:
                 db.set_worker_login(conn, embedded.worker_password(self.state))

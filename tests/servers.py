@@ -1,7 +1,7 @@
 """One Postgres server for a whole run, and a database of its own for each test that asks.
 
 All processes of a run (``pytest -n 2``) share the server. A template database holds the schema; its
-name is the digest of the migrations, so that a server that is kept between runs makes it once.
+name is the digest of the SQL files, so that a server that is kept between runs makes it once.
 ``PECK_TEST_KEEP=FOLDER`` keeps the server's data in that folder.
 """
 
@@ -88,8 +88,8 @@ def drop_leftovers(url: str) -> None:
 
 
 def template_name() -> str:
-    """The template's name: it changes with the migrations and with the month's partitions."""
-    schema = hashlib.sha256(repr(migrate.files()).encode())
+    """The template's name: it changes with the SQL files and with the month's partitions."""
+    schema = hashlib.sha256(repr((migrate.files(), migrate.functions())).encode())
     schema.update(f"{datetime.now(UTC):%Y-%m}".encode())
     return f"peck_template_{schema.hexdigest()[:12]}"
 

@@ -1,8 +1,8 @@
 """Matches and their lease: the one place that knows how a match is claimed, kept and finished.
 
-The functions of the lease live in SQL (migrations/0002_lease.sql), where each is one hop: call one,
-commit, go on. Rows are locked in one order (matches, season, entries, scrims), so a transaction
-must not mix several of them.
+The lease is SQL (functions/lease.sql). Each of its functions is one transaction: call one, commit,
+go on. Rows are locked in one order (matches, season, entries, scrims), so a transaction must not
+call several of them.
 """
 
 from __future__ import annotations
@@ -113,7 +113,6 @@ def create(
     scrim_id: ScrimId | None = None,
     rejudges: MatchId | None = None,
     gpu: int | None = None,
-    lanes: int = 1,
     turn: int = 0,
 ) -> MatchId:
     """A queued match of this lineup; the seed is 128 bits of the system's generator by default.
@@ -145,8 +144,8 @@ def create(
         _count_in_flight(conn, lineup, is_rejudge=rejudges is not None)
     conn.execute(
         "insert into matches (id, kind, season_id, scrim_id, rejudges, queue, turn, profiles, gpu,"
-        " lanes, speed_class, seed, max_attempts, lease_seconds, deadline_at)"
-        " select %s, %s, id, %s, %s, %s, %s, %s, %s, %s,"
+        " speed_class, seed, max_attempts, lease_seconds, deadline_at)"
+        " select %s, %s, id, %s, %s, %s, %s, %s, %s,"
         " case when %s then 'any' else speed_class end, %s, max_attempts, lease_seconds,"
         " now() + make_interval(secs => queue_seconds) from seasons where id = %s",
         (
@@ -158,7 +157,6 @@ def create(
             turn,
             sorted({seat.profile for seat in lineup}),
             gpu,
-            lanes,
             kind is MatchKind.SCRIM,
             seed,
             season.id,

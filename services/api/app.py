@@ -108,8 +108,10 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             read_pool(chosen.database_url, NEWS_AT_A_TIME) as news,
         ):
             intake = Intake(POOL_SIZE - AT_A_TIME)
-            app.state.peck = State(chosen, pool, reads, news, blobs, Boards(), intake)
-            yield
+            found = State(chosen, pool, reads, news, blobs, Boards(), intake)
+            app.state.peck = found
+            async with found.listener.listening(chosen.database_url):
+                yield
 
     app = FastAPI(
         title="Pecking Order",

@@ -1,13 +1,14 @@
 """The feed of what happened to own teams: pages of it, and a stream of what is new.
 
-The stream reads the rows every second, because a result counts when it is rated, and rating sends
-no bell; it has connections of its own for that, so that pages never wait for streams. It ends by
-itself after some minutes, so that no server waits for it for ever; a reader comes back with
+The stream reads the rows when a notification says that there may be news (``listening``), and every
+some seconds without one. It has connections of its own, so that pages never wait for streams. It
+ends by itself after some minutes, so that no server waits for it for ever; a reader comes back with
 Last-Event-ID. What took longer than some seconds to be rated is in the pages alone.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import AsyncIterator, Callable
 from datetime import datetime
@@ -33,6 +34,10 @@ from services.api.state import Db, House, State, read
 
 router = APIRouter(prefix="/v1", tags=["users"])
 LOOK_SECONDS: Final = 1.0
+QUIET_LOOK_SECONDS: Final = 5.0
+"""Between two looks while no notification comes."""
+NEWS_SECONDS: Final = feed.SETTLE_SECONDS + 2 * LOOK_SECONDS
+"""After a notification: its rows settle, and the look that finds them is done."""
 BEAT_SECONDS: Final = 15.0
 AT_ONCE: Final = 100  # items of one look
 RETRY_MS: Final = 3000
@@ -129,8 +134,13 @@ async def events(house: State, token: str, after: str, until: float) -> AsyncIte
     when the database is away. Where nothing happens the id moves on alone, so that who comes back
     after a quiet day is not sent to the pages."""
     yield f"retry: {RETRY_MS}\nid: {after}\n\n"
-    spoken = time.monotonic()
+    spoken, looked = time.monotonic(), -math.inf
     while time.monotonic() < until:
+        quiet = house.listener.quiet_seconds() > NEWS_SECONDS
+        if quiet and time.monotonic() - looked < QUIET_LOOK_SECONDS:
+            await anyio.sleep(LOOK_SECONDS)
+            continue
+        looked = time.monotonic()
         try:
             found = await run_in_threadpool(news, house, token, after)
         except (psycopg.OperationalError, psycopg_pool.PoolTimeout):

@@ -16,6 +16,7 @@ from ladder.store import db
 from ladder.store.blobs import Blobs
 from ladder.store.db import Connection
 from services.api.boards import Boards
+from services.api.listening import Listener
 from services.api.replays import Replays
 from services.api.streams import Streams
 from services.api.uploads import Intake
@@ -43,6 +44,7 @@ class State:
     blobs: Blobs
     boards: Boards
     intake: Intake
+    listener: Listener = field(default_factory=Listener)
     streams: Streams = field(default_factory=Streams)
     replays: Replays = field(default_factory=Replays)
 

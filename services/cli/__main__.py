@@ -48,9 +48,10 @@ for verbs in (
     account,
 ):
     verbs.register(app)
-MORE = ("datasets", "run", "up", "doctor", "game")
+MORE = ("datasets", "run", "up", "migrate", "doctor", "game")
 """`run` plays here, `game` tries rules, `dataset` encodes replays, `doctor` looks at this machine,
-`up` starts services: they need more than a client installation has, and a second to import."""
+`up` starts services, `migrate` changes a database: they need more than a client installation has,
+and a second to import."""
 
 
 @cache

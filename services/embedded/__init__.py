@@ -7,14 +7,23 @@ uid can get to it, and binaries under a private home are copied out. The wheels'
 are not used: they add accounts, widen permissions and leave servers behind.
 """
 
-from services.embedded.places import EmbeddedError, Server, service_uid, state_folder
+from services.embedded.places import (
+    EmbeddedError,
+    Server,
+    mark_format,
+    refuse_earlier,
+    service_uid,
+    state_folder,
+)
 from services.embedded.postgres import postgres_url, start_postgres, worker_password
 from services.embedded.redis import start_redis
 
 __all__ = [
     "EmbeddedError",
     "Server",
+    "mark_format",
     "postgres_url",
+    "refuse_earlier",
     "service_uid",
     "start_postgres",
     "start_redis",

@@ -17,6 +17,9 @@ from services.children import Child
 SERVICE_UIDS = range(65_530, 65_519, -1)
 """Above the uids that distributions and systemd hand out and below the few that they reserve; below
 65,536, the number of uids that a container's user namespace usually maps."""
+FORMAT_FILE = "format"
+FORMAT = "2"
+"""Form of a state folder. Folders without the file have the first form."""
 LONGEST_SOCKET_PATH = 100  # the kernel's limit is 107 bytes
 START_SECONDS = 60.0
 
@@ -106,6 +109,24 @@ def state_folder(checkout: Path, chosen: Path | None = None) -> Path:
             "remove it or choose another with --state"
         )
     return folder
+
+
+def mark_format(folder: Path) -> None:
+    """Write into a new state folder which form its contents have. Raises as ``refuse_earlier``."""
+    refuse_earlier(folder)
+    if not (folder / FORMAT_FILE).exists():
+        (folder / FORMAT_FILE).write_text(FORMAT + "\n")
+
+
+def refuse_earlier(folder: Path) -> None:
+    """Raises EmbeddedError for a state folder that an earlier version filled. Changes nothing."""
+    mark = folder / FORMAT_FILE
+    current = mark.is_file() and mark.read_text().strip() == FORMAT
+    if not current and (mark.exists() or (folder / "postgres").exists()):
+        raise EmbeddedError(
+            f"{folder}: an earlier version of Pecking Order filled this folder, and its data is not"
+            " carried over; choose another folder with --state, or remove this one"
+        )
 
 
 def own_folder(folder: Path, uid: int | None) -> Path:

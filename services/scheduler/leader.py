@@ -1,7 +1,8 @@
 """One leader at a time, by a session lock of Postgres; the loop that it runs.
 
 The lock lives in the connection that does the work, so a leader that loses Postgres loses the lead
-with it, and none can do anything on a lead it no longer has.
+with it, and none can do anything on a lead it no longer has. The same connection listens for
+notifications, so a round begins when there is work; without one it begins after a second.
 """
 
 from __future__ import annotations
@@ -13,12 +14,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import psycopg
+from psycopg import sql
 
 from ladder.store import db
 from ladder.telemetry import emit, trace
 
 LEADER_LOCK = 0x7065636C
+CHANNELS = ("peck_work", "peck_finished", "peck_void")
 ROUND_SECONDS = 0.25
+"""Least time from the start of a round to the next."""
+IDLE_SECONDS = 1.0
+"""The same where no notification comes: leases run out and dates arrive without one."""
 FOLLOW_SECONDS = 1.0
 LONGEST_BACKOFF_SECONDS = 5.0
 
@@ -63,6 +69,8 @@ def _lead(url: str, stopping: threading.Event) -> Iterator[db.Connection]:
         while not stopping.is_set():
             row = conn.execute("select pg_try_advisory_lock(%s)", (LEADER_LOCK,)).fetchone()
             if row is not None and row[0]:
+                for channel in CHANNELS:
+                    conn.execute(sql.SQL("listen {}").format(sql.Identifier(channel)))
                 emit("scheduler_leads")
                 break
             stopping.wait(FOLLOW_SECONDS)
@@ -84,7 +92,16 @@ def _rounds(conn: db.Connection, repairs: Sequence[Repair], stopping: threading.
         told = {name: count for name, count in counted.items() if count}
         if told:
             emit("round", ms=round((time.monotonic() - started) * 1000), **told)
-        stopping.wait(max(0.0, ROUND_SECONDS - (time.monotonic() - started)))
+        _rest(conn, started, stopping)
+
+
+def _rest(conn: db.Connection, started: float, stopping: threading.Event) -> None:
+    """Wait until another connection notifies, or for IDLE_SECONDS since the round started."""
+    stopping.wait(max(0.0, started + ROUND_SECONDS - time.monotonic()))
+    while not stopping.is_set() and time.monotonic() < started + IDLE_SECONDS:
+        notes = list(conn.notifies(timeout=ROUND_SECONDS, stop_after=1))
+        if any(note.pid != conn.info.backend_pid for note in notes):
+            return
 
 
 def _tried(conn: db.Connection, repair: Repair, counted: dict[str, int]) -> bool:

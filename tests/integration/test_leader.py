@@ -11,12 +11,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
+import pytest
 
+from ladder.store import db, matches
 from ladder.store.db import Connection
 from services import embedded
 from services.scheduler import leader
 from services.scheduler.leader import Repair
 from tests.chaos.fleet import wait_until
+from tests.integration.store.contest import hello, raise_contest
 
 
 @contextmanager
@@ -35,7 +38,10 @@ def leading(url: str, run: Callable[[Connection], dict[str, int]]) -> Iterator[t
         assert not thread.is_alive()
 
 
-def test_one_leads_and_another_takes_over_when_it_stops(database_url: str) -> None:
+def test_one_leads_and_another_takes_over_when_it_stops(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leader, "IDLE_SECONDS", leader.ROUND_SECONDS)
     rounds: list[str] = []
 
     def leads(name: str) -> Callable[[Connection], dict[str, int]]:
@@ -96,6 +102,33 @@ def test_the_leader_goes_on_after_postgres_was_restarted() -> None:
     finally:
         server.stop()
         shutil.rmtree(state, ignore_errors=True)
+
+
+@pytest.mark.parametrize("act", ["queue", "register", "finish"])
+def test_a_notification_ends_the_rest(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, act: str
+) -> None:
+    monkeypatch.setattr(leader, "IDLE_SECONDS", 3600.0)
+    rounds: list[int] = []
+
+    def count(conn: Connection) -> dict[str, int]:
+        rounds.append(1)
+        conn.execute("notify peck_work")  # its own notifications do not wake it
+        return {}
+
+    with db.connect(database_url, autocommit=True) as conn:
+        contest = raise_contest(conn)
+        lineup = [contest.active() for _ in range(4)]
+        played = contest.rated(*lineup)
+        with leading(database_url, count):
+            wait_until(lambda: bool(rounds), "the first round", 20)
+            if act == "queue":
+                contest.rated(*lineup)
+            elif act == "register":
+                matches.register_worker(conn, hello("w2"))
+            else:
+                contest.play(played, [1, 2, 3, 4])
+            wait_until(lambda: len(rounds) > 1, "the second round", 20)
 
 
 def test_two_leaders_never_hold_the_lead_together(database_url: str) -> None:

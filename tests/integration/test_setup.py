@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -13,6 +16,8 @@ from ladder.store import db, users
 from services import demo, setup
 from services.private import write_private
 
+CHECKOUT = Path(__file__).resolve().parents[2]
+
 
 def test_a_secret_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "password"
@@ -23,6 +28,44 @@ def test_a_secret_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
     write_private(path, "second")
     assert path.read_text() == "second"
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+def peck_migrate(url: str, *options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "services.cli", "migrate", *options],
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT), "PECK_DATABASE_URL": url},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_peck_migrate_names_what_it_applied(database_url: str) -> None:
+    with db.connect(database_url, autocommit=True) as conn:
+        conn.execute("drop schema public cascade")
+        conn.execute("create schema public")
+    first = peck_migrate(database_url)
+    assert first.stdout.splitlines()[0] == "applied 0001_schema.sql", first.stderr
+    assert peck_migrate(database_url, "--after").stdout == "nothing to apply\n"
+
+
+@pytest.mark.parametrize("module", [["services.cli", "migrate"], ["services.setup"]])
+def test_a_database_of_an_earlier_version_is_refused_in_a_sentence(
+    database_url: str, module: list[str]
+) -> None:
+    with db.connect(database_url, autocommit=True) as conn:
+        conn.execute("update migrations set name = '0001_rows.sql'")
+    refused = subprocess.run(
+        [sys.executable, "-P", "-m", *module],
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT), "PECK_DATABASE_URL": database_url},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert refused.returncode == 1
+    [sentence] = refused.stderr.splitlines()
+    assert "made by an earlier version of Pecking Order" in sentence
+    assert "another folder with --state" in sentence
 
 
 def test_machines_that_are_set_up_at_once_make_one_demo_league(

@@ -281,3 +281,28 @@ def test_without_a_sandbox_and_without_leave_to_install_it_stops_with_the_line_t
     assert "apt-get install -y --no-install-recommends bubblewrap" in result.stderr
     assert "Traceback" not in result.stderr
     assert not (state / "postgres").exists(), "nothing was started"
+
+
+def test_a_folder_of_an_earlier_version_is_refused_untouched(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PECK_DATABASE_URL", raising=False)
+    (state / "postgres").mkdir()
+    (state / "postgres" / "PG_VERSION").write_text("16\n")
+    before = {path: path.stat().st_mtime_ns for path in [state, *state.rglob("*")]}
+    house = House(Options(state=state, install=False, launcher="bubblewrap"), print)
+    try:
+        with pytest.raises(UpError, match="an earlier version of Pecking Order filled this folder"):
+            house.start()
+    finally:
+        house.stop()
+    migrated = subprocess.run(
+        [sys.executable, "-P", "-m", "services.cli", "migrate"],
+        env=environment(state),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert migrated.returncode == 1
+    assert "choose another folder with --state, or remove this one" in migrated.stderr
+    assert {path: path.stat().st_mtime_ns for path in [state, *state.rglob("*")]} == before

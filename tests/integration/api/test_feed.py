@@ -8,11 +8,13 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
+from fastapi import FastAPI
 
 from ladder.store.feed import SETTLE_SECONDS
 from services.api import feed, streams
 from services.api.problems import ProblemError, respond
 from services.client import ApiError
+from tests.chaos.fleet import wait_until
 from tests.integration.api.world import World, play_rated
 
 
@@ -60,6 +62,20 @@ def test_a_stream_tells_what_is_new_and_goes_on_where_it_was_left(world: World) 
     with world.http.stream("GET", path, headers={**headers, "Last-Event-ID": first}) as answer:
         _, _, data = next(events(answer))
     assert data["match_id"] == world.matches["public.rated"]
+
+
+def test_a_notification_makes_a_quiet_stream_look(
+    app: FastAPI, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed, "QUIET_LOOK_SECONDS", 3600.0)
+    time.sleep(SETTLE_SECONDS)  # what made the world is no news any more
+    listener = app.state.peck.listener
+    wait_until(lambda: listener.quiet_seconds() > feed.NEWS_SECONDS, "nothing is heard", 30)
+    headers = {"Authorization": f"Bearer {world.tokens['member']}"}
+    with world.http.stream("GET", "/v1/me/feed/stream", headers=headers) as answer:
+        play_rated(world, "public")
+        _, kind, _ = next(events(answer))
+    assert kind == "rated"
 
 
 def test_the_client_follows_from_any_item_and_over_the_end_of_a_stream(

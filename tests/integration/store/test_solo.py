@@ -23,7 +23,6 @@ from ladder.store import (
     leaderboard,
     leagues,
     matches,
-    migrate,
     official,
     ratings,
     repair,
@@ -280,28 +279,6 @@ def test_crashing_where_rewards_are_negative_ranks_behind_playing(conn: Connecti
     season = leagues.get_season(conn, contest.season.id)
     told = insights.read(conn, entries.get_entry(conn, crashing), season, 10.0)
     assert told.estimates == (of_crashing,)
-
-
-def test_totals_of_before_are_brought_to_what_a_new_count_makes_of_them(conn: Connection) -> None:
-    contest = raise_contest(conn, seats=1)
-    names = [contest.active() for _ in range(3)]
-    rewards: list[list[float | None]] = [[-5.0, None], [None, None], [2.0, 3.0]]
-    told = dict(zip(names, rewards, strict=True))
-    for match_id in queue(contest, 6):
-        paid(contest, match_id, told[entry_of(contest, match_id)].pop())
-    rate(contest)
-    query = "select id, totals from entries order by id"
-    counted = conn.execute(query).fetchall()
-    for entry, old in zip(
-        names, ("[2, -5.0, 25.0]", "[2, 0.0, 0.0]", "[2, 5.0, 13.0]"), strict=True
-    ):
-        conn.execute(
-            "update entries set totals = jsonb_build_object('reward', %s::jsonb) where id = %s",
-            (old, entry),
-        )
-    text = dict(migrate.files())["0013_rounds_and_replays.sql"]
-    conn.execute(text[text.index("with counted") :].encode())
-    assert conn.execute(query).fetchall() == counted
 
 
 def void(contest: Contest, match_id: MatchId) -> None:

@@ -1,0 +1,75 @@
+-- Strikes of remote entries. The third strike pauses an entry; it keeps its rank and is not paired.
+
+-- How long a paused entry waits for its next validation match, after so many tries.
+create or replace function remote_wait(p_tries integer) returns interval
+language sql immutable as $$
+    select case p_tries when 0 then interval '10 minutes' when 1 then interval '1 hour'
+                        when 2 then interval '6 hours' else interval '24 hours' end
+$$;
+
+-- How long an entry gets no further strike after one, so a restart of a server costs one strike.
+create or replace function remote_rest() returns interval language sql immutable as $$
+    select interval '1 minute'
+$$;
+
+-- Internal. Gives an entry a strike because it was unreachable or answered nothing. The caller has
+-- locked its season.
+create or replace function remote_strike(p_entry text, p_reason text) returns void
+language plpgsql security definer set search_path = public, pg_temp as $$
+declare
+    v_now timestamptz := clock_timestamp();
+    e entries;
+begin
+    -- The leaderboard of a finished season does not change any more.
+    update entries set strikes = strikes + 1, struck_at = v_now, answered = 0,
+                       reason = format('strike %s of 3: %s', strikes + 1, left(p_reason, 1000))
+     where id = p_entry and state = 'active' and profile = 'remote'
+       and (struck_at is null or struck_at <= v_now - remote_rest())
+       and season_id not in (select id from seasons where state = 'finished')
+    returning * into e;
+    if not found or e.strikes < 3 then
+        return;
+    end if;
+    update entries
+       set state = 'paused', paused_at = v_now, tries = 0, next_try_at = v_now + remote_wait(0),
+           reason = 'three strikes; the last: ' || left(p_reason, 1000)
+     where id = p_entry;
+    insert into pauses (entry_id, paused_at, reason, validation_match_id)
+    values (p_entry, v_now, left(p_reason, 1000), e.validation_match_id);
+    update seasons set revision = revision + 1 where id = e.season_id;
+end $$;
+
+-- Internal. Counts a rated match for its remote entries. A match without an answered move is a strike.
+-- Ten answered matches in a row remove one; fewer would let owners skip matches they dislike. The
+-- caller has locked the season.
+create or replace function remote_count(p_match text, p_seats jsonb) returns void
+language plpgsql security definer set search_path = public, pg_temp as $$
+declare
+    r record;
+begin
+    for r in
+        select t.entry_id, bool_or(coalesce(s.answered, true)) as answered, min(t.reason) as reason
+          from seats t join jsonb_to_recordset(p_seats) as s(seat integer, answered boolean)
+            on s.seat = t.seat
+         where t.match_id = p_match and t.profile = 'remote'
+         group by t.entry_id order by t.entry_id
+    loop
+        if r.answered then
+            update entries
+               set answered = (answered + 1) % 10, strikes = strikes - (answered = 9)::integer,
+                   reason = case when strikes > 1 or answered < 9 then reason end
+             where id = r.entry_id and state = 'active' and strikes > 0;
+        else
+            perform remote_strike(r.entry_id, 'it answered none of its moves'
+                                              || coalesce(': ' || r.reason, ''));
+        end if;
+    end loop;
+end $$;
+
+-- Postgres lets everybody execute a new function, so that right is revoked. Workers call none of these.
+revoke execute on function
+    remote_wait(integer),
+    remote_rest(),
+    remote_strike(text, text),
+    remote_count(text, jsonb)
+from public, peck_worker;

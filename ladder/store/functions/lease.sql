@@ -1,0 +1,548 @@
+-- The lease: how a worker claims a match, keeps it, finishes it or gives it back.
+--
+-- A match is queued, then running, then finished or void. One attempt at most holds it; the attempt's
+-- number is the fence: claiming raises it, and a call with an older number changes nothing. A running
+-- match whose worker does not renew in time goes back to the queue, and is void after max_attempts.
+--
+--   scheduler  lease_ring      picks queued matches; the scheduler sends a wake-up message for each
+--   worker     lease_claim     takes the match: queued -> running, attempt + 1
+--   worker     lease_renew     every few seconds: moves lease_until
+--   worker     lease_finish    writes the result: running -> finished
+--   worker     lease_fail      no result, a fault of ours: running -> queued or void
+--   worker     remote_away     a remote agent is unreachable: running -> void
+--   scheduler  lease_reap      the lease ran out: running -> queued or void
+--   scheduler  lease_expire    queued for too long: queued -> void
+--   host       lease_void      ends matches: queued or running -> void
+--
+-- Each of these is one transaction: call it, then commit. All lock rows in the same order: matches
+-- (ascending), the season, entries (ascending), scrims (ascending). So none waits for another in a
+-- circle. The error code PK001 says that the caller broke the protocol; the message says how.
+--
+-- Some send a notification; matches.sql explains the channels.
+
+-- -------------------------------------------------------------------------------------------------
+-- 1. A worker registers and stays alive
+-- -------------------------------------------------------------------------------------------------
+
+-- Makes a worker known. A second call replaces what it said before.
+create or replace function lease_register(p_worker jsonb) returns void
+language plpgsql security definer set search_path = public, pg_temp as $$
+begin
+    insert into workers (id, host, node, queues, slots, profiles, gpu, speed_class, lacks,
+                         image_digests)
+    select h.id, h.host, h.node, h.queues, h.slots, h.profiles, h.gpu, h.speed_class, h.lacks,
+           coalesce(h.image_digests, '{}')
+      from jsonb_to_record(p_worker) as h(id text, host text, node text, queues text[],
+           slots integer, profiles text[], gpu integer, speed_class text, lacks text[],
+           image_digests jsonb)
+    on conflict (id) do update
+       set host = excluded.host, node = excluded.node, queues = excluded.queues,
+           slots = excluded.slots, profiles = excluded.profiles, gpu = excluded.gpu,
+           speed_class = excluded.speed_class, lacks = excluded.lacks,
+           image_digests = excluded.image_digests, seen_at = clock_timestamp();
+end $$;
+
+-- Notes that a worker is alive. False: it is not known and must register again.
+create or replace function lease_see(p_worker text) returns boolean
+language plpgsql security definer set search_path = public, pg_temp as $$
+begin
+    update workers set seen_at = clock_timestamp() where id = p_worker;
+    return found;
+end $$;
+
+-- -------------------------------------------------------------------------------------------------
+-- 2. The scheduler wakes workers
+-- -------------------------------------------------------------------------------------------------
+
+-- Whether a worker's node can play a match: queue, profiles, GPUs and speed class.
+create or replace function lease_fits(w workers, m matches) returns boolean
+language sql immutable as $$
+    select m.queue = any (w.queues) and m.profiles <@ w.profiles and m.gpu <= w.gpu
+       and m.speed_class in ('any', w.speed_class)
+$$;
+
+-- Picks matches for wake-up messages and returns them by turn, then oldest first. At most p_limit
+-- messages of the queue are unanswered; one counts as lost after p_again_seconds. Skips matches that
+-- no live worker can play.
+create or replace function lease_ring(p_queue text, p_limit integer, p_again_seconds double precision)
+returns setof text
+language plpgsql security definer set search_path = public, pg_temp as $$
+declare
+    v_now timestamptz := clock_timestamp();
+    v_old timestamptz := v_now - make_interval(secs => p_again_seconds);
+    v_out integer;
+begin
+    select count(*) into v_out from matches
+     where queue = p_queue and state = 'queued' and rung_at > v_old;
+    return query
+    with due as (
+        select m.id from matches m
+         where m.queue = p_queue and m.state = 'queued' and m.deadline_at > v_now
+           and (m.rung_at is null or m.rung_at <= v_old)
+           and exists (select 1 from workers w
+                        where w.seen_at > v_now - interval '15 seconds' and lease_fits(w, m))
+         order by m.turn, m.id limit greatest(p_limit - v_out, 0)
+           for update skip locked
+    ), rung as (
+        update matches m set rung_at = v_now from due where m.id = due.id returning m.id, m.turn
+    )
+    select id from rung order by turn, id;
+end $$;
+
+-- -------------------------------------------------------------------------------------------------
+-- 3. A worker claims a match
+-- -------------------------------------------------------------------------------------------------
+
+-- Returns all that the worker needs to play, or null when there is nothing to do. Null when the match
+-- is not queued, its deadline has passed, this node cannot play it, or this worker lost it a moment
+-- ago and another live worker can play it.
+create or replace function lease_claim(p_match text, p_worker text) returns jsonb
+language plpgsql security definer set search_path = public, pg_temp as $$
+declare
+    m matches;
+    w workers;
+    v_now timestamptz;
+    v_order jsonb;
+begin
+    select * into w from workers where id = p_worker;
+    if not found then
+        raise exception 'worker % has not said hello: register it first', p_worker
+            using errcode = 'PK001';
+    end if;
+    select * into m from matches where id = p_match for update;
+    v_now := clock_timestamp();
+    if not found or m.state <> 'queued' or m.deadline_at <= v_now then
+        return null;
+    end if;
+    if not lease_fits(w, m)
+       or m.refused_worker = p_worker and m.refused_until > v_now and exists (
+        select 1 from workers o
+         where o.id <> p_worker and o.seen_at > v_now - interval '15 seconds' and lease_fits(o, m)
+    ) then
+        update matches set rung_at = null where id = p_match;  -- due again at once, for another worker
+        perform pg_notify('peck_work', '');
+        return null;
+    end if;
+    update matches
+       set state = 'running', attempt = attempt + 1, worker = p_worker, node = w.node,
+           claimed_at = v_now, lease_until = v_now + make_interval(secs => lease_seconds)
+     where id = p_match;
+    select jsonb_build_object(
+               'match_id', m.id, 'attempt', m.attempt + 1, 'kind', m.kind, 'game', s.game,
+               'configuration', s.configuration, 'clock', s.clock, 'memory_mb', s.memory_mb,
+               'seed', encode(m.seed, 'hex'), 'lease_seconds', m.lease_seconds,
+               'profiles', (select jsonb_agg(profile order by seat) from seats
+                             where match_id = p_match),
+               'digests', (select jsonb_agg(b.digest order by t.seat)
+                             from seats t join submissions b on b.id = t.submission_id
+                            where t.match_id = p_match))
+      into strict v_order
+      from seasons s where s.id = m.season_id;
+    return v_order;
+end $$;
+
+-- -------------------------------------------------------------------------------------------------
+-- 4. It keeps the match
+-- -------------------------------------------------------------------------------------------------
+
+-- Extends the leases that these attempts hold, one call for a host. Returns those still held.
+create or replace function lease_renew(p_matches text[], p_attempts integer[])
+returns table (match_id text, attempt integer)
+language plpgsql security definer set search_path = public, pg_temp as $$
+#variable_conflict use_column
+begin
+    return query
+    with held as (
+        select m.id from matches m
+          join unnest(p_matches, p_attempts) as h(id, attempt)
+            on h.id = m.id and h.attempt = m.attempt
+         where m.state = 'running'
+         order by m.id
+           for update of m
+    )
+    update matches m set lease_until = clock_timestamp() + make_interval(secs => m.lease_seconds)
+      from held where m.id = held.id
+    returning m.id, m.attempt;
+end $$;
+
+-- -------------------------------------------------------------------------------------------------
+-- 5. It finishes the match
+-- -------------------------------------------------------------------------------------------------
+
+-- 'accepted', or 'late' when another attempt holds the match or it is over: then nothing changes.
+create or replace function lease_finish(
+    p_match text, p_attempt integer, p_worker text, p_seats jsonb, p_episodes jsonb,
+    p_node text, p_image_digest text, p_rules_digest text
+) returns text
+language plpgsql security definer set search_path = public, pg_temp as $$
+declare
+    m matches;
+    v_now timestamptz;
+    v_seats integer;
+    v_written integer;
+    v_no bigint;
+begin
+    select * into m from matches where id = p_match for update;
+    v_now := clock_timestamp();
+    if not found or m.state <> 'running' or m.attempt <> p_attempt or m.worker <> p_worker then
+        return 'late';
+    end if;
+
+    select count(*) into v_seats from seats where match_id = p_match;
+    update seats t
+       set placement = r.placement, reward = r.reward, verdict = r.verdict, reason = r.reason,
+           failed_step = r.failed_step, charged_seconds = r.charged_seconds,
+           max_move_seconds = r.max_move_seconds, log_digest = r.log_digest,
+           statistics = r.statistics
+      from jsonb_to_recordset(p_seats) as r(seat integer, placement integer,
+           reward double precision, verdict text, reason text, failed_step integer,
+           charged_seconds double precision, max_move_seconds double precision, log_digest text,
+           statistics jsonb)
+     where t.match_id = p_match and t.seat = r.seat
+       and r.placement between 1 and v_seats and r.verdict is not null;
+    get diagnostics v_written = row_count;
+    if v_written <> v_seats or jsonb_array_length(p_seats) <> v_seats
+       or jsonb_array_length(p_episodes) = 0 then
+        raise exception 'result of % must give each of its % seats once, a placement from 1 to %, a verdict, and an episode',
+            p_match, v_seats, v_seats using errcode = 'PK001';
+    end if;
+    insert into episodes (id, match_id, position, steps, replay_digest)
+    select e.id, p_match, e.position, e.steps, e.replay_digest
+      from jsonb_to_recordset(p_episodes)
+           as e(id text, position integer, steps integer, replay_digest text);
+    insert into attempts (match_id, attempt, worker, node, image_digest, rules_digest, started_at,
+                          ended_at, ended)
+    values (p_match, p_attempt, p_worker, p_node, p_image_digest, p_rules_digest, m.claimed_at,
+            v_now, 'finished');
+
+    if m.kind = 'rated' then
+        v_no := lease_accept(m);
+        perform remote_count(p_match, p_seats);
+    end if;
+    update matches
+       set state = 'finished', finished_at = v_now, lease_until = null, accepted_no = v_no
+     where id = p_match;
+    if m.kind = 'validation' then
+        perform lease_judge(m);
+    elsif m.kind = 'scrim' then
+        perform lease_count_scrim(m.scrim_id, 1, 0);
+    end if;
+    perform pg_notify('peck_finished', p_match);
+    return 'accepted';
+end $$;
+
+-- Internal. Writes a rated result to the season's log and returns its number. A rejudgement also
+-- withdraws the result that it replaces. The number comes from the season's row in this transaction,
+-- so numbers have no gaps and follow the order of commits.
+create or replace function lease_accept(m matches) returns bigint
+language plpgsql security definer set search_path = public, pg_temp as $$
+declare
+    v_no bigint;
+    v_old text;
+    r record;
+begin
+    perform 1 from seasons where id = m.season_id for no key update;
+    select match_id into v_old from acceptances a
+     where a.match_id = m.rejudges and a.act = 'accept' and not exists (
+           select 1 from acceptances w where w.match_id = a.match_id and w.act = 'withdraw');
+    update seasons set accepted_no = accepted_no + case when v_old is null then 1 else 2 end
+     where id = m.season_id returning accepted_no into v_no;
+    if v_old is not null then
+        insert into acceptances (season_id, no, match_id, act)
+        values (m.season_id, v_no - 1, v_old, 'withdraw');
+    end if;
+    insert into acceptances (season_id, no, match_id) values (m.season_id, v_no, m.id);
+    for r in
+        select entry_id,
+               count(*) filter (where match_id = m.id and verdict <> 'DONE')
+             - count(*) filter (where match_id = v_old and verdict <> 'DONE') as faults
+          from seats where match_id in (m.id, v_old) group by entry_id order by entry_id
+    loop
+        update entries set in_flight = in_flight - 1, faults = faults + r.faults
+         where id = r.entry_id;
+    end loop;
+    return v_no;
+end $$;
+
+-- Internal. A validation result decides its entry. If a seat failed, a pending entry is rejected and a
+-- paused one is tried again later. Otherwise the entry is active, and retires the oldest active
+-- entries of its agent above the season's limit.
+create or replace function lease_judge(m matches) returns void
+language plpgsql security definer set search_path = public, pg_temp as $$
+declare
+    v_entry text;
+    v_agent text;
+    v_keep integer;
+    v_round bigint;
+    v_now timestamptz := clock_timestamp();
+    v_reason text;
+    t seats;
+begin
+    select entry_id, agent_id into v_entry, v_agent from seats where match_id = m.id and seat = 0;
+    select * into t from seats where match_id = m.id and verdict <> 'DONE'
+     order by failed_step nulls first, seat limit 1;
+    if found then
+        v_reason := t.verdict || coalesce(' at step ' || t.failed_step, '')
+                 || coalesce(': ' || t.reason, '');
+        update entries
+           set state = case state when 'pending' then 'rejected' else state end,
+               next_try_at = case state when 'paused' then v_now + remote_wait(tries) end,
+               deadline_at = null, reason = v_reason
+         where id = v_entry and state in ('pending', 'paused') and validation_match_id = m.id;
+        return;
+    end if;
+    -- The leaderboard gains an entry, so its revision grows. The season is locked before the entry, so
+    -- the entry's first round is one that nobody has begun.
+    update seasons set revision = revision + 1 where id = m.season_id
+    returning active_limit, round into v_keep, v_round;
+    if v_keep is not null then
+        perform 1 from entries where season_id = m.season_id and agent_id = v_agent
+            and (state = 'active' or id = v_entry) order by id for update;
+    end if;
+    update entries
+       set state = 'active', deadline_at = null, reason = null, round = v_round, strikes = 0,
+           struck_at = null, answered = 0, paused_at = null, tries = 0,
+           activated_at = coalesce(activated_at, v_now)
+     where id = v_entry and state in ('pending', 'paused') and validation_match_id = m.id;
+    if not found then
+        return;
+    end if;
+    if v_keep is not null then
+        update entries
+           set state = 'retired',
+               reason = case when id = v_entry then 'newer submissions of its agent play instead' end
+         where id in (
+            select id from entries
+             where season_id = m.season_id and agent_id = v_agent and state = 'active'
+             order by activated_at desc, id desc offset v_keep);
+    end if;
+    update pauses
+       set ended_at = v_now, outcome = (select state from entries where id = v_entry)
+     where entry_id = v_entry and ended_at is null;
+end $$;
+
+-- Internal. Counts games of a scrim; the last one finishes it.
+create or replace function lease_count_scrim(p_scrim text, p_finished integer, p_void integer) returns void
+language sql security definer set search_path = public, pg_temp as $$
+    update scrims
+       set finished_games = finished_games + p_finished, void_games = void_games + p_void,
+           state = case when state = 'running'
+                         and finished_games + void_games + p_finished + p_void >= games
+                   then 'finished' else state end,
+           finished_at = case when finished_games + void_games + p_finished + p_void >= games
+                         then coalesce(finished_at, clock_timestamp()) else finished_at end
+     where id = p_scrim
+$$;
+
+-- -------------------------------------------------------------------------------------------------
+-- 6. It gives the match back
+-- -------------------------------------------------------------------------------------------------
+
+-- The worker has no result, through no fault of an agent. False: it no longer held the match.
+create or replace function lease_fail(
+    p_match text, p_attempt integer, p_worker text, p_fault text, p_detail text
+) returns boolean
+language plpgsql security definer set search_path = public, pg_temp as $$
+begin
+    perform 1 from matches
+      where id = p_match and state = 'running' and attempt = p_attempt and worker = p_worker
+        for update;
+    if not found then
+        return false;
+    end if;
+    perform lease_drop(array[p_match], 'fault', p_fault, p_detail, false);
+    return true;
+end $$;
+
+-- A rated match cannot be played because remote agents are unreachable: it is void, and each of their
+-- entries gets a strike. p_reasons maps seat to reason. False: the worker no longer held the match.
+create or replace function remote_away(p_match text, p_attempt integer, p_worker text, p_reasons jsonb)
+returns boolean
+language plpgsql security definer set search_path = public, pg_temp as $$
+declare
+    m matches;
+    v_seats text;
+    r record;
+begin
+    select * into m from matches where id = p_match for update;
+    if not found or m.state <> 'running' or m.attempt <> p_attempt or m.worker <> p_worker then
+        return false;
+    end if;
+    if m.kind <> 'rated' then
+        raise exception '% is no rated match: who is away in it loses it', p_match
+            using errcode = 'PK001';
+    end if;
+    select string_agg(seat::text, ', ' order by seat) into v_seats
+      from seats t where match_id = p_match and profile = 'remote' and p_reasons ? seat::text;
+    if v_seats is null or (select count(*) from jsonb_object_keys(p_reasons)) <>
+       (select count(*) from seats where match_id = p_match and profile = 'remote'
+           and p_reasons ? seat::text) then
+        raise exception 'only remote seats of % can be away', p_match using errcode = 'PK001';
+    end if;
+    perform 1 from seasons where id = m.season_id for no key update;
+    perform lease_drop(array[p_match], 'void', null,
+                       'a remote agent was away, in seat ' || v_seats, true);
+    for r in
+        select entry_id, min(p_reasons ->> seat::text) as reason from seats
+         where match_id = p_match and p_reasons ? seat::text
+         group by entry_id order by entry_id
+    loop
+        perform remote_strike(r.entry_id, r.reason);
+    end loop;
+    return true;
+end $$;
+
+-- -------------------------------------------------------------------------------------------------
+-- 7. The scheduler or a host ends it
+-- -------------------------------------------------------------------------------------------------
+
+-- Leases that ran out. Their matches are queued again or void.
+create or replace function lease_reap(p_limit integer, out requeued integer, out voided integer)
+language plpgsql security definer set search_path = public, pg_temp as $$
+declare
+    v_ids text[];
+begin
+    select coalesce(array_agg(id), '{}') into v_ids from (
+        select id from matches where state = 'running' and lease_until < clock_timestamp()
+         order by id limit p_limit for update skip locked) as expired;
+    voided := coalesce(array_length(
+        lease_drop(v_ids, 'lapsed', 'worker', 'the lease ran out', false), 1), 0);
+    requeued := coalesce(array_length(v_ids, 1), 0) - voided;
+end $$;
+
+-- Matches queued past their deadline are void. Returns how many.
+create or replace function lease_expire(p_limit integer) returns integer
+language plpgsql security definer set search_path = public, pg_temp as $$
+declare
+    v_ids text[];
+begin
+    select coalesce(array_agg(id), '{}') into v_ids from (
+        select id from matches where state = 'queued' and deadline_at <= clock_timestamp()
+         order by id limit p_limit for update skip locked) as stale;
+    return coalesce(array_length(
+        lease_drop(v_ids, 'void', null, 'waited in the queue past its deadline', true), 1), 0);
+end $$;
+
+-- Ends matches that are not over, whoever holds them. Returns how many.
+create or replace function lease_void(p_ids text[], p_reason text) returns integer
+language plpgsql security definer set search_path = public, pg_temp as $$
+declare
+    v_ids text[];
+begin
+    select coalesce(array_agg(id), '{}') into v_ids from (
+        select id from matches where id = any (p_ids) and state in ('queued', 'running')
+         order by id for update) as live;
+    return coalesce(array_length(lease_drop(v_ids, 'void', null, p_reason, true), 1), 0);
+end $$;
+
+-- -------------------------------------------------------------------------------------------------
+-- 8. What 6 and 7 share
+-- -------------------------------------------------------------------------------------------------
+
+-- Internal. Takes matches, locked by the caller, from their workers or out of the queue. With p_void,
+-- or when no attempt is left, a match is void, else queued again. Writes the attempt and keeps every
+-- counter of entries and scrims. Returns the void ones.
+create or replace function lease_drop(
+    p_ids text[], p_ended text, p_fault text, p_detail text, p_void boolean
+) returns text[]
+language plpgsql security definer set search_path = public, pg_temp as $$
+declare
+    v_ran text[];
+    v_gone text[];
+    v_now timestamptz := clock_timestamp();
+    r record;
+begin
+    with ran as (
+        insert into attempts (match_id, attempt, worker, node, started_at, ended_at, ended, fault,
+                              detail)
+        select id, attempt, worker, node, claimed_at, v_now, p_ended, p_fault, left(p_detail, 2000)
+          from matches where id = any (p_ids) and state = 'running'
+        returning match_id
+    )
+    select coalesce(array_agg(match_id), '{}') into v_ran from ran;
+
+    with gone as (
+        update matches
+           set state = 'void', finished_at = v_now, lease_until = null,
+               void_reason = case when p_void then left(p_detail, 2000)
+                   else format('%s attempts used up; the last: %s', attempt, left(p_detail, 1000))
+                   end
+         where id = any (p_ids) and state in ('queued', 'running')
+           and (p_void or (state = 'running' and attempt >= max_attempts))
+        returning id
+    )
+    select coalesce(array_agg(id), '{}') into v_gone from gone;
+
+    update matches m
+       set state = 'queued', refused_worker = m.worker,
+           refused_until = v_now + interval '10 seconds',
+           worker = null, node = null, lease_until = null, claimed_at = null, rung_at = null,
+           deadline_at = v_now + make_interval(secs => s.queue_seconds)
+      from seasons s
+     where m.id = any (p_ids) and m.state = 'running' and s.id = m.season_id;
+    if found then
+        perform pg_notify('peck_work', '');
+    end if;
+
+    for r in
+        select t.entry_id,
+               count(distinct m.id) filter (where m.kind = 'rated' and m.id = any (v_gone)) as gone,
+               count(distinct m.id) filter (where m.kind = 'rated' and m.id = any (v_ran)
+                                             and p_ended <> 'void') as lost
+          from matches m join seats t on t.match_id = m.id
+         where m.id = any (p_ids) and m.kind <> 'scrim'
+         group by t.entry_id order by t.entry_id
+    loop
+        -- An entry whose validation match is void is due at once: entries.expire takes a pending one,
+        -- remotes.try_due a paused one.
+        update entries
+           set in_flight = in_flight - r.gone, host_faults = host_faults + r.lost,
+               deadline_at = case when state in ('pending', 'paused')
+                                       and validation_match_id = any (v_gone)
+                   then v_now else deadline_at end
+         where id = r.entry_id;
+    end loop;
+
+    for r in
+        select scrim_id, count(*) as gone from matches
+         where id = any (v_gone) and scrim_id is not null group by scrim_id order by scrim_id
+    loop
+        perform lease_count_scrim(r.scrim_id, 0, r.gone::integer);
+    end loop;
+    perform pg_notify('peck_void', id) from unnest(v_gone) as id;
+    return v_gone;
+end $$;
+
+-- -------------------------------------------------------------------------------------------------
+-- 9. Who may call
+-- -------------------------------------------------------------------------------------------------
+-- Postgres lets everybody execute a new function, so that right is revoked first.
+
+revoke execute on function
+    lease_register(jsonb),
+    lease_see(text),
+    lease_fits(workers, matches),
+    lease_ring(text, integer, double precision),
+    lease_claim(text, text),
+    lease_renew(text[], integer[]),
+    lease_finish(text, integer, text, jsonb, jsonb, text, text, text),
+    lease_accept(matches),
+    lease_judge(matches),
+    lease_count_scrim(text, integer, integer),
+    lease_fail(text, integer, text, text, text),
+    remote_away(text, integer, text, jsonb),
+    lease_reap(integer),
+    lease_expire(integer),
+    lease_void(text[], text),
+    lease_drop(text[], text, text, text, boolean)
+from public, peck_worker;
+
+grant execute on function
+    lease_register(jsonb),
+    lease_see(text),
+    lease_claim(text, text),
+    lease_renew(text[], integer[]),
+    lease_finish(text, integer, text, jsonb, jsonb, text, text, text),
+    lease_fail(text, integer, text, text, text),
+    remote_away(text, integer, text, jsonb)
+to peck_worker;

@@ -1,0 +1,19 @@
+-- Notifications about matches. They only wake a process; the rows say what there is to do.
+--
+--   peck_work      matches were queued, or a worker registered: the scheduler has something to do
+--   peck_finished  a match has a result; the payload is its id (lease_finish)
+--   peck_void      a match is void; the payload is its id (lease_drop)
+
+-- Sends peck_work when the transaction commits, once however many statements it has.
+create or replace function notify_work() returns trigger language plpgsql as $$
+begin
+    perform pg_notify('peck_work', '');
+    return null;
+end $$;
+
+revoke execute on function notify_work() from public, peck_worker;
+
+create or replace trigger matches_notify after insert on matches for each statement
+    execute function notify_work();
+create or replace trigger workers_notify after insert or update of queues on workers
+    for each statement execute function notify_work();

@@ -1,0 +1,36 @@
+-- Rows of the record are never changed: a rejudgement adds rows. When this file runs again, writers of
+-- these tables wait until it has committed.
+
+-- Refuses the statement; the error code is PK002.
+create or replace function refuse_change() returns trigger language plpgsql as $$
+begin
+    raise exception '% of % refused: rows of the record are never changed', tg_op, tg_argv[0]
+        using errcode = 'PK002';
+end $$;
+
+revoke execute on function refuse_change() from public, peck_worker;
+
+-- The tables of the record, and from when on their rows are never changed.
+create or replace trigger matches_over before update or delete on matches for each row
+    when (old.state in ('finished', 'void')) execute function refuse_change('matches');
+create or replace trigger seats_written before update or delete on seats for each row
+    when (old.placement is not null) execute function refuse_change('seats');
+create or replace trigger episodes_kept before update or delete on episodes for each row
+    execute function refuse_change('episodes');
+create or replace trigger attempts_kept before update or delete on attempts for each row
+    execute function refuse_change('attempts');
+create or replace trigger acceptances_kept before update or delete on acceptances for each row
+    execute function refuse_change('acceptances');
+create or replace trigger ratings_kept before update or delete on ratings for each row
+    execute function refuse_change('ratings');
+create or replace trigger standings_kept before update on standings for each row
+    when (new.content is not null or to_jsonb(new) - 'content' <> to_jsonb(old) - 'content')
+    execute function refuse_change('standings');
+create or replace trigger standings_stay before delete on standings for each row
+    execute function refuse_change('standings');
+create or replace trigger audits_kept before update or delete on audits for each row
+    execute function refuse_change('audits');
+create or replace trigger sealed_medals_kept before update or delete on sealed_medals for each row
+    execute function refuse_change('sealed_medals');
+create or replace trigger unsealed_medals_kept before update or delete on unsealed_medals for each row
+    execute function refuse_change('unsealed_medals');

@@ -1,0 +1,64 @@
+"""``peck migrate``: brings a deployment's database up to date before and after a roll-out."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from ladder.model import LadderError
+from ladder.settings import Settings
+from ladder.store import db
+from services import embedded
+from services.cli.display import AsJson, print_json
+
+USUAL_STATE: Final = Path(__file__).resolve().parents[2] / ".state"
+
+
+def migrate(
+    after: Annotated[
+        bool, typer.Option("--after", help="Also run what waits for the end of the roll-out.")
+    ] = False,
+    state: Annotated[
+        Path | None, typer.Option(help="State folder of `peck up`; ./.state by default.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bring the database of PECK_DATABASE_URL up to date, before a roll-out.
+
+    Processes of the version before go on meanwhile. Once all have the new version, `--after` runs
+    the rest. `peck up` does both itself for the database in its state folder.
+    """
+    try:
+        migrated = db.migrate(_address(state), after=after)
+    except (LadderError, embedded.EmbeddedError) as error:
+        print(f"peck: {error}", file=sys.stderr)
+        raise typer.Exit(1) from None
+    if as_json:
+        print_json({"applied": migrated.applied, "waiting": migrated.waiting})
+        return
+    for name in migrated.applied:
+        print(f"applied {name}")
+    if not migrated.applied:
+        print("nothing to apply")
+    for name in migrated.waiting:
+        print(f"{name} waits for the end of the roll-out: then run peck migrate --after")
+
+
+def _address(state: Path | None) -> str:
+    """PECK_DATABASE_URL. Raises LadderError or EmbeddedError without one."""
+    url = Settings().database_url
+    if not url:
+        embedded.refuse_earlier(state or Path(os.environ.get("PECK_STATE") or USUAL_STATE))
+        raise LadderError(
+            "PECK_DATABASE_URL is not set; `peck up` brings the database in its state folder up to"
+            " date itself"
+        )
+    return url
+
+
+def register(app: typer.Typer) -> None:
+    app.command("migrate")(migrate)
