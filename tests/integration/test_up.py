@@ -15,7 +15,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,12 +51,19 @@ class Running:
             return json.load(answer)
 
 
+@contextmanager
+def folder() -> Iterator[Path]:
+    """A folder with a short path that the servers' user can reach."""
+    made = Path(tempfile.mkdtemp(prefix="peck-up-", dir="/var/tmp"))
+    made.chmod(0o711)
+    yield made
+    shutil.rmtree(made, ignore_errors=True)
+
+
 @pytest.fixture
 def state() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="peck-up-", dir="/var/tmp"))
-    folder.chmod(0o711)
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+    with folder() as made:
+        yield made
 
 
 def environment(state: Path) -> dict[str, str]:
@@ -172,10 +179,11 @@ def test_it_starts_plays_stops_cleanly_and_goes_on_where_it_was(state: Path) -> 
         time.sleep(0.05)
     assert living(below) == {}, "a killed parent leaves nothing running"
 
-    third = start(state)
-    assert finished(state) >= before, "nothing finished is lost"
-    wait_until(lambda: finished(state) > before, "matches go on", 120)
-    assert end(third, signal.SIGTERM) == 0
+    server = embedded.start_postgres(state)
+    try:
+        assert finished(state) >= before, "nothing finished is lost"
+    finally:
+        server.stop()
 
 
 def test_whoever_is_refused_leaves_the_other_houses_address_alone(
@@ -199,45 +207,51 @@ def answers(up: Running) -> bool:
     return False
 
 
-def test_a_part_that_dies_is_started_again(state: Path) -> None:
-    up = start(state)
-    try:
-        struck = []
-        for pid in descendants(up.process.pid):
-            with suppress(OSError):  # a box's process that has just ended
-                line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
-                parts = (b"services.scheduler", b"sandbox.node", b"sandbox.remote", b"uvicorn")
-                if any(name in line for name in parts):
-                    struck.append(pid)
-        assert len(struck) == 6  # the node is a guard and its daemon, remote has its callers' maker
-        for pid in struck:
-            os.kill(pid, signal.SIGKILL)
-        told = state / "up.err"
-        wait_until(lambda: told.read_text().count("starting it again") >= 4, "they are missed", 30)
-        before = finished(state)
-        wait_until(lambda: finished(state) > before + 1, "matches are played again", 120)
-        wait_until(lambda: answers(up), "the site answers again", 60)
-    finally:
-        assert end(up, signal.SIGINT) == 0
+@pytest.fixture(scope="module")
+def house() -> Iterator[tuple[Running, Path]]:
+    """A `peck up` without demo leagues, in which the commands that it suggested were typed."""
+    with folder() as state:
+        up = start(state, "--no-demo")
+        try:
+            lines = [line.partition("./peck ")[2] for line in up.text.splitlines()]
+            for line in filter(None, lines):
+                tried = subprocess.run(
+                    [*COMMAND[:4], *line.split()],
+                    cwd=CHECKOUT,
+                    capture_output=True,
+                    text=True,
+                    env=environment(state),
+                    check=False,
+                )
+                assert tried.returncode == 0, f"{line}: {tried.stdout}{tried.stderr}"
+            assert len(list(filter(None, lines))) == 3
+            yield up, state
+        finally:
+            assert end(up, signal.SIGTERM) == 0
 
 
-def test_suggested_commands_work_without_demo_leagues(state: Path) -> None:
-    up = start(state, "--no-demo")
-    try:
-        lines = [line.partition("./peck ")[2] for line in up.text.splitlines()]
-        for line in filter(None, lines):
-            tried = subprocess.run(
-                [*COMMAND[:4], *line.split()],
-                cwd=CHECKOUT,
-                capture_output=True,
-                text=True,
-                env=environment(state),
-                check=False,
-            )
-            assert tried.returncode == 0, f"{line}: {tried.stdout}{tried.stderr}"
-        assert len(list(filter(None, lines))) == 3
-    finally:
-        assert end(up, signal.SIGINT) == 0
+def test_suggested_commands_work_without_demo_leagues(house: tuple[Running, Path]) -> None:
+    up, _ = house
+    assert [league["slug"] for league in up.get("/v1/leagues")["items"]] == ["first"]
+
+
+def test_a_part_that_dies_is_started_again(house: tuple[Running, Path]) -> None:
+    up, state = house
+    struck = []
+    for pid in descendants(up.process.pid):
+        with suppress(OSError):  # a box's process that has just ended
+            line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
+            parts = (b"services.scheduler", b"sandbox.node", b"sandbox.remote", b"uvicorn")
+            if any(name in line for name in parts):
+                struck.append(pid)
+    assert len(struck) == 6  # the node is a guard and its daemon, remote has its callers' maker
+    for pid in struck:
+        os.kill(pid, signal.SIGKILL)
+    told = state / "up.err"
+    wait_until(lambda: told.read_text().count("starting it again") >= 4, "they are missed", 30)
+    before = finished(state)
+    wait_until(lambda: finished(state) > before + 1, "matches are played again", 120)
+    wait_until(lambda: answers(up), "the site answers again", 60)
 
 
 def test_a_port_that_is_taken_is_refused_by_name(state: Path) -> None:
