@@ -127,7 +127,10 @@ def test_games_agree_step_by_step_and_use_every_rule(
         for seed, seats in zip(range(sized(72, 220)), cycle((4, 4, 2, 4, 3, 4, 8, 4, 5, 6, 7, 4)))
     ]
     feast = make({"min_food": 12, "hunger_rate": 50, "max_length": 12})
-    others = [play_both(feast, 3, seed, FEEDING, used)[1].step for seed in range(1000, 1000 + sized(10, 30))]
+    others = [
+        play_both(feast, 3, seed, FEEDING, used)[1].step
+        for seed in range(1000, 1000 + sized(10, 30))
+    ]
     rng = Random("other configurations")
     for seed in range(2000, 2000 + sized(30, 120)):
         environment = make(other_configuration(rng))

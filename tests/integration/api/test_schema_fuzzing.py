@@ -124,7 +124,9 @@ def test_no_answer_is_undeclared_and_every_operation_can_succeed(
                     (found["rejected"],),
                 )
         if name == "delete_agent":  # only of one without submissions
-            here["agent"] = world.client("member").create_agent("Without submissions", team="member")["id"]
+            here["agent"] = world.client("member").create_agent(
+                "Without submissions", team="member"
+            )["id"]
         if name in ("change_season",):
             here["state"] = "locked"
 
@@ -153,7 +155,7 @@ def test_no_answer_is_undeclared_and_every_operation_can_succeed(
             people = st.sampled_from(("member", "host", "admin"))
 
             def ask_once(case: Any, person: str) -> None:
-                ask(case, person, grounded=True)  # noqa: B023
+                ask(case, person, grounded=True)
                 if succeeded[name]:  # noqa: B023
                     raise Succeeded
 
