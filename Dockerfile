@@ -15,6 +15,8 @@ RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin peck \
  && install -d -o 10002 -g 10002 -m 0755 /run/remote
 COPY --from=environment /opt/peck /opt/peck
 COPY . /srv/peck
+# Each container starts without compiling: what it runs on is read-only.
+RUN python -m compileall -q /srv/peck/games /srv/peck/ladder /srv/peck/sandbox /srv/peck/services /srv/peck/workers
 ENV PATH=/opt/peck/bin:$PATH PYTHONPATH=/srv/peck PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 WORKDIR /srv/peck
 USER peck

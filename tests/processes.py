@@ -16,15 +16,18 @@ from xdist.scheduler import LoadScopeScheduling
 from tests import servers
 
 LAUNCHER = re.compile(r"^(tests/integration/sandbox)/.*\[(docker|bubblewrap)\b")
+SITE = "tests/web/"
 
 
 class ByFile(LoadScopeScheduling):  # type: ignore[misc] # xdist has no types
-    """A file's tests run in one process; so do all sandbox tests of one launcher.
+    """A file's tests run in one process; so do all sandbox tests of one launcher, and of the site.
 
-    They share a node, which would else be started again for each file.
+    They share a node, or a site with its matches, that each process would else make again.
     """
 
     def _split_scope(self, nodeid: str) -> str:
+        if nodeid.startswith(SITE):
+            return SITE
         shared = LAUNCHER.match(nodeid)
         return " ".join(shared.groups()) if shared else nodeid.partition("::")[0]
 

@@ -14,6 +14,7 @@ from services.children import tail
 from services.client import Client
 from services.demo import admin_token
 from services.up import House, Options
+from tests import servers
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def running(*, slots: int = 2, launcher: str = "auto") -> Iterator[Stack]:
 
     Prints the logs when the test fails.
     """
-    folder = Path(tempfile.mkdtemp(prefix="peck-stack-", dir="/var/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix="peck-stack-", dir=servers.fast_place()))
     folder.chmod(0o711)
     said: list[str] = []
     options = Options(

@@ -16,8 +16,6 @@ import pytest
 from services.client import ApiError, Client, Json
 from tests.stack import Stack, running
 
-pytestmark = pytest.mark.alone
-
 AGENTS = Path(__file__).resolve().parents[2] / "agents" / "hungry_geese"
 CRASHES = b"def agent(observation):\n    print('about to fail')\n    return 1 // 0\n"
 SCOPES = ["read", "agents:write", "scrims:write", "leagues:write"]

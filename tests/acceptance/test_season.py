@@ -16,8 +16,6 @@ from services.client import ApiError, Client, Json
 from tests.acceptance.test_main_path import AGENTS, team, until, validated
 from tests.stack import Stack, running
 
-pytestmark = pytest.mark.alone
-
 FIRST_GAMES: Final = 10
 FINAL_GAMES: Final = 24
 QUIET_SECONDS: Final = 4.0

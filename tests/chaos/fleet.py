@@ -17,6 +17,7 @@ from sandbox.errors import HostFault
 from sandbox.loans import hello
 from services import embedded
 from services.children import Child, spawn, tail
+from tests import servers
 from tests.daemon import daemon_of
 from workers.watch import DEAF_STATUS
 
@@ -124,7 +125,7 @@ class Fleet:
 @contextmanager
 def running() -> Iterator[Fleet]:
     """A fleet without its processes of Python; everything is gone at the end."""
-    folder = Path(tempfile.mkdtemp(prefix="peck-chaos-", dir="/var/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix="peck-chaos-", dir=servers.fast_place()))
     folder.chmod(0o711)
     fleet = Fleet(folder)
     try:

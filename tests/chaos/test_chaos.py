@@ -32,8 +32,8 @@ from workers.renewal import Held, held
 
 pytestmark = [pytest.mark.alone, pytest.mark.bubblewrap]
 
-MATCHES = sized(50, 110)
-LANDED = sized(10, 22)
+MATCHES = sized(30, 110)
+LANDED = sized(7, 22)
 KILL_EVERY_SECONDS = 2.0
 REST_SECONDS = 6.0
 """Between kills once enough have landed: a slow machine must come to finish matches too."""
@@ -175,12 +175,12 @@ def test_every_match_is_finished_once_and_rated_once_while_everything_is_killed(
         )
         killer, started = Killer(fleet), time.monotonic()
         accidents = {
-            sized(3, 6): lambda: fleet.strike("rater"),
-            sized(5, 10): fleet.empty_redis,
-            sized(8, 16): lambda: fleet.strike("scheduler"),
-            sized(10, 20): fleet.restart_postgres,
-            sized(13, 26): lambda: fleet.strike("rater"),
-            sized(15, 30): fleet.empty_redis,
+            sized(2, 6): lambda: fleet.strike("rater"),
+            sized(3, 10): fleet.empty_redis,
+            sized(5, 16): lambda: fleet.strike("scheduler"),
+            sized(6, 20): fleet.restart_postgres,
+            sized(8, 26): lambda: fleet.strike("rater"),
+            sized(9, 30): fleet.empty_redis,
         }
         for strike in itertools.count(1):
             landed = killer.landed()

@@ -15,7 +15,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from services import embedded
 from services.children import SERVICE_NICE
 from services.premises import UpError
 from services.up import House, Options
+from tests import servers
 from tests.chaos.fleet import wait_until
 
 pytestmark = [pytest.mark.bubblewrap, pytest.mark.timeout(600)]
@@ -52,12 +53,21 @@ class Running:
             return json.load(answer)
 
 
+@contextmanager
+def folder() -> Iterator[Path]:
+    """A folder with a short path that the servers' user can reach."""
+    made = Path(tempfile.mkdtemp(prefix="peck-up-", dir=servers.fast_place()))
+    made.chmod(0o711)
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
 @pytest.fixture
 def state() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="peck-up-", dir="/var/tmp"))
-    folder.chmod(0o711)
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+    with folder() as made:
+        yield made
 
 
 def environment(state: Path) -> dict[str, str]:
@@ -133,7 +143,7 @@ def finished(state: Path) -> int:
         return int(row[0])
 
 
-def test_it_starts_plays_stops_cleanly_and_goes_on_where_it_was(state: Path) -> None:
+def test_it_goes_on_after_a_kill_and_stops_cleanly(state: Path) -> None:
     up = start(state)
     assert (state / "token").stat().st_mode & 0o777 == 0o600
     assert (state / "token").read_text().strip() == up.token
@@ -156,27 +166,21 @@ def test_it_starts_plays_stops_cleanly_and_goes_on_where_it_was(state: Path) -> 
 
     before, below = finished(state), descendants(up.process.pid)
     assert len(below) >= 10
-    assert end(up, signal.SIGINT) == 0
-    assert living(below) == {}
-    assert not (state / "address").exists()
-
-    again = start(state)
-    assert again.token == up.token, "the token outlives a restart"
-    assert again.get("/v1/leagues/hungry-geese")["id"] == board["id"]
-    wait_until(lambda: finished(state) > before, "matches go on", 120)
-
-    below = descendants(again.process.pid)
-    before = finished(state)
-    end(again, signal.SIGKILL)
+    end(up, signal.SIGKILL)
     deadline = time.monotonic() + 30
     while living(below) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert living(below) == {}, "a killed parent leaves nothing running"
 
-    third = start(state)
+    again = start(state)
+    assert again.token == up.token, "the token outlives a restart"
+    assert again.get("/v1/leagues/hungry-geese")["id"] == board["id"]
     assert finished(state) >= before, "nothing finished is lost"
     wait_until(lambda: finished(state) > before, "matches go on", 120)
-    assert end(third, signal.SIGTERM) == 0
+    below = descendants(again.process.pid)
+    assert end(again, signal.SIGINT) == 0
+    assert living(below) == {}
+    assert not (state / "address").exists()
 
 
 def test_whoever_is_refused_leaves_the_other_houses_address_alone(
@@ -200,49 +204,55 @@ def answers(up: Running) -> bool:
     return False
 
 
-def test_a_part_that_dies_is_started_again(state: Path) -> None:
-    up = start(state)
-    try:
-        struck, nice = [], set()
-        for pid in descendants(up.process.pid):
-            with suppress(OSError):  # a box's process that has just ended
-                line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
-                parts = (b"services.scheduler", b"sandbox.node", b"sandbox.remote", b"uvicorn")
-                if any(name in line for name in parts):
-                    struck.append(pid)
-                    is_node = b"sandbox.node" in line
-                    nice.add((is_node, os.getpriority(os.PRIO_PROCESS, pid)))
-        assert len(struck) == 6  # the node is a guard and its daemon, remote has its callers' maker
-        if os.geteuid() == 0:  # nobody else may raise a priority
-            assert nice == {(True, 0), (False, SERVICE_NICE)}, "a page does not wait for boxes"
-        for pid in struck:
-            os.kill(pid, signal.SIGKILL)
-        told = state / "up.err"
-        wait_until(lambda: told.read_text().count("starting it again") >= 4, "they are missed", 30)
-        before = finished(state)
-        wait_until(lambda: finished(state) > before + 1, "matches are played again", 120)
-        wait_until(lambda: answers(up), "the site answers again", 60)
-    finally:
-        assert end(up, signal.SIGINT) == 0
+@pytest.fixture(scope="module")
+def house() -> Iterator[tuple[Running, Path]]:
+    """A `peck up` without demo leagues, in which the commands that it suggested were typed."""
+    with folder() as state:
+        up = start(state, "--no-demo")
+        try:
+            lines = [line.partition("./peck ")[2] for line in up.text.splitlines()]
+            for line in filter(None, lines):
+                tried = subprocess.run(
+                    [*COMMAND[:4], *line.split()],
+                    cwd=CHECKOUT,
+                    capture_output=True,
+                    text=True,
+                    env=environment(state),
+                    check=False,
+                )
+                assert tried.returncode == 0, f"{line}: {tried.stdout}{tried.stderr}"
+            assert len(list(filter(None, lines))) == 3
+            yield up, state
+        finally:
+            assert end(up, signal.SIGTERM) == 0
 
 
-def test_suggested_commands_work_without_demo_leagues(state: Path) -> None:
-    up = start(state, "--no-demo")
-    try:
-        lines = [line.partition("./peck ")[2] for line in up.text.splitlines()]
-        for line in filter(None, lines):
-            tried = subprocess.run(
-                [*COMMAND[:4], *line.split()],
-                cwd=CHECKOUT,
-                capture_output=True,
-                text=True,
-                env=environment(state),
-                check=False,
-            )
-            assert tried.returncode == 0, f"{line}: {tried.stdout}{tried.stderr}"
-        assert len(list(filter(None, lines))) == 3
-    finally:
-        assert end(up, signal.SIGINT) == 0
+def test_suggested_commands_work_without_demo_leagues(house: tuple[Running, Path]) -> None:
+    up, _ = house
+    assert [league["slug"] for league in up.get("/v1/leagues")["items"]] == ["first"]
+
+
+def test_a_part_that_dies_is_started_again(house: tuple[Running, Path]) -> None:
+    up, state = house
+    struck, nice = [], set()
+    for pid in descendants(up.process.pid):
+        with suppress(OSError):  # a box's process that has just ended
+            line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
+            parts = (b"services.scheduler", b"sandbox.node", b"sandbox.remote", b"uvicorn")
+            if any(name in line for name in parts):
+                struck.append(pid)
+                is_node = b"sandbox.node" in line
+                nice.add((is_node, os.getpriority(os.PRIO_PROCESS, pid)))
+    assert len(struck) == 6  # the node is a guard and its daemon, remote has its callers' maker
+    if os.geteuid() == 0:  # nobody else may raise a priority
+        assert nice == {(True, 0), (False, SERVICE_NICE)}, "a page does not wait for boxes"
+    for pid in struck:
+        os.kill(pid, signal.SIGKILL)
+    told = state / "up.err"
+    wait_until(lambda: told.read_text().count("starting it again") >= 4, "they are missed", 30)
+    before = finished(state)
+    wait_until(lambda: finished(state) > before + 1, "matches are played again", 120)
+    wait_until(lambda: answers(up), "the site answers again", 60)
 
 
 def test_a_port_that_is_taken_is_refused_by_name(state: Path) -> None:
@@ -281,28 +291,3 @@ def test_without_a_sandbox_and_without_leave_to_install_it_stops_with_the_line_t
     assert "apt-get install -y --no-install-recommends bubblewrap" in result.stderr
     assert "Traceback" not in result.stderr
     assert not (state / "postgres").exists(), "nothing was started"
-
-
-def test_a_folder_of_an_earlier_version_is_refused_untouched(
-    state: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("PECK_DATABASE_URL", raising=False)
-    (state / "postgres").mkdir()
-    (state / "postgres" / "PG_VERSION").write_text("16\n")
-    before = {path: path.stat().st_mtime_ns for path in [state, *state.rglob("*")]}
-    house = House(Options(state=state, install=False, launcher="bubblewrap"), print)
-    try:
-        with pytest.raises(UpError, match="an earlier version of Pecking Order filled this folder"):
-            house.start()
-    finally:
-        house.stop()
-    migrated = subprocess.run(
-        [sys.executable, "-P", "-m", "services.cli", "migrate"],
-        env=environment(state),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert migrated.returncode == 1
-    assert "choose another folder with --state, or remove this one" in migrated.stderr
-    assert {path: path.stat().st_mtime_ns for path in [state, *state.rglob("*")]} == before

@@ -24,12 +24,12 @@ ROSTER = (
     ("Quiet Pond", "Careful", "survivor"),
     ("Down & Out", "Breadwinner", "greedy"),
     ("Grey Lag", "Honk 9000", "greedy"),
-    ("Team Reed", "Lattice", "numpy_heuristic"),
+    ("Team Reed", "Lattice", "greedy"),
     ("Solo: Mara", "Drifter", "random_legal"),
-    ("Migrators", "South by Winter", "numpy_heuristic"),
+    ("Migrators", "South by Winter", "greedy"),
     ("Flock of 2", "Ganter", "survivor"),
     ("Night Feeders", "Crumb Seeker", "greedy"),
-    ("Algebra Geese", SCRIPT_NAME, "numpy_heuristic"),
+    ("Algebra Geese", SCRIPT_NAME, "greedy"),
     ("Puddle Lab", "Torus Tom", "random_legal"),
 )
 

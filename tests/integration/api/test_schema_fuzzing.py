@@ -36,7 +36,7 @@ CHECKS = (
     response_schema_conformance,
 )
 HEADERS = ("content-type", "content-digest", "idempotency-key", "if-none-match")
-EXAMPLES = sized(8, 100)
+EXAMPLES = sized(3, 100)
 MOST_EXAMPLES = 60
 LAST = (
     "retire_entry",
@@ -55,6 +55,10 @@ FUZZING: dict[str, Any] = {
     "phases": (Phase.generate,),
     "suppress_health_check": list(HealthCheck),
 }
+
+
+class Succeeded(Exception):
+    """Ends the search for a request that succeeds."""
 
 
 def ground(case: Any, known: dict[str, Any]) -> None:
@@ -120,7 +124,9 @@ def test_no_answer_is_undeclared_and_every_operation_can_succeed(
                     (found["rejected"],),
                 )
         if name == "delete_agent":  # only of one without submissions
-            here["agent"] = world.client("member").create_agent("Without submissions")["id"]
+            here["agent"] = world.client("member").create_agent(
+                "Without submissions", team="member"
+            )["id"]
         if name in ("change_season",):
             here["state"] = "locked"
 
@@ -147,9 +153,14 @@ def test_no_answer_is_undeclared_and_every_operation_can_succeed(
         if not succeeded[name]:
             cases = operation.as_strategy(generation_mode=GenerationMode.POSITIVE)
             people = st.sampled_from(("member", "host", "admin"))
-            settings(max_examples=MOST_EXAMPLES, **FUZZING)(
-                given(cases, people, st.just(True))(ask)
-            )()
+
+            def ask_once(case: Any, person: str) -> None:
+                ask(case, person, grounded=True)
+                if succeeded[name]:  # noqa: B023
+                    raise Succeeded
+
+            with suppress(Succeeded):
+                settings(max_examples=MOST_EXAMPLES, **FUZZING)(given(cases, people)(ask_once))()
 
     print(f"{asked} requests to {len(operations)} operations")
     names = {operation.definition.raw["operationId"] for operation in operations}

@@ -11,6 +11,7 @@ import struct
 import tarfile
 import zipfile
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from sandbox.box.unpack import MOST_ENTRIES
@@ -326,6 +327,7 @@ REFUSED |= {
     "plain tar cut": (
         lambda: gzip.decompress(tar(("main.py", MAIN * 5000)))[:9000], None, ""),
 }  # fmt: skip
+REFUSED = {name: (cache(make), entry, reason) for name, (make, entry, reason) in REFUSED.items()}
 
 _SHADOWS = (
     "json",

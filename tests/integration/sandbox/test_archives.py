@@ -21,6 +21,7 @@ import pytest
 from sandbox.box.unpack import MOST_ENTRIES, Refused, unpack
 from sandbox.errors import BundleRefused
 from sandbox.launcher import AGENT_INODES
+from tests import servers
 from tests.integration.sandbox.hostile_archives import (
     ACCEPTED,
     MAIN,
@@ -34,6 +35,13 @@ from tests.integration.sandbox.nodes import Bench, still_works
 
 SIDE_BY_SIDE = 3
 pytestmark = pytest.mark.filterwarnings("ignore:Duplicate name")
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A folder in memory where there is room: some archives unpack to 20,000 files."""
+    with servers.short_folder() as folder:
+        yield folder
 
 
 def test_there_are_enough_of_them() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -194,7 +195,8 @@ for _ in range(20):
         flood()
 flood()
 """
-    played = play(bench, Snakes(), [_hostile(bench, source), _server(bench)], CLOCK)
+    clock = replace(CLOCK, load_seconds=4.0)  # the flood ends when this time is over
+    played = play(bench, Snakes(), [_hostile(bench, source), _server(bench)], clock)
     assert _found(played) == []
     _all_right(played, [1])
     still_works(bench)

@@ -1,0 +1,13 @@
+"""Plays 970 games here and in kaggle-environments; each step agrees and every rule is used.
+
+scripts/drill kaggle-games [pytest options]
+"""
+
+from __future__ import annotations
+
+from tests.sizes import drill
+
+TEST = "test_games_agree_step_by_step_and_use_every_rule"
+
+if __name__ == "__main__":
+    drill(f"tests/integration/test_kaggle_conformance.py::{TEST}")
