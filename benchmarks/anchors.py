@@ -30,11 +30,11 @@ from benchmarks import boxes
 from benchmarks.tables import aligned, machine
 from games import GAMES
 from games.protocol import Json
-from sandbox import pairs, referee
-from sandbox.bundle import prepare
-from sandbox.clock import Clock
-from sandbox.lineup import borrowed
-from sandbox.record import Played
+from sandbox.match import pairs, referee
+from sandbox.match.bundle import prepare
+from sandbox.match.clock import Clock
+from sandbox.match.lineup import borrowed
+from sandbox.match.record import Played
 
 AGENTS: Final = Path(__file__).parents[1] / "agents"
 QUICK_GAMES: Final = 20

@@ -35,7 +35,9 @@ from psycopg import sql
 
 from games import GAMES
 from ladder import ids
-from ladder.store import db, leagues, users
+from ladder.database import db, migrate
+from ladder.leagues import leagues, seasons
+from ladder.people import users
 from services import embedded
 from services.children import spawn
 
@@ -81,7 +83,7 @@ def seed(url: str, agents: int) -> str:
             replay_visibility="public",
             created_by=host,
         )
-        season = leagues.create_season(
+        season = seasons.create_season(
             conn,
             league.id,
             configuration=GAMES["hungry_geese"].configure({}),
@@ -126,7 +128,7 @@ def postgres(state: Path) -> Iterator[str]:
     with psycopg.connect(root, autocommit=True) as conn:
         conn.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
         url = urlunsplit(urlsplit(root)._replace(path=f"/{name}"))
-        db.migrate(url)
+        migrate.migrate(url)
         yield url
         conn.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
     if server is not None:

@@ -18,15 +18,16 @@ from pathlib import Path
 
 from games import GAMES
 from games.protocol import Verdict
-from sandbox import profiles, referee
-from sandbox.channel import ask
-from sandbox.clock import Clock
+from sandbox import profiles
 from sandbox.errors import HostFault
-from sandbox.lineup import borrowed
-from sandbox.loans import Loan, SeatRequest, hello
-from sandbox.meter import OwnQueue
-from sandbox.record import Played
-from sandbox.seat import Seat, Timing
+from sandbox.match import referee
+from sandbox.match.channel import ask
+from sandbox.match.clock import Clock
+from sandbox.match.lineup import borrowed
+from sandbox.match.loans import Loan, SeatRequest, hello
+from sandbox.match.meter import OwnQueue
+from sandbox.match.record import Played
+from sandbox.match.seat import Seat, Timing
 
 LAUNCHERS = ("docker", "bubblewrap")
 SEATS = 4

@@ -44,10 +44,10 @@ from benchmarks.boxes import (
 )
 from benchmarks.tables import HEAD, Target, aligned, machine
 from games import GAMES
-from sandbox import bundle, referee
-from sandbox.clock import Clock
-from sandbox.lineup import borrowed
-from sandbox.loans import Loan, hello
+from sandbox.match import bundle, referee
+from sandbox.match.clock import Clock
+from sandbox.match.lineup import borrowed
+from sandbox.match.loans import Loan, hello
 from sandbox.remote.address import manifest, parse
 
 WARM_UP = 200

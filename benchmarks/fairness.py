@@ -45,12 +45,12 @@ from benchmarks.boxes import (
 from benchmarks.tables import aligned, machine, quantile
 from games import GAMES
 from games.protocol import Verdict
-from sandbox import referee
-from sandbox.clock import Clock
 from sandbox.errors import HostFault
-from sandbox.lineup import borrowed
-from sandbox.loans import Loan
-from sandbox.record import read_log
+from sandbox.match import referee
+from sandbox.match.clock import Clock
+from sandbox.match.lineup import borrowed
+from sandbox.match.loans import Loan
+from sandbox.match.record import read_log
 
 WORK_SECONDS = 0.010
 HOGS = (0, 2, 4)

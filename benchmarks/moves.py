@@ -14,9 +14,9 @@ from pathlib import Path
 from benchmarks import usage
 from benchmarks.boxes import CONFIGURATION, SEATS, Node, observation, seated, timed, write_agents
 from benchmarks.tables import Target
-from sandbox.clock import Clock
-from sandbox.lineup import borrowed
-from sandbox.loans import Loan
+from sandbox.match.clock import Clock
+from sandbox.match.lineup import borrowed
+from sandbox.match.loans import Loan
 
 GAPS_MS = (1, 10, 100)
 WARM_UP = 200

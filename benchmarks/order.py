@@ -30,12 +30,12 @@ from benchmarks.rating.official import BETA, START, Official
 from benchmarks.rating.worlds import Flags, Floats, Ints, World
 from games import GAMES
 from games.protocol import Json, placements_from
-from ladder.official.fit import Fit, Prior, fit
-from ladder.official.games import Games
-from sandbox import referee
-from sandbox.bundle import prepare
-from sandbox.clock import Clock
-from sandbox.lineup import borrowed
+from ladder.ratings.official.fit import Fit, Prior, fit
+from ladder.ratings.official.games import Games
+from sandbox.match import referee
+from sandbox.match.bundle import prepare
+from sandbox.match.clock import Clock
+from sandbox.match.lineup import borrowed
 
 AGENTS: Final = Path(__file__).resolve().parent.parent / "agents"
 BORROW_SECONDS: Final = 120.0

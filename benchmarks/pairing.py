@@ -16,9 +16,9 @@ import numpy as np
 
 from benchmarks.tables import HEAD, Target, aligned, machine
 from ladder.ids import AgentId, EntryId, SubmissionId, TeamId
-from ladder.model import LineupSeat
-from ladder.pairing import Candidate, Meetings, propose
-from ladder.pairing.candidates import together
+from ladder.matches.pairing import Candidate, Meetings, propose
+from ladder.matches.pairing.candidates import together
+from ladder.matches.records import LineupSeat
 
 SEATS = 4
 BATCH = 50

@@ -23,11 +23,12 @@ import trueskill
 from benchmarks.api import postgres, seed
 from benchmarks.refit import league
 from benchmarks.tables import HEAD, Target, aligned, machine
-from ladder import ids, rating
+from ladder import ids
+from ladder.database import db
+from ladder.database.db import Connection
 from ladder.ids import EntryId, MatchId, SeasonId
-from ladder.rating import Parameters, Result
-from ladder.store import db, official, ratings
-from ladder.store.db import Connection
+from ladder.ratings import fitting, online, ratings, versions
+from ladder.ratings.online import Parameters, Result
 
 FOLD = 200
 START = 0.5
@@ -100,7 +101,7 @@ def live(conn: Connection, season_id: SeasonId) -> float:
 
 def fits(conn: Connection, season_id: SeasonId, matches: int) -> tuple[float, list[float]]:
     """Matches a second of a log that is fitted as it grows, and the seconds of each version."""
-    fitter, seconds = official.Fitter(), list[float]()
+    fitter, seconds = fitting.Fitter(), list[float]()
     number = START * matches
     while True:
         until = min(matches, int(number))
@@ -112,16 +113,16 @@ def fits(conn: Connection, season_id: SeasonId, matches: int) -> tuple[float, li
         seconds.append(time.perf_counter() - began)
         if until == matches:
             return (matches - START * matches) / sum(seconds[1:]), seconds
-        number *= official.GROWTH
+        number *= fitting.GROWTH
 
 
 def is_replayed(conn: Connection, season_id: SeasonId, results: Sequence[Result]) -> bool:
     """Whether the log alone gives the same bits: the ratings, and the last official version."""
-    anew = rating.replay(Parameters(), results[:LIVE])
+    anew = online.replay(Parameters(), results[:LIVE])
     rows = conn.execute("select id, mu, sigma from entries where games > 0")
     same = all((anew[entry].mu, anew[entry].sigma) == (mu, sigma) for entry, mu, sigma in rows)
-    version = official.list_versions(conn, season_id, limit=1)[0]
-    return same and official.recomputed(conn, season_id, version.version) == version.digest
+    version = versions.list_versions(conn, season_id, limit=1)[0]
+    return same and fitting.recomputed(conn, season_id, version.version) == version.digest
 
 
 def main() -> None:

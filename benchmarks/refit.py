@@ -22,9 +22,9 @@ import trueskill
 from numpy.typing import NDArray
 
 from benchmarks.tables import HEAD, Target, aligned, machine
-from ladder.official.fit import Fit, Prior, fit
-from ladder.official.games import Games
-from ladder.official.ranks import draw_among, loss, outlook
+from ladder.ratings.official.fit import Fit, Prior, fit
+from ladder.ratings.official.games import Games
+from ladder.ratings.official.ranks import draw_among, loss, outlook
 
 SEATS = 4
 GRAIN = 0.05

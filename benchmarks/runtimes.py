@@ -22,7 +22,8 @@ from pathlib import Path
 
 from benchmarks.boxes import TRIVIAL, Node, running
 from benchmarks.tables import machine, quantile
-from sandbox import containers, loans, runtimes
+from sandbox.launchers import docker, runtimes
+from sandbox.match import loans
 
 START = {"k": "start", "configuration": {"rows": 7}, "seed": "00" * 16, "load": "own"}
 PAUSE_SECONDS = 0.2
@@ -121,7 +122,7 @@ def main() -> None:
     parser.add_argument("--matches", type=int, default=20)
     parser.add_argument("--moves", type=int, default=200)
     options = parser.parse_args()
-    known = containers.describe().get("Runtimes") or {}
+    known = docker.describe().get("Runtimes") or {}
     rows = []
     with tempfile.TemporaryDirectory(prefix="peck-bench-") as folder:
         bundle = Path(folder, "main.py")

@@ -20,9 +20,9 @@ from benchmarks.boxes import (
     write_agents,
 )
 from benchmarks.tables import Target
-from sandbox.clock import Clock
-from sandbox.lineup import borrowed
-from sandbox.loans import Loan
+from sandbox.match.clock import Clock
+from sandbox.match.lineup import borrowed
+from sandbox.match.loans import Loan
 
 OWN = Clock(load="own")
 SPARE_SECONDS = 0.05

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.boxes import Node
-from sandbox import cgroups
+from sandbox.launchers import cgroups
 
 SETTLE_SECONDS = 60.0
 RESTING_SECONDS = 0.004

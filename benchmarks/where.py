@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks import rates, starts, usage
 from benchmarks.boxes import Node, observation, play, running, seated, write_agents
 from benchmarks.tables import aligned
-from sandbox.clock import Clock
+from sandbox.match.clock import Clock
 
 MOVES = 1000
 MATCHES = 30

@@ -104,7 +104,7 @@ class Game(Protocol[S]):
     other way round."""
     clock: Mapping[str, Json]
     """The time control that a season has unless its host says otherwise, by the names of
-    ``sandbox.clock.Clock``."""
+    ``sandbox.match.clock.Clock``."""
 
     measures: tuple[Measure, ...]
     """What seasons with one seat rank by, the first counts first; empty: by the reward."""

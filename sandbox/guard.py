@@ -2,8 +2,8 @@
 
 The guard forks before the node has threads or an engine's library, so it shares nearly all its
 memory with it. It hands on the signals it gets. A daemon that ends in order has removed everything
-itself; when it ends otherwise the guard becomes ``python -m sandbox.leftovers``, which removes what
-is left and exits with the daemon's status. When the guard is killed the daemon gets SIGTERM.
+itself; when it ends otherwise the guard becomes ``python -m sandbox.node.leftovers``, which removes
+what is left and exits with the daemon's status. When the guard is killed the daemon gets SIGTERM.
 
 The guard holds the run directory, from before the daemon starts until what it left is removed, so
 that no second node gets in the way. Where both are killed at once the next start removes the rest.
@@ -41,9 +41,9 @@ def guarded(
 ) -> int:
     """Run ``work`` in a child; returns its status, in the child and in the guard.
 
-    ``leftovers`` are the arguments of :mod:`sandbox.leftovers`. With ``parent`` the guard is asked
-    to stop when that process dies. HostFault when another guard still has the run directory after
-    ``patience_seconds``.
+    ``leftovers`` are the arguments of :mod:`sandbox.node.leftovers`. With ``parent`` the guard is
+    asked to stop when that process dies. HostFault when another guard still has the run directory
+    after ``patience_seconds``.
     """
     refusal = f"run-dir: another node runs in {run_dir}"
     lock = hold(run_dir / "guard.lock", refusal, patience_seconds)
@@ -63,7 +63,15 @@ def guarded(
         return status
     os.set_inheritable(lock, True)
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    program = [sys.executable, "-P", "-m", "sandbox.leftovers", "--status", str(status), *leftovers]
+    program = [
+        sys.executable,
+        "-P",
+        "-m",
+        "sandbox.node.leftovers",
+        "--status",
+        str(status),
+        *leftovers,
+    ]
     paths = [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     os.execve(program[0], program, environment)  # noqa: S606 - a list, no shell

@@ -2,8 +2,8 @@
 
 A profile's libraries lie in one folder that is mounted, or copied into the image, as
 ``/peck/libraries``; the interpreter's own site-packages are never shown to an agent. Large profiles
-are had only by a command of their own (``python -m sandbox.images build --profile NAME``); where
-nobody typed it, the node does not serve them.
+are had only by a command of their own (``python -m sandbox.launchers.images build --profile
+NAME``); where nobody typed it, the node does not serve them.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from pathlib import Path
 
 from sandbox.errors import HostFault
 
+REMOTE = "remote"
+"""Stands in place of a profile where an agent runs at an address of its owner's."""
 BOX_PROGRAM = Path(__file__).parent / "box"
 PROGRAM_MOUNTED = "/peck/peckbox"
 MOUNTED = "/peck/libraries"
@@ -51,7 +53,7 @@ class Profile:
     imports: tuple[str, ...]
     lock: Path | None
     on_command: bool = False
-    """Never built by itself: only ``sandbox.images build`` does."""
+    """Never built by itself: only ``sandbox.launchers.images build`` does."""
     gpu: bool = False
     """A box of it has one whole GPU, or slice of one, for its life."""
     zygote_mb: int = 0
@@ -184,7 +186,7 @@ def not_built(profile: Profile) -> HostFault:
     """The fault of asking for a profile that nobody has built here."""
     return HostFault(
         f"profile {profile.name} is not built here; to build it, type:"
-        f" python -m sandbox.images build --profile {profile.name}"
+        f" python -m sandbox.launchers.images build --profile {profile.name}"
     )
 
 

@@ -10,12 +10,15 @@ import hashlib
 import secrets
 from typing import Final
 
-from ladder import pairing
+from ladder.database.blobs import Blobs
+from ladder.database.db import Connection
+from ladder.entries import agents, entries
+from ladder.entries.records import Entry, EntryState
+from ladder.errors import Conflict
 from ladder.ids import SeasonId, TeamId
-from ladder.model import Conflict, Entry, EntryState, Season
-from ladder.store import agents, entries, users
-from ladder.store.blobs import Blobs
-from ladder.store.db import Connection
+from ladder.leagues.records import Season
+from ladder.matches import pairing
+from ladder.people import users
 from services import bundles, demo
 
 TEAM: Final = "Reference agents"

@@ -14,11 +14,16 @@ from typing import Final
 
 from games import GAMES
 from games.protocol import Json, with_clock
+from ladder.database import db
+from ladder.database.blobs import Blobs
+from ladder.database.db import Connection
+from ladder.entries import agents, entries
+from ladder.errors import Conflict, NotFound
 from ladder.ids import SeasonId, UserId
-from ladder.model import Conflict, NotFound, ReplayVisibility, Team, Visibility
-from ladder.store import agents, db, entries, leagues, tokens, users
-from ladder.store.blobs import Blobs
-from ladder.store.db import Connection
+from ladder.kinds import ReplayVisibility, Visibility
+from ladder.leagues import leagues, seasons
+from ladder.people import tokens, users
+from ladder.people.records import Team
 from services import bundles
 from services.rulebook import rating_of
 
@@ -168,7 +173,7 @@ def _league(conn: Connection, blobs: Blobs, demo: DemoLeague) -> SeasonId | None
         )
     except Conflict:
         return None  # another machine was a moment faster
-    season = leagues.create_season(
+    season = seasons.create_season(
         conn,
         made.id,
         configuration=configuration,

@@ -6,8 +6,8 @@ from dataclasses import asdict
 from typing import Any
 
 from games.protocol import Game
-from ladder.rating import KAGGLE, OWN_SEAT
-from ladder.solo import Measure
+from ladder.leagues.measures import Measure
+from ladder.ratings.online import KAGGLE, OWN_SEAT
 
 
 def rating_of(game: Game[Any], seats: int) -> dict[str, Any]:

@@ -14,10 +14,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ladder.model import LadderError
+from ladder.database import db, migrate
+from ladder.database.blobs import open_blobs
+from ladder.errors import LadderError
 from ladder.settings import Settings
-from ladder.store import db
-from ladder.store.blobs import open_blobs
 from ladder.telemetry import emit
 from services import demo
 from services.private import write_private
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.worker_password_file is not None:
         password = options.worker_password_file.read_text().strip()
     try:
-        migrated = db.migrate(settings.database_url)
+        migrated = migrate.migrate(settings.database_url)
     except LadderError as error:
         sys.exit(str(error))
     if password:

@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import IO, Final, TypeVar
 
 from games import outside
-from ladder.model import LadderError
+from ladder.database import db, migrate
+from ladder.errors import LadderError
 from ladder.settings import Settings
-from ladder.store import db
-from sandbox import runtimes
 from sandbox.errors import HostFault
-from sandbox.loans import NodeHello, hello
+from sandbox.launchers import runtimes
+from sandbox.match.loans import NodeHello, hello
 from services import embedded, setup
 from services.children import SERVICE_NICE, Child, Follower, spawn, tail
 from services.parts import NEEDS, Part
@@ -190,7 +190,7 @@ class House:
         """
         self.say("preparing the database")
         try:
-            db.migrate(self.settings.database_url, after=self._embedded)
+            migrate.migrate(self.settings.database_url, after=self._embedded)
         except LadderError as error:
             raise UpError(str(error)) from None
         if self._embedded:

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit, urlunsplit
 import hypothesis
 import pytest
 
-from ladder.store import db
+from ladder.database import db
 from services import embedded, packages
 from tests import processes, servers
 

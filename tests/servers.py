@@ -24,7 +24,7 @@ from urllib.parse import urlsplit, urlunsplit
 import psycopg
 from psycopg import sql
 
-from ladder.store import db, migrate
+from ladder.database import db, migrate
 from services import embedded
 
 GIVEN: Final = "PECK_TEST_DATABASE_URL"
@@ -114,7 +114,7 @@ def template(url: str) -> str:
         found = conn.execute("select 1 from pg_database where datname = %s", (name,)).fetchone()
         if found is None:
             with cloned(url, "template1") as fresh:
-                db.migrate(fresh)
+                migrate.migrate(fresh)
                 conn.execute(
                     sql.SQL("alter database {} rename to {}").format(
                         sql.Identifier(urlsplit(fresh).path[1:]), sql.Identifier(name)

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ladder.store import db
+from ladder.database import db
 from services.children import tail
 from services.client import Client
 from services.demo import admin_token

@@ -19,14 +19,16 @@ from celery.signals import worker_ready, worker_shutting_down
 from redis import Redis
 
 from games import outside
+from ladder.database import db
+from ladder.database.blobs import open_blobs
 from ladder.ids import MatchId
+from ladder.matches import lease as matches_lease
+from ladder.matches import workers
+from ladder.matches.workers import WorkerHello
 from ladder.settings import Settings
-from ladder.store import db, matches
-from ladder.store.blobs import open_blobs
-from ladder.store.matches import WorkerHello
 from ladder.telemetry import emit
-from sandbox import loans
 from sandbox.errors import HostFault
+from sandbox.match import loans
 from workers import playing, tasks
 from workers.broker import QUEUES, app
 from workers.renewal import Held, Renewal
@@ -134,9 +136,9 @@ def _take_station(settings: Settings, queues: list[str], slots: int) -> Renewal:
             image_digests={**node.image_digests, **(remote.image_digests if remote else {})},
         )
         with db.connect(url) as conn:
-            if said == told and matches.see_worker(conn, worker):
+            if said == told and workers.see_worker(conn, worker):
                 return
-            matches.register_worker(conn, said)
+            workers.register_worker(conn, said)
         told = said
         emit(
             "worker_ready",
@@ -149,7 +151,7 @@ def _take_station(settings: Settings, queues: list[str], slots: int) -> Renewal:
 
     def renew(leases: list[Held]) -> list[tuple[MatchId, int]]:
         with db.connect(url) as conn:
-            return matches.renew(conn, [(lease.match_id, lease.attempt) for lease in leases])
+            return matches_lease.renew(conn, [(lease.match_id, lease.attempt) for lease in leases])
 
     return Renewal(settings.run_dir, renew, greet)
 

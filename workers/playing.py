@@ -21,19 +21,22 @@ import psycopg
 from games import GAMES, outside
 from games.episode import to_bytes
 from games.protocol import GameError
+from ladder.database import db
+from ladder.database.blobs import Blobs
+from ladder.entries import remotes
 from ladder.ids import MatchId
-from ladder.model import EpisodeResult, Finish, MatchKind, Order, SeatResult
+from ladder.kinds import MatchKind
+from ladder.matches import lease
+from ladder.matches.records import EpisodeResult, Finish, Order, SeatResult
 from ladder.profiles import REMOTE
 from ladder.settings import Settings
-from ladder.store import db, matches, remotes
-from ladder.store.blobs import Blobs
 from ladder.telemetry import emit, trace
-from sandbox import loans, pairs, referee
-from sandbox.clock import Clock
 from sandbox.errors import AgentAway, BundleRefused, HostFault
-from sandbox.lineup import borrowed
-from sandbox.loans import Loan, SeatRequest
-from sandbox.record import Played
+from sandbox.match import loans, pairs, referee
+from sandbox.match.clock import Clock
+from sandbox.match.lineup import borrowed
+from sandbox.match.loans import Loan, SeatRequest
+from sandbox.match.record import Played
 from workers.broker import BellError, ring
 from workers.renewal import Held, hold
 from workers.watch import answered
@@ -85,7 +88,7 @@ def play(station: Station, match_id: MatchId) -> str:
         return "no_node"  # not claimed: the bell is rung again, the attempt is not spent
     url = station.settings.worker_database_url
     with db.connect(url) as conn:
-        order = matches.claim(conn, match_id, station.worker)
+        order = lease.claim(conn, match_id, station.worker)
     if order is None:
         return "not_ours"
     started = time.monotonic()
@@ -215,7 +218,7 @@ def _report(station: Station, order: Order, played: Played, lent: Sequence[Loan]
     ]
 
     def finish(conn: db.Connection) -> Finish:
-        return matches.finish(
+        return lease.finish(
             conn,
             order.match_id,
             order.attempt,
@@ -268,7 +271,7 @@ def _give_back(
     try:
         _patiently(
             station,
-            lambda conn: matches.fail(
+            lambda conn: lease.fail(
                 conn, order.match_id, order.attempt, station.worker, fault, detail
             ),
         )

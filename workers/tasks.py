@@ -13,8 +13,9 @@ from typing import Any
 import psycopg
 from celery.signals import worker_process_init
 
+from ladder.database import db
 from ladder.ids import MatchId, SeasonId
-from ladder.store import db, official, ratings
+from ladder.ratings import fitting, ratings
 from ladder.telemetry import emit, trace
 from workers import playing
 from workers.broker import app
@@ -30,7 +31,7 @@ station: playing.Station | None = None
 """Set by ``workers.main`` before the pool forks, so that every child has it."""
 database_url = ""
 """The rater's; players have none."""
-fitter = official.Fitter()
+fitter = fitting.Fitter()
 """This process's: what a season's next fit begins from."""
 
 
@@ -73,7 +74,7 @@ def rate(reason: str) -> None:
                 seasons = [one for one in ratings.seasons_to_rate(conn) if one not in unrated]
                 conn.commit()
                 unrated |= _each(conn, seasons, _rate)
-                due = [one for one in official.due(conn) if one not in unfitted]
+                due = [one for one in fitting.due(conn) if one not in unfitted]
                 conn.commit()
                 unfitted |= _each(conn, due, _fit)
                 if not seasons or time.monotonic() > ends_at:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from benchmarks.rating.baselines import View
 from benchmarks.rating.worlds import Flags, Floats
-from ladder.medals import Rules
-from ladder.official.ranks import draw_among, outlook
+from ladder.leagues.medals import Rules
+from ladder.ratings.official.ranks import draw_among, outlook
 
 SEAL = 0.95
 DRAWS = 400

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from benchmarks.rating.baselines import Known, Matchmaker, View
 from benchmarks.rating.worlds import Flags, Floats, Ints
 from ladder.ids import AgentId, EntryId, SubmissionId, TeamId
-from ladder.medals import Rules
-from ladder.official import lineage
-from ladder.official.fit import Fit, Prior, fit
-from ladder.official.games import Games
-from ladder.official.ranks import draw_among, loss
-from ladder.pairing import Candidate, Meetings, propose
-from ladder.store import official
+from ladder.leagues.medals import Rules
+from ladder.matches.pairing import Candidate, Meetings, propose
+from ladder.ratings import fitting
+from ladder.ratings.official import lineage
+from ladder.ratings.official.fit import Fit, Prior, fit
+from ladder.ratings.official.games import Games
+from ladder.ratings.official.ranks import draw_among, loss
 
 START, BETA = 600.0, 150.0
 """Points."""
@@ -36,8 +36,8 @@ class Official:
         self,
         seats: int,
         *,
-        weight: float = official.OPEN_WEIGHT,
-        finals_weight: float = official.FINAL_WEIGHT,
+        weight: float = fitting.OPEN_WEIGHT,
+        finals_weight: float = fitting.FINAL_WEIGHT,
         matchmaker: Matchmaker | None = None,
         parents: bool = True,
         bundle: Ints | None = None,

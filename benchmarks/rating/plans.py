@@ -21,7 +21,7 @@ from benchmarks.rating.baselines import (
 from benchmarks.rating.official import Official
 from benchmarks.rating.seasons import Ladder, Life
 from benchmarks.rating.worlds import Floats, World
-from ladder.store.official import FINAL_WEIGHT
+from ladder.ratings.fitting import FINAL_WEIGHT
 
 TUNED = range(0, 32)
 """Seeds on which settings were chosen; no table shows them."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sandbox import launcher, runtimes
 from sandbox.box import seccomp
-from sandbox.doctor import degraded
 from sandbox.doctor.machine import Machine
 from sandbox.doctor.probes import Tried
+from sandbox.launchers import base, choose, degraded, runtimes
 
 _SECCOMP_ACTIONS = {"kill_process", "errno", "allow"}
 _MAPPED_BASE, _MAPPED_SPAN = 20_000, 40_000
@@ -156,7 +155,7 @@ def _bubblewrap(machine: Machine, tried: Tried) -> Check:
     if not tried.bubblewrap:
         state = State.NOT_NEEDED if engine else State.MISSING
         costs = "" if engine else "there is no engine either, so agents cannot be isolated"
-        remedy = "" if engine else launcher.INSTALL
+        remedy = "" if engine else choose.INSTALL
         return Check("bubblewrap", state, "not installed", costs, remedy)
     if tried.bubblewrap_trouble:
         uids = _uids(machine)
@@ -167,7 +166,7 @@ def _bubblewrap(machine: Machine, tried: Tried) -> Check:
             "it is no second choice where the engine is away"
             if engine
             else "there is no engine either, so agents cannot be isolated",
-            uids.remedy if uids.state is State.MISSING else launcher.TRY,
+            uids.remedy if uids.state is State.MISSING else choose.TRY,
         )
     how = "as root" if machine.uid == 0 else "as this user, one match each"
     return Check("bubblewrap", State.OK, f"{tried.bubblewrap}; a real box started {how}")
@@ -282,7 +281,7 @@ def _witness(machine: Machine, tried: Tried) -> Check:
 
 
 def _uids(machine: Machine) -> Check:
-    first, last = launcher.UID_BASE, launcher.UID_BASE + launcher.SLOTS * 1000
+    first, last = base.UID_BASE, base.UID_BASE + base.SLOTS * 1000
     spans = machine.uid_spans
     if machine.uid != 0:
         found = "an ordinary user has no other uids to give; an engine has its own"

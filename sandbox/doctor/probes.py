@@ -17,10 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sandbox import cgroups, launcher, profiles, witness
-from sandbox.bubblewrap import BubblewrapLauncher
+from sandbox import profiles
 from sandbox.doctor.machine import Machine
 from sandbox.errors import HostFault
+from sandbox.launchers import cgroups, choose
+from sandbox.launchers.bubblewrap import BubblewrapLauncher
+from sandbox.match import steal
 
 _FROZEN_SECONDS = 2.0
 _PROFILE = "python"
@@ -70,19 +72,19 @@ def all_of(machine: Machine) -> Tried:
         limited = _limited_groups()
         version, trouble = _bubblewrap()
     group = _match_group(machine)
-    above = witness.is_allowed()
+    above = steal.is_allowed()
     return Tried(engine, engine_trouble, cannot, version, trouble, limited, group, above)
 
 
 def _engine() -> tuple[Mapping[str, Any] | None, str, tuple[str, ...]]:
     # Imported here: Docker's library is only needed where there may be an engine.
-    from sandbox import containers
+    from sandbox.launchers import docker
 
     try:
-        info = containers.describe()
+        info = docker.describe()
     except HostFault as fault:
         return None, str(fault), ()
-    return info, "", containers.lacks_of(info)
+    return info, "", docker.lacks_of(info)
 
 
 def _limited_groups() -> bool:
@@ -105,7 +107,7 @@ def _bubblewrap() -> tuple[str, str]:
             kind = BubblewrapLauncher(path, path)
             try:
                 kind.prepare(profiles.get(_PROFILE), lambda _: None)
-                launcher.probe(kind, _PROFILE)
+                choose.probe(kind, _PROFILE)
             finally:
                 kind.sweep()
         except HostFault as fault:

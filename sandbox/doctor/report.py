@@ -9,11 +9,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from sandbox.doctor import checks, degraded, machine, probes
+from sandbox.doctor import checks, machine, probes
 from sandbox.doctor.checks import Check, State
-from sandbox.doctor.degraded import Row
 from sandbox.doctor.machine import Machine
 from sandbox.doctor.probes import Tried
+from sandbox.launchers import degraded
+from sandbox.launchers.degraded import Row
 
 FATAL = ("kernel", "seccomp")
 """Rows whose ``missing`` means that no launcher starts a box."""

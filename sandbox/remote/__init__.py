@@ -3,8 +3,3 @@
 ``address`` is what an owner may write, ``egress`` the guard through which every connection goes.
 Nothing here follows a redirect: whoever calls connects to the address that was submitted.
 """
-
-from typing import Final
-
-PROFILE: Final = "remote"
-"""Of seats whose agents are at an address of their owner's."""

@@ -28,9 +28,9 @@ from typing import Any, Final, NamedTuple
 
 from sandbox import guard
 from sandbox.box import harden, wire
-from sandbox.doors import MOST_SEATS, Doors, listen
 from sandbox.errors import AgentAway, BundleRefused, HostFault
-from sandbox.remote import PROFILE
+from sandbox.listener import MOST_SEATS, Doors, listen
+from sandbox.profiles import REMOTE
 from sandbox.remote.address import AddressError, read_manifest
 from sandbox.remote.caller import HEALTH_SECONDS
 from sandbox.remote.callers import Begun, Callers
@@ -129,7 +129,7 @@ class Lender:
         answers: list[dict[str, Any]] = []
         for number in range(seats):
             if number in begun:
-                lent = {"op": "lent", "image_digest": PROFILE, "cpus": 1.0}
+                lent = {"op": "lent", "image_digest": REMOTE, "cpus": 1.0}
                 answers.append({**lent, "by_wall": True, "elsewhere": True, "fds": ["agent"]})
             else:
                 one = refused[number]
@@ -183,8 +183,8 @@ def _checked(
         raise HostFault(f"timeout_seconds: {seconds!r} is not between 0 and 600")
     for seat in seats:
         profile = seat.get("profile") if isinstance(seat, dict) else None
-        if profile != PROFILE:
-            raise HostFault(f"profile: {profile!r} is not served here; served is {PROFILE}")
+        if profile != REMOTE:
+            raise HostFault(f"profile: {profile!r} is not served here; served is {REMOTE}")
     deadline = time.monotonic() + float(seconds)  # type: ignore[arg-type]
     return [_manifest(bundle) for bundle in bundles], deadline
 
@@ -270,8 +270,8 @@ def main(arguments: list[str] | None = None) -> int:
     if options.parent is not None:
         guard.die_with(options.parent)  # a change of uid would have cleared it
     name = f"remote-{secrets.token_hex(4)}"
-    told: dict[str, Any] = {"node": name, "launcher": PROFILE, "profiles": [PROFILE]}
-    told |= {"image_digests": {PROFILE: PROFILE}, "lacks": [], "gpus": 0}
+    told: dict[str, Any] = {"node": name, "launcher": REMOTE, "profiles": [REMOTE]}
+    told |= {"image_digests": {REMOTE: REMOTE}, "lacks": [], "gpus": 0}
     lender = Lender(name, callers, options.most)
     doors = Doors(lender.serve, told, allowed)  # not the uid that we became: callers have it too
     guard.stops(stop)

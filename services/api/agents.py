@@ -9,8 +9,9 @@ from typing import Annotated
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from ladder.entries import agents
 from ladder.ids import AgentId
-from ladder.store import agents, daily
+from ladder.people import quotas
 from services.api import sight
 from services.api.auth import Anyone, Writer
 from services.api.fields import AgentKey, Filter, Key, Name, Slug
@@ -70,7 +71,7 @@ def create_agent(body: NewAgent, conn: Db, who: Writer, once: Once) -> Response:
     def create() -> AgentOut:
         slug = body.slug or slug_of(body.name)
         made = agents.create_agent(conn, team.id, body.name, slug)
-        daily.agents(conn, team.id)
+        quotas.agents(conn, team.id)
         return AgentOut.model_validate(made)
 
     return once.run(create)

@@ -8,9 +8,12 @@ from typing import Annotated
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from ladder.medals import Kind
-from ladder.model import Conflict, Season, Viewer
-from ladder.store import entries, watch
+from ladder.entries import entries
+from ladder.errors import Conflict
+from ladder.leagues.medals import Kind
+from ladder.leagues.records import Season
+from ladder.people.records import Viewer
+from ladder.reports import cadence
 from services import anchors, bundles
 from services.api import sight
 from services.api.auth import Host
@@ -68,7 +71,7 @@ def add_anchors(
 
     def create() -> AnchorsOut:
         entered = enter(conn, house, who, found, body.anchors, fill=body.fill)
-        return AnchorsOut(anchors=entered, lacking=watch.lacking(conn, found, league))
+        return AnchorsOut(anchors=entered, lacking=cadence.lacking(conn, found, league))
 
     return once.run(create)
 

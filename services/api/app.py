@@ -14,9 +14,9 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
 from games import outside
+from ladder.database import db
+from ladder.database.blobs import open_blobs
 from ladder.settings import Settings
-from ladder.store import db
-from ladder.store.blobs import open_blobs
 from services.api import (
     agents,
     anchors,

@@ -2,7 +2,7 @@
 
 ``Anyone`` may be a stranger, ``Known`` has a valid token, and ``Writer``, ``Scrimmer``, ``Host``
 and ``Admin`` have one with the scope they name. Whether the thing asked for is theirs to see or
-change is decided behind that, by ``ladder.access``.
+change is decided behind that, by ``ladder.people.permissions``.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Annotated
 from fastapi import Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer, SecurityScopes
 
-from ladder.model import STRANGER, Viewer
-from ladder.store import users
+from ladder.people import users
+from ladder.people.records import STRANGER, Viewer
 from services.api.problems import ProblemError
 from services.api.state import Db
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ladder.ids import SeasonId
-from ladder.store.leaderboard import Board
+from ladder.standings.standings import Board
 
 SEASONS: Final = 32
 PAGES_BYTES: Final = 64 << 20

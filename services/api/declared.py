@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
+from ladder.entries import declared
 from ladder.ids import EntryId
-from ladder.store import declared
 from services.api import sight
 from services.api.auth import Anyone, Writer
 from services.api.fields import Key, SeasonKey, TeamKey

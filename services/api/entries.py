@@ -8,10 +8,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from ladder.entries import entries, remotes, validations
+from ladder.entries.records import Entry, EntryState
 from ladder.ids import EntryId
-from ladder.model import Entry, EntryState, Viewer
+from ladder.people.records import Viewer
 from ladder.profiles import Name as Profile
-from ladder.store import entries, ratings, remotes
+from ladder.ratings import ratings
 from services.api import sight
 from services.api.auth import Anyone, Known, Writer
 from services.api.bodies import waited_seconds
@@ -116,7 +118,7 @@ def shown(conn: Db, who: Viewer, entry: Entry) -> EntryOut:
     if not sight.owns(who, entry.team_id):
         out.reason = out.validation_match_id = out.strikes = out.next_try_at = None
     elif entry.state in entries.VALIDATED:
-        place = entries.place_in_queue(conn, entry.id)
+        place = validations.place_in_queue(conn, entry.id)
         if place is not None:
             out.queue = QueueOut.model_validate(place)
             out.reason = place.reason or out.reason

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from ladder.store import extensions
+from ladder.leagues import extensions
 from services.api import sight
 from services.api.auth import Host, Known
 from services.api.fields import Line, Moment, SeasonKey, TeamKey

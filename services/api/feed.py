@@ -23,10 +23,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
-from ladder.medals import Medal
-from ladder.store import feed, users
-from ladder.store.db import Connection
-from ladder.store.feed import Kind
+from ladder.database.db import Connection
+from ladder.leagues.medals import Medal
+from ladder.people import users
+from ladder.reports import feed
+from ladder.reports.feed import Kind
 from services.api.auth import Credentials, Known
 from services.api.paging import Page, Paging
 from services.api.problems import ProblemError

@@ -12,9 +12,10 @@ from fastapi import Depends, Header, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
-from ladder.model import Conflict, Viewer
-from ladder.store import idempotency
-from ladder.store.db import Connection
+from ladder.database import idempotency
+from ladder.database.db import Connection
+from ladder.errors import Conflict
+from ladder.people.records import Viewer
 from services.api.auth import Anyone
 from services.api.problems import ProblemError
 from services.api.state import Db

@@ -9,9 +9,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from ladder.insights import Met, Upset
-from ladder.model import Entry, EntryState, Season, Viewer
-from ladder.store import insights, leagues
+from ladder.entries.records import Entry, EntryState
+from ladder.leagues import seasons
+from ladder.leagues.records import Season
+from ladder.people.records import Viewer
+from ladder.reports import insights
+from ladder.reports.analysis import Met, Upset
 from services.api import sight
 from services.api.auth import Anyone
 from services.api.fields import EntryKey
@@ -172,4 +175,4 @@ def read_insights(
     """Opponents, strengths, seats, upsets and prospects, from its last rated games."""
     found = sight.entry(conn, who, entry)
     sight.league(conn, who, found.league_id)
-    return read(conn, who, found, leagues.get_season(conn, found.season_id), within)
+    return read(conn, who, found, seasons.get_season(conn, found.season_id), within)

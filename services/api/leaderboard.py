@@ -8,10 +8,11 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from ladder.medals import Medal, Status
-from ladder.solo import Kind
-from ladder.store import leaderboard, sealing
-from ladder.store.db import Connection
+from ladder.database.db import Connection
+from ladder.leagues import seals
+from ladder.leagues.measures import Kind
+from ladder.leagues.medals import Medal, Status
+from ladder.standings import leaderboard, standings
 from services.api import etags, paging, sight
 from services.api.auth import Anyone, Credentials, viewer
 from services.api.fields import SeasonKey
@@ -209,11 +210,11 @@ def read_leaderboard(
 def list_seals(season: SeasonKey, conn: Db, who: Anyone) -> Page[SealOut]:
     """All that were ever sealed, newest first. Only an audited act takes one back."""
     found = sight.season(conn, who, season)
-    rows = sealing.list_seals(conn, found.id)
+    rows = seals.list_seals(conn, found.id)
     return Page(items=[SealOut.model_validate(row) for row in rows])
 
 
-def serialise(board: leaderboard.Board, season_id: str, start: int, limit: int) -> bytes:
+def serialise(board: standings.Board, season_id: str, start: int, limit: int) -> bytes:
     """One part of the board as JSON."""
     rows = board.rows[start : start + limit]
     end = start + len(rows)
@@ -238,7 +239,7 @@ def serialise(board: leaderboard.Board, season_id: str, start: int, limit: int) 
     )
 
 
-def standing(row: leaderboard.Standing) -> StandingOut:
+def standing(row: standings.Standing) -> StandingOut:
     """A row; without the numbers that say nothing where nobody is met."""
     out = StandingOut.model_validate(row)
     if row.estimates:

@@ -11,8 +11,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from games import GAMES
 from ladder.ids import LeagueId, SeasonId, UserId
-from ladder.model import League, LeagueRole, ReplayVisibility, Viewer, Visibility
-from ladder.store import daily, invitations, leagues, users, watch
+from ladder.kinds import LeagueRole, ReplayVisibility, Visibility
+from ladder.leagues import invitations, leagues, seasons
+from ladder.leagues.records import League
+from ladder.people import quotas, users
+from ladder.people.records import Viewer
+from ladder.reports import cadence
 from services.api import anchors, sight
 from services.api.anchors import NAMES, Names
 from services.api.auth import Anyone, Host, Known
@@ -117,7 +121,7 @@ def shown(conn: Db, who: Viewer, league: League) -> LeagueOut:
 
 
 def shown_all(conn: Db, who: Viewer, rows: Sequence[League]) -> list[LeagueOut]:
-    current = leagues.current_seasons(conn, [row.id for row in rows])
+    current = seasons.current_seasons(conn, [row.id for row in rows])
     listed = []
     for row in rows:
         out = LeagueOut.model_validate(row)
@@ -176,13 +180,13 @@ def create_league(body: NewLeague, conn: Db, house: House, who: Host, once: Once
         settings = body.model_dump(exclude={"season", "anchors", "fill"})
         league = leagues.create_league(conn, created_by=who.user_id, **settings)
         if who.user_id is not None:
-            daily.leagues(conn, who.user_id)
+            quotas.leagues(conn, who.user_id)
         out = MadeLeague(**shown(conn, who, league).model_dump())
         if body.season is not None:
             out.season = first_season(conn, league, body.season)
-            made = leagues.get_season(conn, SeasonId(out.season.id))
+            made = seasons.get_season(conn, SeasonId(out.season.id))
             out.anchors = anchors.enter(conn, house, who, made, body.anchors, fill=body.fill)
-            out.lacking = watch.lacking(conn, made, league)
+            out.lacking = cadence.lacking(conn, made, league)
             out.current_season = shown(conn, who, league).current_season
         out.role = LeagueRole.HOST
         return out

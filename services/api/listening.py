@@ -11,7 +11,7 @@ from typing import Final
 import anyio
 import psycopg
 
-from ladder.store import db
+from ladder.database import db
 
 CHANNEL: Final = "peck_news"
 AGAIN_SECONDS: Final = 1.0

@@ -13,8 +13,9 @@ from fastapi import Query
 from fastapi.responses import Response
 
 from games import kaggle
-from ladder.model import Match, Viewer
-from ladder.store.blobs import Blobs
+from ladder.database.blobs import Blobs
+from ladder.matches.records import Match
+from ladder.people.records import Viewer
 from services.api import sight
 from services.api.problems import ProblemError
 

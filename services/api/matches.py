@@ -12,9 +12,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from games import GAMES, kaggle
 from games import episode as episodes
+from ladder.errors import NotFound
 from ladder.ids import MatchId
-from ladder.model import Match, MatchKind, MatchState, NotFound, Viewer
-from ladder.store import history, matches
+from ladder.kinds import MatchKind, MatchState
+from ladder.matches import history
+from ladder.matches.records import Match
+from ladder.people.records import Viewer
 from services.api import etags, sight
 from services.api.auth import Anyone, Known
 from services.api.fields import Filter, MatchKey
@@ -129,7 +132,7 @@ def list_matches(
     """Of a season, an agent, an entry or a scrim; newest first. One of them must be named."""
     if not (season or agent or entry or scrim):
         raise ProblemError("invalid", "query: name a season, an agent, an entry or a scrim.")
-    rows = matches.list_matches(
+    rows = history.list_matches(
         conn,
         viewer=who,
         season_id=sight.season(conn, who, season).id if season else None,

@@ -8,10 +8,12 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from ladder import terms
 from ladder.ids import InvitationId
-from ladder.model import League, LeagueRole, ReplayVisibility, Viewer, Visibility
-from ladder.store import daily, invitations
+from ladder.kinds import LeagueRole, ReplayVisibility, Visibility
+from ladder.leagues import invitations, terms
+from ladder.leagues.records import League
+from ladder.people import quotas
+from ladder.people.records import Viewer
 from services.api import sight
 from services.api.auth import Anyone, Host, Known, Writer
 from services.api.fields import InvitationKey, LeagueKey, Line, Moment
@@ -119,7 +121,7 @@ def create_invitation(
 
     def create() -> MadeInvitation:
         made, code = invitations.invite(conn, found.id, created_by=who.user_id, **body.model_dump())
-        daily.invitations(conn, found.id)
+        quotas.invitations(conn, found.id)
         return MadeInvitation(**InvitationOut.model_validate(made).model_dump(), code=code)
 
     return once.run(create, keep=lambda made: made.model_copy(update={"code": None}))

@@ -12,10 +12,14 @@ from typing import Final
 from fastapi import APIRouter
 from fastapi.responses import PlainTextResponse
 
-from ladder import access
-from ladder.model import League, Season, Viewer
-from ladder.store import matches, watch
-from ladder.store.db import Connection
+from ladder.database.db import Connection
+from ladder.leagues import records
+from ladder.leagues.records import League, Season
+from ladder.matches import matches
+from ladder.matches import workers as matches_workers
+from ladder.people import permissions
+from ladder.people.records import Viewer
+from ladder.reports import cadence as reports_cadence
 from services.api.auth import Anyone
 from services.api.state import Db
 
@@ -45,7 +49,7 @@ def queues(conn: Connection) -> Iterable[tuple[str, str, list[Sample]]]:
 
 
 def machines(conn: Connection) -> Iterable[tuple[str, str, list[Sample]]]:
-    workers = matches.live_workers(conn)
+    workers = matches_workers.live_workers(conn)
     serving: list[Sample] = []
     slots: list[Sample] = []
     for queue in matches.QUEUES:
@@ -63,12 +67,12 @@ def seasons(conn: Connection, who: Viewer) -> Iterable[tuple[str, str, list[Samp
     alarms: list[Sample] = []
     behind: list[Sample] = []
     shown = watched(conn, who)
-    for (season, league), pulse in zip(shown, watch.looks(conn, shown), strict=True):
+    for (season, league), pulse in zip(shown, reports_cadence.looks(conn, shown), strict=True):
         labels = {"league": league.slug, "season": str(season.number)}
         silent.append((labels, pulse.silent_seconds))
         cadence.append((labels, pulse.expected_seconds))
         behind.append((labels, season.accepted_no - season.rated_no))
-        for cause in watch.Cause:
+        for cause in reports_cadence.Cause:
             fires = pulse.alarm is not None and pulse.alarm.cause is cause
             alarms.append(({**labels, "cause": cause.value}, float(fires)))
     yield (
@@ -88,8 +92,8 @@ def seasons(conn: Connection, who: Viewer) -> Iterable[tuple[str, str, list[Samp
 def watched(conn: Connection, who: Viewer) -> list[tuple[Season, League]]:
     return [
         (season, league)
-        for season, league in watch.seasons(conn)
-        if access.may_see(who, access.league_seen(league))
+        for season, league in reports_cadence.seasons(conn)
+        if permissions.may_see(who, records.league_seen(league))
     ]
 
 

@@ -21,8 +21,8 @@ from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
-from ladder.model import Conflict, LadderError, LimitReached, NotFound
-from ladder.store.blobs import BlobTooLarge
+from ladder.database.blobs import BlobTooLarge
+from ladder.errors import Conflict, LadderError, LimitReached, NotFound
 
 MEDIA_TYPE: Final = "application/problem+json"
 log = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from ladder import profiles as known
-from ladder.store import matches
+from ladder.matches import workers as matches_workers
 from sandbox import profiles
 from services.api.paging import Page
 from services.api.state import Db
@@ -33,11 +33,11 @@ class ProfileOut(BaseModel):
 @router.get("/profiles", summary="List runtime profiles")
 def list_profiles(conn: Db) -> Page[ProfileOut]:
     """All of them, whether a node serves them now or not."""
-    workers = matches.live_workers(conn)
+    workers = matches_workers.live_workers(conn)
     return Page(items=[shown(profiles.PROFILES[name], workers) for name in known.NAMES])
 
 
-def shown(profile: profiles.Profile, workers: list[matches.Worker]) -> ProfileOut:
+def shown(profile: profiles.Profile, workers: list[matches_workers.Worker]) -> ProfileOut:
     able = [one for one in workers if profile.name in one.profiles and (one.gpu or not profile.gpu)]
     digests = {one.image_digests.get(profile.name) for one in able}
     return ProfileOut(

@@ -9,8 +9,9 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from games import GAMES
-from ladder.model import Season
-from ladder.store import agents, daily, entries
+from ladder.entries import agents, entries
+from ladder.leagues.records import Season
+from ladder.people import quotas
 from sandbox.remote import address
 from services.api import sight
 from services.api.auth import Writer
@@ -94,7 +95,7 @@ def submit_remote(
             url=str(where),
         )
         if created:
-            daily.uploads(conn, submission.team_id)
+            quotas.uploads(conn, submission.team_id)
         out = UploadOut(submission=shown(who, submission))
         if entering is not None:
             entry, limits, entered = entries.enter(

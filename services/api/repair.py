@@ -10,8 +10,9 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.ids import AgentId, RejudgementId
-from ladder.medals import Medal
-from ladder.store import audits, rejudging, repair, suspects
+from ladder.leagues.medals import Medal
+from ladder.moderation import exclusions, rejudging, suspects
+from ladder.people import audits
 from services.api import sight
 from services.api.auth import Host, Known
 from services.api.fields import Key, LeagueKey, Line, Moment, RejudgementKey, SeasonKey
@@ -201,7 +202,7 @@ def disqualify(season: SeasonKey, body: Verdict, conn: Db, who: Host, once: Once
     """Hosts and administrators only. Takes an entry, or all of an agent or a team, out of the
     season: the official standing is fitted as if it had never played. Matches and the live ratings
     of others stay as they are. An agent or team enters nothing more in the season."""
-    return _act(repair.disqualify, season, body, conn, who, once)
+    return _act(exclusions.disqualify, season, body, conn, who, once)
 
 
 @router.post(
@@ -214,7 +215,7 @@ def disqualify(season: SeasonKey, body: Verdict, conn: Db, who: Host, once: Once
 def reinstate(season: SeasonKey, body: Verdict, conn: Db, who: Host, once: Once) -> Response:
     """Hosts and administrators only. The results count again, and what was active plays again; what
     another disqualification covers stays out."""
-    return _act(repair.reinstate, season, body, conn, who, once)
+    return _act(exclusions.reinstate, season, body, conn, who, once)
 
 
 @router.post(
@@ -293,7 +294,7 @@ def cancel_rejudgement(
 
 
 def _act(
-    act: Callable[..., repair.Act], season: str, body: Verdict, conn: Db, who: Host, once: Once
+    act: Callable[..., exclusions.Act], season: str, body: Verdict, conn: Db, who: Host, once: Once
 ) -> Response:
     found = sight.season(conn, who, season)
     sight.hosted_league(conn, who, found.league_id)

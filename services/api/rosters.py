@@ -12,12 +12,13 @@ from typing import Annotated, Final, Literal
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from ladder import access, rosters
 from ladder.ids import TeamId
-from ladder.model import LeagueRole
-from ladder.standings import Standing
-from ladder.store import daily, leaderboard, leagues
-from ladder.store import rosters as stored
+from ladder.kinds import LeagueRole
+from ladder.leagues import leagues, records, roster_file
+from ladder.leagues import rosters as stored
+from ladder.people import permissions, quotas
+from ladder.standings import leaderboard
+from ladder.standings.standings import Standing
 from services.api import sight
 from services.api.auth import Anyone, Host, Known
 from services.api.fields import LeagueKey, SeasonKey
@@ -118,8 +119,8 @@ def import_roster(league: LeagueKey, body: NewRoster, conn: Db, who: Host, once:
     """
     found = sight.hosted_league(conn, who, league)
     try:
-        expected = rosters.parse(body.csv)
-    except rosters.RosterError as error:
+        expected = roster_file.parse(body.csv)
+    except roster_file.RosterError as error:
         places = [
             {"where": f"line {fault.line}, {fault.column or 'line'}", "message": fault.message}
             for fault in error.faults
@@ -128,7 +129,7 @@ def import_roster(league: LeagueKey, body: NewRoster, conn: Db, who: Host, once:
 
     def create() -> tuple[ImportOut, int]:
         done = stored.take(conn, found.id, expected, by=who.user_id, is_dry=body.dry_run)
-        daily.invitations(conn, found.id)
+        quotas.invitations(conn, found.id)
         items = [
             ImportedOut(
                 external_id=each.expected.external_id,
@@ -174,7 +175,7 @@ def export_standings(
     league = leagues.get_league(conn, found.league_id)
     board = leaderboard.read(conn, found.id)
     known = None
-    if access.may_run(who, access.league_seen(league)):
+    if permissions.may_run(who, records.league_seen(league)):
         known = stored.external_ids(conn, league.id)
     items = [final(row, known) for row in board.rows]
     name = f"{league.slug}-{found.number}.{format}"

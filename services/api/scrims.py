@@ -8,9 +8,13 @@ from typing import Annotated
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from ladder.entries import entries
+from ladder.entries.records import EntryState
 from ladder.ids import ScrimId, SubmissionId, is_id
-from ladder.model import EntryState, Scrim, Season, Viewer
-from ladder.store import entries, scrims
+from ladder.leagues.records import Season
+from ladder.people.records import Viewer
+from ladder.scrims import scrims
+from ladder.scrims.records import Scrim
 from services.api import sight
 from services.api.auth import Known, Scrimmer
 from services.api.fields import Filter, Key, ScrimKey

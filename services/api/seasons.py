@@ -15,11 +15,12 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from games import GAMES
 from games.protocol import ConfigurationError, Game, GameError, with_clock
-from ladder import terms
-from ladder.medals import FARTHEST, MOST_TEAMS, Rules
-from ladder.model import League
-from ladder.solo import Kind
-from ladder.store import daily, entries, invitations, leagues
+from ladder.entries import entries
+from ladder.leagues import invitations, seasons, terms
+from ladder.leagues.measures import Kind
+from ladder.leagues.medals import FARTHEST, MOST_TEAMS, Rules
+from ladder.leagues.records import League
+from ladder.people import quotas
 from services.api import sight
 from services.api.auth import Anyone, Host, Known
 from services.api.fields import Filter, LeagueKey, Line, Moment, SeasonKey
@@ -256,7 +257,7 @@ def refuse_unspoken(game: Game[Any], state: Any, seats: int) -> None:
 def list_seasons(league: LeagueKey, conn: Db, who: Anyone) -> Page[SeasonOut]:
     """Newest first."""
     found = sight.league(conn, who, league)
-    rows = leagues.list_seasons(conn, found.id)
+    rows = seasons.list_seasons(conn, found.id)
     return Page(items=[SeasonOut.model_validate(row) for row in rows])
 
 
@@ -340,7 +341,7 @@ def season_maker(conn: Db, found: League, body: NewSeason) -> Callable[[], Seaso
         if body.remote_agents:
             invitations.refuse_widening(conn, found.id, remote=True)
         canonical = json.dumps(configuration, sort_keys=True, separators=(",", ":"))
-        season = leagues.create_season(
+        season = seasons.create_season(
             conn,
             found.id,
             configuration=configuration,
@@ -359,7 +360,7 @@ def season_maker(conn: Db, found: League, body: NewSeason) -> Callable[[], Seaso
             remote_agents=body.remote_agents,
             **rating_of(game, seats),
         )
-        daily.seasons(conn, found.id)
+        quotas.seasons(conn, found.id)
         return SeasonOut.model_validate(season)
 
     return create
@@ -376,7 +377,7 @@ def change_season(season: SeasonKey, body: SeasonState, conn: Db, who: Host) -> 
     """Hosts and administrators only. Locked takes no uploads; finished plays no more."""
     found = sight.season(conn, who, season)
     sight.hosted_league(conn, who, found.league_id)
-    return SeasonOut.model_validate(leagues.set_season_state(conn, found.id, body.state))
+    return SeasonOut.model_validate(seasons.set_season_state(conn, found.id, body.state))
 
 
 @router.get("/seasons/{season}/limits", summary="Uploads left today", responses=of(403, 404))

@@ -1,4 +1,4 @@
-"""What a viewer may see and change: the one place where routes meet ``ladder.access``.
+"""What a viewer may see and change: the one place where routes meet ``ladder.people.permissions``.
 
 Each function finds a thing and checks it. What the viewer may not know to exist is NotFound, like
 what does not exist; what it may see but not change is a 403 problem.
@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ladder import access
+from ladder.database.db import Connection
+from ladder.entries import agents, entries
+from ladder.entries.records import Agent, Entry, EntryState, Submission
+from ladder.errors import NotFound
 from ladder.ids import (
     AgentId,
     EntryId,
@@ -20,41 +23,36 @@ from ladder.ids import (
     TeamId,
     is_id,
 )
-from ladder.model import (
-    Agent,
-    Entry,
-    EntryState,
-    League,
-    Match,
-    NotFound,
-    Scrim,
-    Season,
-    Submission,
-    Team,
-    Viewer,
-)
-from ladder.store import agents, entries, leagues, matches, scrims, users
-from ladder.store.db import Connection
+from ladder.leagues import leagues, records, seasons
+from ladder.leagues.records import League, Season
+from ladder.matches import history
+from ladder.matches import records as matches_records
+from ladder.matches.records import Match
+from ladder.people import permissions, users
+from ladder.people.records import Team, Viewer
+from ladder.scrims import records as scrims_records
+from ladder.scrims import scrims
+from ladder.scrims.records import Scrim
 from services.api.problems import ProblemError
 
 
-def require(who: Viewer, resource: access.Resource, what: str) -> None:
+def require(who: Viewer, resource: permissions.Resource, what: str) -> None:
     """Nothing, or NotFound when the viewer may not see this."""
-    if not access.may_see(who, resource):
+    if not permissions.may_see(who, resource):
         raise NotFound.of(what)
 
 
 def league(conn: Connection, who: Viewer, key: str) -> League:
     """By id or slug."""
     found = leagues.get_league(conn, key)
-    require(who, access.league_seen(found), "league")
+    require(who, records.league_seen(found), "league")
     return found
 
 
 def hosted_league(conn: Connection, who: Viewer, key: str) -> League:
     """A league the viewer runs."""
     found = league(conn, who, key)
-    if not access.may_run(who, access.league_seen(found)):
+    if not permissions.may_run(who, records.league_seen(found)):
         raise ProblemError("forbidden", "Only a host of the league or an administrator may.")
     return found
 
@@ -62,10 +60,10 @@ def hosted_league(conn: Connection, who: Viewer, key: str) -> League:
 def season(conn: Connection, who: Viewer, key: str) -> Season:
     """By its id, or the current one of the league with this slug."""
     if is_id(key, "sea"):
-        found, its_league = leagues.get_season_and_league(conn, SeasonId(key))
-        require(who, access.league_seen(its_league), "season")
+        found, its_league = seasons.get_season_and_league(conn, SeasonId(key))
+        require(who, records.league_seen(its_league), "season")
         return found
-    current = leagues.current_season(conn, league(conn, who, key).id)
+    current = seasons.current_season(conn, league(conn, who, key).id)
     if current is None:
         raise NotFound("this league has no season yet")
     return current
@@ -76,7 +74,7 @@ def team(conn: Connection, who: Viewer, key: str) -> Team:
     found = users.get_team(conn, key)
     if found.id not in who.team_ids:
         played = _seen(conn, agents.leagues_of_team(conn, found.id))
-        require(who, access.TeamSeen(found.id, played), "team")
+        require(who, permissions.TeamSeen(found.id, played), "team")
     return found
 
 
@@ -108,7 +106,7 @@ def sees_agent(conn: Connection, who: Viewer, found: Agent) -> bool:
     if found.team_id in who.team_ids:
         return True
     played = _seen(conn, agents.leagues_of_agent(conn, found.id))
-    return access.may_see(who, access.TeamSeen(found.team_id, played))
+    return permissions.may_see(who, permissions.TeamSeen(found.team_id, played))
 
 
 def own_agent(conn: Connection, who: Viewer, key: str) -> Agent:
@@ -123,13 +121,13 @@ def submission(conn: Connection, who: Viewer, key: str) -> Submission:
     """By id or number."""
     wanted = int(key[:18]) if key.isdigit() else SubmissionId(key)
     found = agents.get_submission(conn, wanted)
-    require(who, access.SubmissionSeen(found.team_id), "submission")
+    require(who, permissions.SubmissionSeen(found.team_id), "submission")
     return found
 
 
 def sees_submissions(who: Viewer, team_id: TeamId) -> bool:
     """What a team said about its uploads."""
-    return access.may_see(who, access.SubmissionSeen(team_id))
+    return permissions.may_see(who, permissions.SubmissionSeen(team_id))
 
 
 def own_submission(conn: Connection, who: Viewer, key: str) -> Submission:
@@ -143,7 +141,7 @@ def own_submission(conn: Connection, who: Viewer, key: str) -> Submission:
 def require_entering(conn: Connection, who: Viewer, into: Season, team_id: TeamId) -> None:
     """403 for who may see the league but not compete in it with this team."""
     found = leagues.get_league(conn, into.league_id)
-    if not access.may_enter(who, access.league_seen(found), team_id):
+    if not permissions.may_enter(who, records.league_seen(found), team_id):
         raise ProblemError("forbidden", f"You are no competitor of {found.title}: ask its host.")
 
 
@@ -158,16 +156,16 @@ def sees_entry(conn: Connection, who: Viewer, found: Entry) -> bool:
     """Entries on the board as the league; others by their team and who runs the league."""
     on_board = found.state is EntryState.ACTIVE or found.activated_at is not None
     (seen,) = _seen(conn, [found.league_id])
-    return access.may_see(who, access.EntrySeen(found.team_id, seen, on_board))
+    return permissions.may_see(who, permissions.EntrySeen(found.team_id, seen, on_board))
 
 
 def owns(who: Viewer, team_id: TeamId) -> bool:
     """Whether what is for a team's eyes only may be shown."""
-    return access.may_see(who, access.OwnSeen(team_id))
+    return permissions.may_see(who, permissions.OwnSeen(team_id))
 
 
 def match(conn: Connection, who: Viewer, key: str) -> Match:
-    found = matches.get_match(conn, MatchId(key))
+    found = history.get_match(conn, MatchId(key))
     if not match_filter(conn, who)(found):
         raise NotFound.of("match")
     return found
@@ -187,7 +185,7 @@ def match_filter(conn: Connection, who: Viewer) -> Callable[[Match], bool]:
     def sees(found: Match) -> bool:
         if found.league_id not in known:
             known[found.league_id] = leagues.get_league(conn, found.league_id)
-        return access.may_see(who, access.match_seen(found, known[found.league_id]))
+        return permissions.may_see(who, matches_records.match_seen(found, known[found.league_id]))
 
     return sees
 
@@ -198,18 +196,18 @@ def replay_filter(conn: Connection, who: Viewer) -> Callable[[Match], bool]:
 
     def sees(found: Match) -> bool:
         if found.season_id not in known:
-            state = leagues.get_season(conn, found.season_id).state
+            state = seasons.get_season(conn, found.season_id).state
             known[found.season_id] = (leagues.get_league(conn, found.league_id), state)
-        return access.may_see(who, access.replay_seen(found, *known[found.season_id]))
+        return permissions.may_see(who, matches_records.replay_seen(found, *known[found.season_id]))
 
     return sees
 
 
 def scrim(conn: Connection, who: Viewer, key: str) -> Scrim:
     found = scrims.get_scrim(conn, ScrimId(key))
-    require(who, access.scrim_seen(found), "scrim")
+    require(who, scrims_records.scrim_seen(found), "scrim")
     return found
 
 
-def _seen(conn: Connection, league_ids: list[LeagueId]) -> tuple[access.LeagueSeen, ...]:
-    return tuple(access.league_seen(leagues.get_league(conn, one)) for one in league_ids)
+def _seen(conn: Connection, league_ids: list[LeagueId]) -> tuple[permissions.LeagueSeen, ...]:
+    return tuple(records.league_seen(leagues.get_league(conn, one)) for one in league_ids)

@@ -11,10 +11,10 @@ import psycopg
 from fastapi import Depends, Request
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from ladder.database import db
+from ladder.database.blobs import Blobs
+from ladder.database.db import Connection
 from ladder.settings import Settings
-from ladder.store import db
-from ladder.store.blobs import Blobs
-from ladder.store.db import Connection
 from services.api.boards import Boards
 from services.api.listening import Listener
 from services.api.replays import Replays

@@ -10,10 +10,12 @@ from fastapi.security import SecurityScopes
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
+from ladder.entries import agents, entries
+from ladder.entries.records import Submission
 from ladder.ids import SubmissionId
-from ladder.model import Submission, Viewer
+from ladder.people import quotas
+from ladder.people.records import Viewer
 from ladder.profiles import Name as Profile
-from ladder.store import agents, daily, entries
 from services.api import sight, uploads
 from services.api.auth import Credentials, Known, require, viewer
 from services.api.bodies import waited_seconds
@@ -162,7 +164,7 @@ async def upload_submission(
                     planned.user_id,
                 )
                 if created:
-                    daily.uploads(conn, submission.team_id)
+                    quotas.uploads(conn, submission.team_id)
                 out = UploadOut(submission=shown(planned.who, submission))
                 if planned.season_id is not None:
                     entry, limits, entered = entries.enter(

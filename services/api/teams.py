@@ -9,7 +9,7 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.ids import UserId
-from ladder.store import users
+from ladder.people import users
 from services.api import sight
 from services.api.auth import Admin, Anyone
 from services.api.fields import Key, Name, Slug, TeamKey

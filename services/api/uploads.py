@@ -18,9 +18,9 @@ from typing import IO, Annotated, Final
 from fastapi import Header, Request
 from starlette.requests import ClientDisconnect
 
+from ladder.entries.deadlines import ARRIVAL_SECONDS
 from ladder.ids import AgentId, SeasonId, UserId
-from ladder.model import Viewer
-from ladder.store.arrivals import ARRIVAL_SECONDS
+from ladder.people.records import Viewer
 from services.api import envelopes
 from services.api.problems import ProblemError
 

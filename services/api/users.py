@@ -9,8 +9,8 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.ids import TokenId, UserId
-from ladder.model import User, Viewer
-from ladder.store import daily, tokens, users
+from ladder.people import quotas, tokens, users
+from ladder.people.records import User, Viewer
 from services.api.auth import Admin, Credentials, Known
 from services.api.fields import Moment, Name, TokenKey, UserKey
 from services.api.idempotency import Once
@@ -155,7 +155,7 @@ def mint_token(
         token, text = tokens.mint_token(
             conn, owner.id, body.label, sorted(set(body.scopes)), expires_at
         )
-        daily.tokens(conn, owner.id)
+        quotas.tokens(conn, owner.id)
         shown = TokenOut.model_validate(token)
         return MintedToken(**shown.model_dump(), token=text)
 

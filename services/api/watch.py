@@ -7,10 +7,12 @@ from datetime import datetime
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from ladder import access
-from ladder.model import League, Viewer
-from ladder.store import leagues, watch
-from ladder.store.watch import Cause
+from ladder.leagues import leagues, records
+from ladder.leagues.records import League
+from ladder.people import permissions
+from ladder.people.records import Viewer
+from ladder.reports import cadence
+from ladder.reports.cadence import Cause
 from services.api import sight
 from services.api.auth import Anyone
 from services.api.fields import SeasonKey
@@ -24,7 +26,7 @@ class AlarmOut(BaseModel):
     """No match has finished for three times as long as expected, or a host is too slow for it."""
 
     cause: Cause
-    reason: str = Field(examples=[watch.TOLD[Cause.NO_CAPACITY]])
+    reason: str = Field(examples=[cadence.TOLD[Cause.NO_CAPACITY]])
     detail: str | None = Field(
         default=None,
         description="what its host or the operator can do about it; their eyes only",
@@ -44,10 +46,10 @@ class PulseOut(BaseModel):
     )
 
 
-def shown(who: Viewer, league: League, pulse: watch.Pulse) -> PulseOut:
+def shown(who: Viewer, league: League, pulse: cadence.Pulse) -> PulseOut:
     """What this viewer may know of it; the caller has checked that it may see the league."""
     alarm, lacking = None, pulse.lacking
-    runs = access.may_run(who, access.league_seen(league))
+    runs = permissions.may_run(who, records.league_seen(league))
     if lacking is not None and not runs:  # it counts entries that wait for their validation
         lacking = Cause.NOTHING_TO_PAIR.told
     if pulse.alarm is not None:
@@ -70,4 +72,4 @@ def read_watch(season: SeasonKey, conn: Db, who: Anyone) -> PulseOut:
     """When its last match finished, how often one should, and what is wrong when none does."""
     found = sight.season(conn, who, season)
     league = leagues.get_league(conn, found.league_id)
-    return shown(who, league, watch.look(conn, found, league))
+    return shown(who, league, cadence.look(conn, found, league))

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from sandbox.bundle import BundleError, names, prepare
+from sandbox.match.bundle import BundleError, names, prepare
 from services.cli.display import err
 from services.cli.places import Unset
 

@@ -18,7 +18,7 @@ from games import planes
 from games.episode import from_document
 from games.planes import Encoder, Sample
 from games.protocol import GameError
-from sandbox.pairs import seating
+from sandbox.match.pairs import seating
 from services.cli.choosing import season_key
 from services.cli.display import AsJson, out, print_json
 from services.cli.places import Unset, connect

@@ -18,7 +18,7 @@ from rich.text import Text
 from games import GAMES, outside
 from games.conformance import CHECKS, Report, check, fingerprint
 from games.protocol import Game, Json
-from sandbox.clock import Clock, ClockError
+from sandbox.match.clock import Clock, ClockError
 from services.cli.display import err, out, print_json
 from services.cli.places import CHECKOUT
 from services.cli.run import RunError, override

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ladder import terms
+from ladder.leagues import terms
 from services.cli.boards import MEDALS_HELP, medal_rules, told_medals
 from services.cli.choosing import own_agent
 from services.cli.display import AsJson, out, print_json, table

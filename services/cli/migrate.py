@@ -9,9 +9,9 @@ from typing import Annotated, Final
 
 import typer
 
-from ladder.model import LadderError
+from ladder.database import migrate as database_migrate
+from ladder.errors import LadderError
 from ladder.settings import Settings
-from ladder.store import db
 from services import embedded
 from services.cli.display import AsJson, print_json
 
@@ -33,7 +33,7 @@ def migrate(
     the rest. `peck up` does both itself for the database in its state folder.
     """
     try:
-        migrated = db.migrate(_address(state), after=after)
+        migrated = database_migrate.migrate(_address(state), after=after)
     except (LadderError, embedded.EmbeddedError) as error:
         print(f"peck: {error}", file=sys.stderr)
         raise typer.Exit(1) from None

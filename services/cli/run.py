@@ -23,10 +23,10 @@ import typer
 
 from games import GAMES, outside
 from games.protocol import GameError, clock_fields, with_clock
-from sandbox import local
-from sandbox.clock import Clock, ClockError
 from sandbox.errors import HostFault, SandboxError
-from sandbox.loans import hello
+from sandbox.match import local
+from sandbox.match.clock import Clock, ClockError
+from sandbox.match.loans import hello
 from sandbox.profiles import PROFILES, cache_dir
 from services import children
 from services.cli.places import state_dir

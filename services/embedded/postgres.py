@@ -15,7 +15,7 @@ from urllib.parse import quote
 import psycopg
 from psycopg import sql
 
-from ladder.store import db
+from ladder.database import db
 from services.children import Child, spawn, tail
 from services.embedded.places import (
     START_SECONDS,

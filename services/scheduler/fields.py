@@ -12,12 +12,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ladder.database import db
+from ladder.entries import entries
 from ladder.ids import EntryId, SeasonId
-from ladder.model import Season
-from ladder.official.standing import Place
-from ladder.pairing import Candidate, Meetings
-from ladder.store import db, entries, matches, official
-from ladder.store.season_log import SeasonLog
+from ladder.leagues.records import Season
+from ladder.matches import matches
+from ladder.matches.pairing import Candidate, Meetings
+from ladder.ratings import versions
+from ladder.ratings.official.standing import Place
+from ladder.ratings.season_log import SeasonLog
 from services.scheduler.turns import Turns
 
 READ_AT_ONCE: Final = 5_000
@@ -52,7 +55,7 @@ class Fields:
         """The season's active entries, by their official standing where they have one."""
         seen = self._of(season.id)
         if seen.version != season.official_version:
-            found = official.latest(conn, season.id)
+            found = versions.latest(conn, season.id)
             if found is not None:
                 seen.version, seen.places = found[0].version, found[1]
         return [self._known(each, seen, season) for each in entries.candidates(conn, season.id)]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import psycopg
 from psycopg import sql
 
-from ladder.store import db
+from ladder.database import db
 from ladder.telemetry import emit, trace
 
 LEADER_LOCK = 0x7065636C

@@ -13,23 +13,21 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from random import Random, SystemRandom
 
-from ladder import pairing, profiles
+from ladder import profiles
+from ladder.database import db, idempotency, migrate
+from ladder.entries import entries, remotes
+from ladder.errors import Conflict
 from ladder.ids import SeasonId
-from ladder.model import Conflict, LineupSeat, MatchKind, Season
-from ladder.store import (
-    db,
-    entries,
-    idempotency,
-    leagues,
-    matches,
-    official,
-    ratings,
-    rejudging,
-    remotes,
-    serving,
-    solo,
-    watch,
-)
+from ladder.kinds import MatchKind
+from ladder.leagues import leagues
+from ladder.leagues import seasons as leagues_seasons
+from ladder.leagues.records import Season
+from ladder.matches import capacity, lease, matches, pairing
+from ladder.matches import workers as matches_workers
+from ladder.matches.records import LineupSeat
+from ladder.moderation import rejudging
+from ladder.ratings import fitting, ratings, solo, versions
+from ladder.reports import cadence
 from ladder.telemetry import emit
 from services.scheduler.fields import Fields
 from services.scheduler.leader import Repair
@@ -70,7 +68,7 @@ def repairs(ring: Bell, rng: Random | None = None) -> list[Repair]:
 def reap(conn: db.Connection) -> dict[str, int]:
     """Leases that ran out go back to the queue, or are void when their attempts are used up."""
     with conn.transaction():
-        counts = matches.reap(conn)
+        counts = lease.reap(conn)
     return {"requeued": counts.requeued, "voided": counts.voided}
 
 
@@ -92,7 +90,9 @@ def rejudge(conn: db.Connection) -> dict[str, int]:
         over = rejudging.settle(conn)
     for each in over:
         emit("rejudgement_ended", rejudgement=each.id, season=each.season_id, state=each.state)
-    served = {profile for worker in matches.live_workers(conn) for profile in worker.profiles}
+    served = {
+        profile for worker in matches_workers.live_workers(conn) for profile in worker.profiles
+    }
     made = 0
     front = matches.least_turn(conn, "play.cpu") or 0
     for turn, (act, match_id) in enumerate(rejudging.waiting(conn, served), front):
@@ -107,14 +107,16 @@ def pair(conn: db.Connection, rng: Random, fields: Fields | None = None) -> dict
     Those who made leagues get equal parts of the slots' time, and so do the seasons of each: of
     long matches fewer are under way.
     """
-    seasons = leagues.playing_seasons(conn)
-    workers = [w for w in matches.live_workers(conn) if {"play.cpu", "play.gpu"} & set(w.queues)]
+    seasons = leagues_seasons.playing_seasons(conn)
+    workers = [
+        w for w in matches_workers.live_workers(conn) if {"play.cpu", "play.gpu"} & set(w.queues)
+    ]
     slots = sum(worker.slots for worker in workers)
     if not seasons or slots == 0:
         return {}
     fields = fields or Fields()
     fields.turns.look(conn)
-    makers = leagues.makers(conn, [season.id for season in seasons])
+    makers = leagues_seasons.makers(conn, [season.id for season in seasons])
     under_way = {season.id: matches.in_flight(conn, season.id) for season in seasons}
     before = sum(under_way.values())
     load = Counter[str]()  # of those who made the leagues: nobody gets more by making more of them
@@ -163,7 +165,7 @@ def _pair(
     season: Season,
     missing: int,
     turn: Callable[[Sequence[LineupSeat]], int],
-    workers: Sequence[matches.Worker],
+    workers: Sequence[matches_workers.Worker],
     rng: Random,
     fields: Fields,
 ) -> int:
@@ -185,7 +187,7 @@ def _pair(
     )
     made = 0
     for lineup in proposal.lineups:
-        if serving.missing_for(workers, lineup) is not None:
+        if capacity.missing_for(workers, lineup) is not None:
             continue
         try:
             with conn.transaction():
@@ -203,14 +205,14 @@ def _advance(
     season: Season,
     missing: int,
     turn: Callable[[Sequence[LineupSeat]], int],
-    workers: Sequence[matches.Worker],
+    workers: Sequence[matches_workers.Worker],
 ) -> int:
     """The same for a season of one seat: first what came to nothing, on its round's own seed, then
     the next rounds of those who lack one. Who cannot be played has no turn among those who can."""
     field, begun = solo.runners(conn, season)
     seats = {runner.candidate.profile: runner.candidate.seat for runner in field}
     served = {
-        profile for profile, seat in seats.items() if serving.missing_for(workers, [seat]) is None
+        profile for profile, seat in seats.items() if capacity.missing_for(workers, [seat]) is None
     }
     made = 0
     with conn.transaction():
@@ -241,7 +243,7 @@ def _advance(
 def slots_by_queue(conn: db.Connection) -> dict[str, int]:
     """Matches the live workers can play at once, by the queues they serve."""
     slots: dict[str, int] = {}
-    for worker in matches.live_workers(conn):
+    for worker in matches_workers.live_workers(conn):
         for queue in worker.queues:
             slots[queue] = slots.get(queue, 0) + worker.slots
     return slots
@@ -249,7 +251,7 @@ def slots_by_queue(conn: db.Connection) -> dict[str, int]:
 
 def busy(conn: db.Connection) -> bool:
     """Whether every slot of the live workers plays."""
-    slots = sum(worker.slots for worker in matches.live_workers(conn))
+    slots = sum(worker.slots for worker in matches_workers.live_workers(conn))
     return sum(queue.running for queue in matches.counts(conn)) >= slots
 
 
@@ -289,7 +291,7 @@ class Bells:
         if now < self._quiet_until:
             return {}
         rung = 0
-        for season in sorted({*ratings.seasons_to_rate(conn), *official.due(conn)}):
+        for season in sorted({*ratings.seasons_to_rate(conn), *fitting.due(conn)}):
             rung_at = self._rated_at.get(season, -math.inf)
             if now - rung_at < RATE_AGAIN_SECONDS:
                 continue
@@ -311,8 +313,11 @@ def close(conn: db.Connection) -> dict[str, int]:
     """Seasons whose dates have come are locked or finished; where all medals are sealed and the
     season stops then, its date has come."""
     with conn.transaction():
-        sealed = leagues.end_sealed(conn)
-        turned = [leagues.get_season(conn, season) for season in leagues.turn_seasons(conn)]
+        sealed = leagues_seasons.end_sealed(conn)
+        turned = [
+            leagues_seasons.get_season(conn, season)
+            for season in leagues_seasons.turn_seasons(conn)
+        ]
     for season_id in sealed:
         emit("season_stops", season=season_id, reason="every medal is sealed")
     for season in turned:
@@ -326,9 +331,9 @@ def forget(conn: db.Connection) -> dict[str, int]:
     with conn.transaction():
         answers = idempotency.forget(conn)
     with conn.transaction():
-        workers = matches.forget_workers(conn)
+        workers = matches_workers.forget_workers(conn)
     with conn.transaction():
-        standings = official.drop_old(conn)
+        standings = versions.drop_old(conn)
     return {
         "answers_forgotten": answers,
         "workers_forgotten": workers,
@@ -339,7 +344,7 @@ def forget(conn: db.Connection) -> dict[str, int]:
 def partitions(conn: db.Connection) -> dict[str, int]:
     """Tables have a partition for the months ahead."""
     with conn.transaction():
-        return {"partitions_made": len(db.ensure_partitions(conn, MONTHS_AHEAD))}
+        return {"partitions_made": len(migrate.ensure_partitions(conn, MONTHS_AHEAD))}
 
 
 class Watch:
@@ -351,10 +356,10 @@ class Watch:
 
     def look(self, conn: db.Connection) -> dict[str, int]:
         """Alarms now; a log line when one appears, changes or goes."""
-        alarms = {alarm.season_id: alarm for alarm in watch.alarms(conn)}
+        alarms = {alarm.season_id: alarm for alarm in cadence.alarms(conn)}
         for season, alarm in alarms.items():
             if self._told.get(season) != alarm.reason:
-                slow = alarm.cause is watch.Cause.SLOW_HOST
+                slow = alarm.cause is cadence.Cause.SLOW_HOST
                 emit(
                     "host_too_slow" if slow else "cadence_missed",
                     season=season,

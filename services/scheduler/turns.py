@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from ladder.store import matches
-from ladder.store.db import Connection
+from ladder.database.db import Connection
+from ladder.matches import matches
 
 LAST: Final = 2**31 - 1
 """The column has no more; from there on who came first goes first."""

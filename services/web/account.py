@@ -9,9 +9,15 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from ladder.model import Agent, Entry, League, Team, Viewer
-from ladder.store import agents, entries, feed, leagues, scrims, users
-from ladder.store.db import Connection
+from ladder.database.db import Connection
+from ladder.entries import agents, entries
+from ladder.entries.records import Agent, Entry
+from ladder.leagues import leagues, seasons
+from ladder.leagues.records import League
+from ladder.people import tokens, users
+from ladder.people.records import Team, Viewer
+from ladder.reports import feed
+from ladder.scrims import scrims
 from services.api.state import Db
 from services.web import session
 from services.web.pages import HEADERS, PageRoute, render
@@ -94,7 +100,7 @@ def show_me(request: Request, conn: Db, who: Visitor) -> Response:
         news=feed.latest(conn, who, limit=NEWS_SHOWN),
         scrims=scrims.list_scrims(conn, [team.id for team in teams], None, 10),
         limits=[row for team in teams for row in limit_rows(conn, team)],
-        tokens=users.list_tokens(conn, who.user_id),
+        tokens=tokens.list_tokens(conn, who.user_id),
     )
 
 
@@ -104,7 +110,7 @@ def agent_rows(conn: Connection, who: Viewer, team: Team) -> list[AgentRow]:
     for agent in agents.list_agents(conn, viewer=who, team_id=team.id, limit=100):
         newest = entries.list_entries(conn, agent_id=agent.id, limit=1)
         entry = newest[0] if newest else None
-        season = leagues.get_season(conn, entry.season_id) if entry else None
+        season = seasons.get_season(conn, entry.season_id) if entry else None
         score = None
         if entry is not None and season is not None and not season.measures:
             score = entry.mu + season.score_offset
@@ -117,7 +123,7 @@ def limit_rows(conn: Connection, team: Team) -> list[LimitRow]:
     rows = []
     for league_id in agents.leagues_of_team(conn, team.id):
         league = leagues.get_league(conn, league_id)
-        season = leagues.current_season(conn, league_id)
+        season = seasons.current_season(conn, league_id)
         if season is None or league.state == "closed":
             continue
         limits = entries.limits(conn, season.id, team.id)

@@ -10,22 +10,20 @@ from fastapi import APIRouter, Query, Request, Response
 from markupsafe import Markup
 from pydantic import ValidationError
 
-from ladder import access
+from ladder.database.db import Connection
+from ladder.entries import agents, entries, validations
+from ladder.entries.records import Agent, Entry, EntryState
+from ladder.errors import LadderError, NotFound
 from ladder.ids import EntryId, MatchId
-from ladder.model import (
-    Agent,
-    Entry,
-    EntryState,
-    LadderError,
-    Match,
-    NotFound,
-    Season,
-    Seat,
-    Viewer,
-)
-from ladder.store import agents, entries, leagues, matches, ratings
-from ladder.store.db import Connection
-from ladder.store.insights import first_match_seconds
+from ladder.leagues import leagues, records
+from ladder.leagues import seasons as leagues_seasons
+from ladder.leagues.records import Season
+from ladder.matches import history
+from ladder.matches.records import Match, Seat
+from ladder.people import permissions
+from ladder.people.records import Viewer
+from ladder.ratings import ratings
+from ladder.reports.insights import first_match_seconds
 from services.api import auth, declared, insights, sight
 from services.api.fields import KEY, AgentKey
 from services.api.state import Db, House
@@ -51,7 +49,7 @@ class SubmissionRow:
     score: float | None
     """None where a match has one seat."""
     message: str
-    place: entries.QueuePlace | None
+    place: validations.QueuePlace | None
     first_match_seconds: float | None
     """For the owner of one that waits, where it can be told."""
     url: str | None
@@ -122,8 +120,8 @@ def page(
     """The agent's page; with a form, or with a word on a try, what was refused and why."""
     seen = entries_of(conn, who, found)
     chosen = choose(seen, entry)
-    season = leagues.get_season(conn, chosen.season_id) if chosen else None
-    rows = matches.list_matches(
+    season = leagues_seasons.get_season(conn, chosen.season_id) if chosen else None
+    rows = history.list_matches(
         conn,
         viewer=who,
         agent_id=found.id,
@@ -201,7 +199,7 @@ def standing_of(
         return values
     board = boards.read(house, conn, season)
     values["league"] = leagues.get_league(conn, season.league_id)
-    values["runs"] = access.may_run(who, access.league_seen(values["league"]))
+    values["runs"] = permissions.may_run(who, records.league_seen(values["league"]))
     values["standing"] = next((row for row in board.rows if row.entry_id == entry.id), None)
     values["ranked"] = sum(1 for row in board.rows if row.rank is not None)
     values["shown_score"] = entry.mu + season.score_offset
@@ -216,7 +214,7 @@ def insights_of(
     if entry is None or season is None:
         return None
     league = leagues.get_league(conn, season.league_id)
-    if not access.may_see(who, access.league_seen(league)):
+    if not permissions.may_see(who, records.league_seen(league)):
         return None
     return insights.read(conn, who, entry, season, insights.WITHIN)
 
@@ -242,7 +240,7 @@ def submissions_of(
 ) -> dict[str, Any]:
     """Rows of the list, and whether one of them waits."""
     own = sight.owns(who, agent.team_id)
-    known = leagues.with_leagues(conn, {entry.season_id for entry in seen})
+    known = leagues_seasons.with_leagues(conn, {entry.season_id for entry in seen})
     seasons = {season.id: (season, league) for season, league in known}
     rows = []
     for entry in seen:
@@ -256,7 +254,7 @@ def submissions_of(
                 score=None if season.measures else entry.mu + season.score_offset,
                 message=sent.message if sent else "",
                 url=sent.url if sent and entry.team_id in who.team_ids else None,
-                place=entries.place_in_queue(conn, entry.id) if waits else None,
+                place=validations.place_in_queue(conn, entry.id) if waits else None,
                 first_match_seconds=first_match_seconds(conn, entry, season) if waits else None,
                 may="agents:write" in who.scopes,
             )

@@ -6,11 +6,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
-from ladder.medals import Medal, Status
-from ladder.model import Season
-from ladder.standings import Board, Fitted, Standing, Terms
-from ladder.store import leaderboard
-from ladder.store.db import Connection
+from ladder.database.db import Connection
+from ladder.leagues.medals import Medal, Status
+from ladder.leagues.records import Season
+from ladder.standings import leaderboard
+from ladder.standings.standings import Board, Fitted, Standing, Terms
 from services.api.state import State
 
 PAGE_ROWS: Final = 100

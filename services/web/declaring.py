@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
+from ladder.database.db import Connection
+from ladder.entries import declared, entries
+from ladder.entries.records import Agent, Entry, EntryState
 from ladder.ids import EntryId
-from ladder.model import Agent, Entry, EntryState, Season, Viewer
-from ladder.store import declared, entries
-from ladder.store.db import Connection
+from ladder.leagues.records import Season
+from ladder.people.records import Viewer
 from services.api import sight
 from services.web.forms import Form
 

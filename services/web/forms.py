@@ -18,8 +18,9 @@ from fastapi import Depends, Request
 from pydantic import ValidationError
 from starlette.datastructures import FormData
 
-from ladder.model import LadderError, Viewer
-from ladder.store.db import Connection
+from ladder.database.db import Connection
+from ladder.errors import LadderError
+from ladder.people.records import Viewer
 from services.api.fields import KEY
 from services.api.idempotency import Repeatable
 from services.api.problems import ProblemError

@@ -10,7 +10,9 @@ from pydantic import ValidationError
 
 from games import GAMES
 from games.protocol import Game, clock_fields
-from ladder.model import LadderError, ReplayVisibility, Viewer, Visibility
+from ladder.errors import LadderError
+from ladder.kinds import ReplayVisibility, Visibility
+from ladder.people.records import Viewer
 from services import bundles
 from services.api import auth, leagues
 from services.api.leagues import NewLeague

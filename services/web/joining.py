@@ -6,9 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Form, Request, Response
 
-from ladder import terms
-from ladder.model import LadderError
-from ladder.store import invitations
+from ladder.errors import LadderError
+from ladder.leagues import invitations, terms
 from services.api.state import Db
 from services.web import session
 from services.web.account import go

@@ -8,11 +8,17 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
-from ladder import access, terms
+from ladder.database.db import Connection
+from ladder.errors import NotFound
 from ladder.ids import LeagueId
-from ladder.model import League, Match, MatchKind, MatchState, NotFound, Season, Viewer
-from ladder.store import leagues, matches, watch
-from ladder.store.db import Connection
+from ladder.kinds import MatchKind, MatchState
+from ladder.leagues import leagues, records, seasons, terms
+from ladder.leagues.records import League, Season
+from ladder.matches import history
+from ladder.matches.records import Match
+from ladder.people import permissions
+from ladder.people.records import Viewer
+from ladder.reports import cadence
 from services.api import etags, sight
 from services.api.fields import KEY, LeagueKey
 from services.api.state import Db, House
@@ -50,9 +56,9 @@ def show_leagues(
     rows = leagues.list_leagues(conn, who, LeagueId(after) if after else None, LEAGUES_SHOWN)
     cards = []
     for league in rows:
-        if not access.may_see(who, access.league_seen(league)):
+        if not permissions.may_see(who, records.league_seen(league)):
             continue
-        season = leagues.current_season(conn, league.id)
+        season = seasons.current_season(conn, league.id)
         standing = boards.read(house, conn, season).rows if season else ()
         cards.append(
             LeagueCard(
@@ -79,7 +85,7 @@ def show_league(
 ) -> Response:
     """The leaderboard, recent matches and how to join."""
     found = sight.league(conn, who, league)
-    every = leagues.list_seasons(conn, found.id)
+    every = seasons.list_seasons(conn, found.id)
     chosen = pick(conn, found, season)
     query = f"&season={season}" if season else ""
     values: dict[str, Any] = {}
@@ -88,7 +94,7 @@ def show_league(
             "board": boards.cut(boards.read(house, conn, chosen), page),
             "recent": finished(conn, chosen, RECENT),
             "live_tag": etag(chosen, who, page),
-            "pulse": watch.look(conn, chosen, found),
+            "pulse": cadence.look(conn, chosen, found),
         }
     return render(
         request,
@@ -97,7 +103,7 @@ def show_league(
         season=chosen,
         seasons=every,
         season_query=query,
-        runs=access.may_run(who, access.league_seen(found)),
+        runs=permissions.may_run(who, records.league_seen(found)),
         board_address=f"/leagues/{found.slug}/board?page={page}{query}",
         recent_address=f"/leagues/{found.slug}/recent?page={page}{query}",
         base_url=str(request.base_url).rstrip("/"),
@@ -151,8 +157,8 @@ def show_recent(
 def pick(conn: Connection, league: League, number: int | None) -> Season | None:
     """The season with this number, or the current one. Raises NotFound for an unknown number."""
     if number is None:
-        return leagues.current_season(conn, league.id)
-    found = [row for row in leagues.list_seasons(conn, league.id) if row.number == number]
+        return seasons.current_season(conn, league.id)
+    found = [row for row in seasons.list_seasons(conn, league.id) if row.number == number]
     return must(found[0] if found else None)
 
 
@@ -164,7 +170,7 @@ def must(season: Season | None) -> Season:
 
 def finished(conn: Connection, season: Season, limit: int) -> list[Match]:
     """The newest finished rated matches of a season."""
-    return matches.list_matches(
+    return history.list_matches(
         conn,
         season_id=season.id,
         kind=MatchKind.RATED,

@@ -12,9 +12,12 @@ from fastapi import APIRouter, Header, Path, Query, Request, Response
 from games import GAMES, frames, kaggle, outside
 from games import episode as episodes
 from games.protocol import GameError
-from ladder.model import Episode, Match, MatchState, NotFound, Seat, Viewer
-from ladder.store import leagues
-from ladder.store.db import Connection
+from ladder.database.db import Connection
+from ladder.errors import NotFound
+from ladder.kinds import MatchState
+from ladder.leagues import leagues, seasons
+from ladder.matches.records import Episode, Match, Seat
+from ladder.people.records import Viewer
 from services.api import etags, sight
 from services.api.fields import MatchKey
 from services.api.problems import ProblemError
@@ -45,7 +48,7 @@ def show_match(
 ) -> Response:
     """Result, player and downloads."""
     found = sight.match(conn, who, match)
-    season = leagues.get_season(conn, found.season_id)
+    season = seasons.get_season(conn, found.season_id)
     position = min(episode, max(0, len(found.episodes) - 1))
     is_open = sight.replay_filter(conn, who)(found)
     is_kept = bool(found.episodes) and house.blobs.exists(found.episodes[position].replay_digest)

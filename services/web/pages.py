@@ -19,7 +19,8 @@ from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from ladder.model import STRANGER, LadderError, NotFound
+from ladder.errors import LadderError, NotFound
+from ladder.people.records import STRANGER
 from services.api.problems import BY_STATUS, KINDS, ProblemError
 from services.web import session, wording
 

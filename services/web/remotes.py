@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 from pydantic import ValidationError
 
-from ladder.model import LadderError
+from ladder.errors import LadderError
 from services.api import auth, entries, sight
 from services.api.fields import AgentKey
 from services.api.problems import ProblemError

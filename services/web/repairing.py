@@ -9,11 +9,16 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import ValidationError
 
+from ladder.database.db import Connection
+from ladder.entries import entries
+from ladder.errors import LadderError
 from ladder.ids import RejudgementId
-from ladder.model import LadderError, League, Season, Viewer
-from ladder.store import audits, entries, leagues, rejudging
-from ladder.store.audits import Audit
-from ladder.store.db import Connection
+from ladder.leagues import seasons
+from ladder.leagues.records import League, Season
+from ladder.moderation import rejudging
+from ladder.people import audits
+from ladder.people.audits import Audit
+from ladder.people.records import Viewer
 from services.api import auth, repair, sight
 from services.api.fields import KEY, LeagueKey
 from services.api.problems import ProblemError
@@ -172,7 +177,7 @@ def show(
         status=422 if any(form and form.wrong for form in (verdict, question)) else 200,
         league=league,
         season=season,
-        seasons=leagues.list_seasons(conn, league.id),
+        seasons=seasons.list_seasons(conn, league.id),
         verdict=verdict or Form(dict(VERDICT)),
         question=question or Form(dict(QUESTION)),
         is_fresh=question is None,

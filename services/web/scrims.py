@@ -6,10 +6,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
+from ladder.database.db import Connection
+from ladder.entries import agents
 from ladder.ids import MatchId
-from ladder.model import Scrim
-from ladder.store import agents, leagues, matches, scrims
-from ladder.store.db import Connection
+from ladder.leagues import leagues
+from ladder.matches import history
+from ladder.scrims import scrims
+from ladder.scrims.records import Scrim
 from services.api import sight
 from services.api.fields import KEY, ScrimKey
 from services.api.state import Db
@@ -45,7 +48,7 @@ def show_progress(request: Request, scrim: ScrimKey, conn: Db, who: Visitor) -> 
 def show(
     request: Request, template: str, conn: Connection, found: Scrim, before: str | None
 ) -> Response:
-    games = matches.list_matches(
+    games = history.list_matches(
         conn,
         scrim_id=found.id,
         before=MatchId(before) if before else None,

@@ -15,8 +15,8 @@ from typing import Annotated, Final
 
 from fastapi import Depends, Request, Response
 
-from ladder.model import STRANGER, Viewer
-from ladder.store import users
+from ladder.people import users
+from ladder.people.records import STRANGER, Viewer
 from services.api.problems import ProblemError
 from services.api.state import Db
 

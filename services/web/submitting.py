@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ladder import access
-from ladder.model import Agent, EntryState, League, Season, Viewer
-from ladder.store import entries, remotes
-from ladder.store.db import Connection
+from ladder.database.db import Connection
+from ladder.entries import entries, remotes
+from ladder.entries.records import Agent, EntryState
+from ladder.leagues import records
+from ladder.leagues.records import League, Season
+from ladder.people import permissions
+from ladder.people.records import Viewer
 from services.api import sight
 from services.web.forms import Form
 
@@ -41,7 +44,7 @@ def look(
     seasons = [
         (season, league)
         for season, league in remotes.open_seasons(conn)
-        if access.may_enter(who, access.league_seen(league), agent.team_id)
+        if permissions.may_enter(who, records.league_seen(league), agent.team_id)
     ]
     if not seasons:
         return None

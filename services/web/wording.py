@@ -10,11 +10,11 @@ from urllib.parse import quote
 from markupsafe import Markup, escape
 
 from games import GAMES
-from ladder.medals import Kind, Rules, Status
-from ladder.official.standing import Place
-from ladder.solo import Estimate
-from ladder.solo import Kind as Measured
-from ladder.standings import Standing
+from ladder.leagues.measures import Estimate
+from ladder.leagues.measures import Kind as Measured
+from ladder.leagues.medals import Kind, Rules, Status
+from ladder.ratings.official.standing import Place
+from ladder.standings.standings import Standing
 
 FIELDS: Final = {
     "slug": "name in addresses",

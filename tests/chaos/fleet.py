@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ladder.store import db
+from ladder.database import db
 from sandbox.errors import HostFault
-from sandbox.loans import hello
+from sandbox.match.loans import hello
 from services import embedded
 from services.children import Child, spawn, tail
 from tests import servers

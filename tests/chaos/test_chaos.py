@@ -19,12 +19,16 @@ import psycopg
 import pytest
 
 from games import GAMES
-from ladder import rating
+from ladder.database import db, migrate
+from ladder.database.blobs import open_blobs
+from ladder.entries import agents, entries
+from ladder.entries.records import EntryState
 from ladder.ids import LeagueId, MatchId
-from ladder.model import EntryState, ReplayVisibility, Visibility
-from ladder.rating import Parameters, Result
-from ladder.store import agents, db, entries, leagues, users
-from ladder.store.blobs import open_blobs
+from ladder.kinds import ReplayVisibility, Visibility
+from ladder.leagues import leagues, seasons
+from ladder.people import users
+from ladder.ratings import online
+from ladder.ratings.online import Parameters, Result
 from services import embedded
 from tests.chaos.fleet import Fleet, running, wait_for_node, wait_until
 from tests.sizes import sized
@@ -58,7 +62,7 @@ def make_league(fleet: Fleet) -> LeagueId:
             replay_visibility=ReplayVisibility.PUBLIC,
             created_by=owner,
         )
-        season = leagues.create_season(
+        season = seasons.create_season(
             conn,
             league.id,
             configuration=configuration,
@@ -160,7 +164,7 @@ class Killer:
 @pytest.mark.timeout(800)
 def test_every_match_is_finished_once_and_rated_once_while_everything_is_killed() -> None:
     with running() as fleet:
-        db.migrate(fleet.database_url)
+        migrate.migrate(fleet.database_url)
         with db.connect(fleet.database_url) as conn:
             db.set_worker_login(conn, embedded.worker_password(fleet.state))
         league = make_league(fleet)
@@ -268,7 +272,7 @@ def recomputed(fleet: Fleet) -> dict[object, tuple[object, object]]:
         Result(MatchId(str(match)), _tuple(seated), _tuple(places), _tuple(faults))
         for _, match, seated, places, faults in rows
     ]
-    anew = rating.replay(Parameters(), results)
+    anew = online.replay(Parameters(), results)
     return {entry: (found.mu, found.sigma) for entry, found in anew.items()}
 
 

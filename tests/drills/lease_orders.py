@@ -8,4 +8,4 @@ from __future__ import annotations
 from tests.sizes import drill
 
 if __name__ == "__main__":
-    drill("tests/integration/store/test_lease_machine.py")
+    drill("tests/integration/ladder/test_lease_machine.py")

@@ -23,11 +23,11 @@ from benchmarks.boxes import BORROW_SECONDS, LAUNCHERS, SEED, Node, running
 from benchmarks.tables import aligned, machine
 from games import GAMES
 from games.protocol import Verdict
-from sandbox import referee
-from sandbox.clock import Clock
 from sandbox.errors import HostFault
-from sandbox.lineup import borrowed
-from sandbox.record import Played
+from sandbox.match import referee
+from sandbox.match.clock import Clock
+from sandbox.match.lineup import borrowed
+from sandbox.match.record import Played
 from tests.integration.forked_seats import hogs
 from workers.playing import FORGIVING_ATTEMPTS, WAITING_SECONDS
 

@@ -22,14 +22,14 @@ import pytest
 
 from games.protocol import Verdict
 from sandbox.box import harness
-from sandbox.channel import ask
-from sandbox.clock import Clock
-from sandbox.loans import Ending, Loan
-from sandbox.meter import Meter, OwnQueue
-from sandbox.record import Answer
-from sandbox.referee import seat_seed
-from sandbox.seat import Seat, Timing
-from sandbox.witness import Witness, is_allowed, is_needed, most_lost
+from sandbox.match.channel import ask
+from sandbox.match.clock import Clock
+from sandbox.match.loans import Ending, Loan
+from sandbox.match.meter import Meter, OwnQueue
+from sandbox.match.record import Answer
+from sandbox.match.referee import seat_seed
+from sandbox.match.seat import Seat, Timing
+from sandbox.match.steal import Witness, is_allowed, is_needed, most_lost
 
 _FILES = {
     "cpu_stat": ("cpu.stat", os.O_RDONLY),

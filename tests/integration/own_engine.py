@@ -19,7 +19,7 @@ import docker.errors
 import pytest
 
 from sandbox import profiles
-from sandbox.containers import DockerLauncher
+from sandbox.launchers.docker import DockerLauncher
 
 START_SECONDS = 60.0
 

@@ -20,12 +20,12 @@ import pytest
 
 from games import GAMES
 from games.protocol import Game
-from sandbox import referee
-from sandbox.clock import Clock
 from sandbox.errors import HostFault
-from sandbox.lineup import borrowed
-from sandbox.loans import SeatRequest, hello
-from sandbox.record import Played
+from sandbox.match import referee
+from sandbox.match.clock import Clock
+from sandbox.match.lineup import borrowed
+from sandbox.match.loans import SeatRequest, hello
+from sandbox.match.record import Played
 from tests.daemon import daemon_of
 
 GEESE = GAMES["hungry_geese"]

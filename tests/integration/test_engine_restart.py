@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from ladder.model import EntryState
-from ladder.store import entries, matches
-from ladder.store.blobs import Blobs
-from sandbox import referee
-from sandbox.record import Played
+from ladder.database.blobs import Blobs
+from ladder.entries import entries
+from ladder.entries.records import EntryState
+from ladder.matches import history, workers
+from sandbox.match import referee
+from sandbox.match.record import Played
 from tests.integration import own_engine, real_node
-from tests.integration.store.contest import Contest, hello
+from tests.integration.ladder.contest import Contest, hello
 from tests.integration.test_workers import SLOW, enter, station_at
 from tests.integration.test_workers import blobs as blobs
 from tests.integration.test_workers import conn as conn
@@ -35,7 +36,7 @@ def test_a_match_whose_engine_is_restarted_is_played_once_more_and_nobody_is_bla
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name in ("w1", "w2"):
-        matches.register_worker(contest.conn, hello(name, profiles=("python",)))
+        workers.register_worker(contest.conn, hello(name, profiles=("python",)))
     entry_id, match_id = enter(contest, blobs, SLOW)
     begun = threading.Event()
 
@@ -57,7 +58,7 @@ def test_a_match_whose_engine_is_restarted_is_played_once_more_and_nobody_is_bla
             thread.join(60)
             assert outcomes == ["host_fault"]
             assert playing.play(replace(first, worker="w2"), match_id) == "accepted"
-    match = matches.get_match(contest.conn, match_id)
+    match = history.get_match(contest.conn, match_id)
     assert (match.state, match.attempt) == ("finished", 2)
     assert entries.get_entry(contest.conn, entry_id).state is EntryState.ACTIVE
     blamed = "select verdict, reason from seats where match_id = %s and verdict <> 'DONE'"

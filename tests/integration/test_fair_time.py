@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from games.protocol import Verdict
-from sandbox.canary import Canary
-from sandbox.channel import Question, ask
-from sandbox.clock import Clock
 from sandbox.errors import HostFault, HostTooSlow
-from sandbox.meter import Meter, OwnQueue
-from sandbox.referee import game_random
-from sandbox.seat import Seat, Timing
+from sandbox.match.canary import Canary
+from sandbox.match.channel import Question, ask
+from sandbox.match.clock import Clock
+from sandbox.match.meter import Meter, OwnQueue
+from sandbox.match.referee import game_random
+from sandbox.match.seat import Seat, Timing
 from tests.integration.forked_seats import ForkedLoan, hogs, seated
 
 pytestmark = pytest.mark.alone

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from games.protocol import Verdict
-from sandbox.clock import Clock
+from sandbox.match.clock import Clock
 from tests.integration.forked_seats import seated
 
 CLOCK = Clock(act_seconds=20.0)

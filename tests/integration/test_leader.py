@@ -13,13 +13,14 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from ladder.store import db, matches
-from ladder.store.db import Connection
+from ladder.database import db
+from ladder.database.db import Connection
+from ladder.matches import workers
 from services import embedded
 from services.scheduler import leader
 from services.scheduler.leader import Repair
 from tests.chaos.fleet import wait_until
-from tests.integration.store.contest import hello, raise_contest
+from tests.integration.ladder.contest import hello, raise_contest
 
 
 @contextmanager
@@ -125,7 +126,7 @@ def test_a_notification_ends_the_rest(
             if act == "queue":
                 contest.rated(*lineup)
             elif act == "register":
-                matches.register_worker(conn, hello("w2"))
+                workers.register_worker(conn, hello("w2"))
             else:
                 contest.play(played, [1, 2, 3, 4])
             wait_until(lambda: len(rounds) > 1, "the second round", 20)

@@ -11,16 +11,20 @@ import pytest
 
 from games import GAMES
 from games.episode import from_bytes
+from ladder.database import db
+from ladder.database.blobs import open_blobs
+from ladder.database.db import Connection
+from ladder.entries import agents, entries
 from ladder.ids import MatchId
-from ladder.model import LineupSeat, MatchKind
-from ladder.store import agents, db, entries, leagues, matches
-from ladder.store.blobs import open_blobs
-from ladder.store.db import Connection
-from sandbox import local
-from sandbox.clock import Clock
+from ladder.kinds import MatchKind
+from ladder.leagues import seasons
+from ladder.matches import history, matches, workers
+from ladder.matches.records import LineupSeat
+from sandbox.match import local
+from sandbox.match.clock import Clock
 from tests.integration import real_node
+from tests.integration.ladder.contest import Contest, digest, hello, raise_contest
 from tests.integration.real_node import RealNode
-from tests.integration.store.contest import Contest, digest, hello, raise_contest
 from tests.integration.test_workers import station_at
 from workers import playing
 
@@ -47,7 +51,7 @@ def duel(conn: Connection) -> Contest:
     """A season of small boards."""
     made = raise_contest(conn, seats=2)
     conn.execute("update leagues set game = 'golad' where id = %s", (made.league.id,))
-    season = leagues.create_season(
+    season = seasons.create_season(
         conn,
         made.league.id,
         configuration=SMALL,
@@ -62,7 +66,7 @@ def test_a_worker_plays_both_seatings_of_one_board_and_reports_one_result(
     node: RealNode, conn: Connection, worker_database_url: str, tmp_path: Path
 ) -> None:
     contest = duel(conn)
-    matches.register_worker(conn, hello("w1", profiles=("python",)))
+    workers.register_worker(conn, hello("w1", profiles=("python",)))
     (tmp_path / "blobs").mkdir()
     blobs = open_blobs((tmp_path / "blobs").as_uri())
     station = station_at(node.socket, tmp_path, worker_database_url, blobs)
@@ -87,7 +91,7 @@ def test_a_worker_plays_both_seatings_of_one_board_and_reports_one_result(
         conn, season=contest.season, kind=MatchKind.RATED, lineup=seats
     )
     assert playing.play(station, match_id) == "accepted"
-    match = matches.get_match(conn, match_id)
+    match = history.get_match(conn, match_id)
     one, two = (from_bytes(b"".join(blobs.open(each.replay_digest))) for each in match.episodes)
     assert one.chance == two.chance
     assert one.verdicts == two.verdicts[::-1] == ("DONE", "ERROR")

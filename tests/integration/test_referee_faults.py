@@ -11,8 +11,8 @@ from typing import Literal
 import pytest
 
 from games.protocol import Verdict
-from sandbox.clock import Clock
-from sandbox.record import Played, read_log
+from sandbox.match.clock import Clock
+from sandbox.match.record import Played, read_log
 from tests.integration import real_node
 from tests.integration.real_node import EAST, RealNode
 

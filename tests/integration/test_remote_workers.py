@@ -12,18 +12,22 @@ from typing import Any
 import pytest
 
 from games import GAMES
+from ladder.database import db
+from ladder.database.blobs import Blobs, open_blobs
+from ladder.database.db import Connection
+from ladder.entries import agents, entries
+from ladder.entries.records import EntryState
 from ladder.ids import EntryId, MatchId
-from ladder.model import EntryState, MatchState
+from ladder.kinds import MatchState
+from ladder.leagues import leagues, seasons
+from ladder.matches import history, workers
 from ladder.settings import Settings
-from ladder.store import agents, db, entries, history, leagues, matches
-from ladder.store.blobs import Blobs, open_blobs
-from ladder.store.db import Connection
-from sandbox.doors import Doors, listen
 from sandbox.errors import HostFault
+from sandbox.listener import Doors, listen
 from sandbox.remote.address import manifest, parse
+from tests.integration.ladder.contest import Contest, digest, hello, raise_contest
 from tests.integration.sandbox import remotes
 from tests.integration.sandbox.remotes import Daemon, Servers, ok
-from tests.integration.store.contest import Contest, digest, hello, raise_contest
 from workers import main, playing, tasks
 from workers.playing import Station
 
@@ -83,7 +87,7 @@ def contest(conn: Connection) -> Contest:
         replay_visibility="public",
         created_by=made.host,
     )
-    season = leagues.create_season(
+    season = seasons.create_season(
         conn,
         league.id,
         configuration=GAMES["battlesnake"].configure({"maxTurns": 5}),
@@ -93,7 +97,7 @@ def contest(conn: Connection) -> Contest:
         remote_agents=True,
         daily_limit=100,
     )
-    matches.register_worker(conn, hello("w1", profiles=("python", "remote")))
+    workers.register_worker(conn, hello("w1", profiles=("python", "remote")))
     return replace(made, league=league, season=season)
 
 
@@ -162,7 +166,7 @@ def test_a_remote_agent_is_validated_plays_and_is_struck_when_it_is_away_or_mute
     moods["/here"] = "away"
     outcome, match_id, strikes = rated()
     assert (outcome, strikes) == ("away", [2, 0])
-    assert matches.get_match(contest.conn, match_id).state is MatchState.VOID
+    assert history.get_match(contest.conn, match_id).state is MatchState.VOID
     moods["/here"] = "well"
     outcome, _, strikes = rated()
     assert (outcome, strikes) == ("accepted", [2, 0]), "ten take one away"
@@ -215,7 +219,7 @@ def test_a_worker_serves_remote_agents_while_their_daemon_answers(
 
     def served() -> set[str]:
         greet()
-        (worker,) = matches.live_workers(conn)
+        (worker,) = workers.live_workers(conn)
         assert set(worker.image_digests) == set(worker.profiles)
         return set(worker.profiles)
 

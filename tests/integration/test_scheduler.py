@@ -9,13 +9,18 @@ from typing import Any
 import psycopg
 import pytest
 
+from ladder.database import db, idempotency
+from ladder.database.db import Connection
 from ladder.ids import MatchId
-from ladder.store import db, idempotency, leagues, matches, rejudging, suspects, users, watch
-from ladder.store.db import Connection
+from ladder.leagues import leagues, seasons
+from ladder.matches import history, lease, matches, workers
+from ladder.moderation import rejudging, suspects
+from ladder.people import users
+from ladder.reports import cadence
 from sandbox.errors import HostTooSlow
 from services.scheduler import repairs
 from services.scheduler.fields import Fields
-from tests.integration.store.contest import Contest, hello, raise_contest
+from tests.integration.ladder.contest import Contest, hello, raise_contest
 from workers.broker import BellError
 
 
@@ -60,7 +65,7 @@ def test_matches_are_made_for_the_live_slots_and_no_more(contest: Contest) -> No
     conn = contest.conn
     silence_workers(conn)
     assert repairs.pair(conn, Random(1)) == {}
-    matches.register_worker(conn, hello("w1", slots=2))
+    workers.register_worker(conn, hello("w1", slots=2))
     assert repairs.pair(conn, Random(1)) == {"paired": 2 * repairs.MATCHES_PER_SLOT}
     assert repairs.pair(conn, Random(1)) == {"paired": 0}
 
@@ -70,7 +75,7 @@ def test_seasons_of_one_seat_advance_round_by_round_beside_the_others(contest: C
     alone = raise_contest(conn, seats=1)
     alone.active(), alone.active()
     silence_workers(conn)
-    matches.register_worker(conn, hello("w1", slots=2))
+    workers.register_worker(conn, hello("w1", slots=2))
     assert repairs.pair(conn, Random(1)) == {"paired": 2 * repairs.MATCHES_PER_SLOT}
     assert matches.in_flight(conn, alone.season.id) == repairs.MATCHES_PER_SLOT
     rounds = "select array_agg(round order by round) from entries where season_id = '{}'"
@@ -81,14 +86,14 @@ def test_a_round_whose_match_is_void_is_made_again_at_most_twice(conn: Connectio
     alone = raise_contest(conn, seats=1, max_in_flight=1)
     entry = alone.active()
     silence_workers(conn)
-    matches.register_worker(conn, hello("w1", slots=1))
+    workers.register_worker(conn, hello("w1", slots=1))
     queued = "select id from matches where kind = 'rated' and state = 'queued'"
     seeds = []
     for _ in range(4):
         assert repairs.pair(conn, Random(1)) == {"paired": 1}
         match_id = one(conn, queued)
         assert isinstance(match_id, str)
-        seeds.append(matches.get_match(conn, MatchId(match_id)).seed)
+        seeds.append(history.get_match(conn, MatchId(match_id)).seed)
         assert matches.void(conn, [MatchId(match_id)], "the node burned") == 1
     assert seeds[0] == seeds[1] == seeds[2] != seeds[3]
     assert one(conn, f"select round from entries where id = '{entry}'") == 2
@@ -103,7 +108,7 @@ def test_rounds_go_on_beside_entries_that_no_live_node_could_play(conn: Connecti
     conn.execute("update entries set profile = 'torch-gpu' where id = any (%s)", (unable,))
     silence_workers(conn)
     # It has the profile, and no GPU: such entries wait for another node.
-    matches.register_worker(conn, hello("w1", slots=1, profiles=("numpy", "torch-gpu")))
+    workers.register_worker(conn, hello("w1", slots=1, profiles=("numpy", "torch-gpu")))
     assert repairs.pair(conn, Random(1)) == {"paired": repairs.MATCHES_PER_SLOT}
     rounds = "select round from entries where id = '{}'"
     assert one(conn, rounds.format(able)) == repairs.MATCHES_PER_SLOT
@@ -119,10 +124,10 @@ def test_what_is_judged_again_is_queued_where_a_node_can_play_it(contest: Contes
     rejudging.rejudge(conn, contest.season.id, everything, by=None, reason="a bad node")
     silence_workers(conn)
     assert repairs.rejudge(conn) == {"rejudges_queued": 0}
-    matches.register_worker(conn, hello("w1"))
+    workers.register_worker(conn, hello("w1"))
     assert repairs.rejudge(conn) == {"rejudges_queued": 1}
     assert repairs.rejudge(conn) == {"rejudges_queued": 0}
-    matches.register_worker(conn, hello("w2", profiles=("numpy", "torch")))
+    workers.register_worker(conn, hello("w2", profiles=("numpy", "torch")))
     assert repairs.rejudge(conn) == {"rejudges_queued": 1}
 
 
@@ -133,14 +138,14 @@ def test_an_entry_whose_profile_no_node_serves_holds_no_place_in_the_queue(
     silence_workers(conn)
     idle, *others = contest.entries
     conn.execute("update entries set profile = 'torch' where id = %s", (idle,))
-    matches.register_worker(conn, hello("w1", slots=2))
+    workers.register_worker(conn, hello("w1", slots=2))
     assert repairs.pair(conn, Random(1)) == {"paired": 2 * repairs.MATCHES_PER_SLOT}
     lineups = (
         "select count(*) from seats t join matches m on m.id = t.match_id"
         " where m.kind = 'rated' and t.profile = 'torch'"
     )
     assert one(conn, lineups) == 0
-    matches.register_worker(conn, hello("w2", slots=1, profiles=("numpy", "torch")))
+    workers.register_worker(conn, hello("w2", slots=1, profiles=("numpy", "torch")))
     assert repairs.pair(conn, Random(1)) == {"paired": repairs.MATCHES_PER_SLOT}
     assert one(conn, lineups) != 0
     assert others
@@ -153,7 +158,7 @@ def test_more_gpu_seats_than_a_node_has_gpus_are_never_drawn_together(contest: C
         "update entries set profile = 'torch-gpu' where id = any (%s)", (contest.entries[:2],)
     )
     able = hello("w1", slots=4, gpu=1, profiles=("numpy", "torch-gpu"), queues=matches.QUEUES)
-    matches.register_worker(conn, able)
+    workers.register_worker(conn, able)
     for seed in range(4):
         repairs.pair(conn, Random(seed))
     assert one(conn, "select max(gpu) from matches where kind = 'rated'") == 1
@@ -166,10 +171,10 @@ def test_more_gpu_seats_than_a_node_has_gpus_are_never_drawn_together(contest: C
 def test_seasons_that_cannot_play_take_nothing_from_those_that_can(contest: Contest) -> None:
     conn = contest.conn
     silence_workers(conn)
-    matches.register_worker(conn, hello("w1", slots=2))
+    workers.register_worker(conn, hello("w1", slots=2))
     for _ in range(9):
         raise_contest(conn)
-    assert len(leagues.playing_seasons(conn)) == 10
+    assert len(seasons.playing_seasons(conn)) == 10
     assert repairs.pair(conn, Random(1)) == {"paired": 2 * repairs.MATCHES_PER_SLOT}
     assert matches.in_flight(conn, contest.season.id) == 2 * repairs.MATCHES_PER_SLOT
 
@@ -178,7 +183,7 @@ def test_nobody_gets_more_by_making_more_seasons(contest: Contest) -> None:
     conn = contest.conn
     greedy = raise_contest(conn)
     for _ in range(6):
-        season = leagues.create_season(
+        season = seasons.create_season(
             conn,
             greedy.league.id,
             configuration={},
@@ -192,10 +197,10 @@ def test_nobody_gets_more_by_making_more_seasons(contest: Contest) -> None:
             each.active()
         greedy.made = each.made
     silence_workers(conn)
-    matches.register_worker(conn, hello("w1", slots=2))
+    workers.register_worker(conn, hello("w1", slots=2))
     assert repairs.pair(conn, Random(1)) == {"paired": 3 + 6}
     rung = [match_id for _, match_id in matches.ring_due(conn, {"play.cpu": 6})]
-    ours = [matches.get_match(conn, each).season_id == contest.season.id for each in rung]
+    ours = [history.get_match(conn, each).season_id == contest.season.id for each in rung]
     assert sum(ours) == 3
 
 
@@ -215,7 +220,7 @@ def test_of_long_matches_fewer_are_under_way_so_that_seasons_share_the_time(
         )
         made.finish(match_id, order.attempt, [1, 2, 3, 4])
     silence_workers(conn)
-    matches.register_worker(conn, hello("w1", slots=10))
+    workers.register_worker(conn, hello("w1", slots=10))
     repairs.pair(conn, Random(1))
     assert matches.in_flight(conn, contest.season.id) in (3, 4)
     assert matches.in_flight(conn, quick.season.id) in (26, 27)
@@ -227,7 +232,7 @@ def test_what_waits_is_not_passed_for_ever_by_what_is_made_later(contest: Contes
     for _ in range(4):
         other.active()
     silence_workers(conn)
-    matches.register_worker(conn, hello("w1", slots=2))
+    workers.register_worker(conn, hello("w1", slots=2))
     repairs.pair(conn, rng, fields)
     last = one(conn, "select id from matches where state = 'queued' order by turn desc limit 1")
     passed: list[MatchId] = []
@@ -237,13 +242,13 @@ def test_what_waits_is_not_passed_for_ever_by_what_is_made_later(contest: Contes
         if first == last:
             break
         contest.play(first, [1, 2, 3, 4])
-        matches.register_worker(conn, hello("w1", slots=2))
+        workers.register_worker(conn, hello("w1", slots=2))
         repairs.pair(conn, rng, fields)
     assert len(passed) <= 2 * repairs.MATCHES_PER_SLOT
 
 
 def test_a_paused_league_gets_no_matches(contest: Contest) -> None:
-    matches.register_worker(contest.conn, hello("w1"))
+    workers.register_worker(contest.conn, hello("w1"))
     leagues.set_state(contest.conn, contest.league.id, "paused")
     assert repairs.pair(contest.conn, Random(1)) == {}
 
@@ -262,7 +267,7 @@ def test_bells_are_a_small_multiple_of_the_slots_and_not_repeated_while_they_are
     for _ in range(20):
         contest.rated(*contest.entries[:4])
     silence_workers(conn)
-    matches.register_worker(conn, hello("w2", slots=3))
+    workers.register_worker(conn, hello("w2", slots=3))
     bells = repairs.Bells(belfry)
     assert bells.play(conn) == {"rung": 3 * repairs.BELLS_PER_SLOT}
     assert bells.play(conn) == {"rung": 0}
@@ -293,7 +298,7 @@ def test_a_lapsed_lease_is_queued_again(contest: Contest) -> None:
         "update matches set lease_until = now() - interval '1 second' where state = 'running'"
     )
     assert repairs.reap(conn) == {"requeued": 1, "voided": 0}
-    assert matches.get_match(conn, match_id).state == "queued"
+    assert history.get_match(conn, match_id).state == "queued"
 
 
 def test_what_waited_past_its_deadline_is_seen_to(contest: Contest) -> None:
@@ -318,10 +323,10 @@ def test_seasons_turn_when_their_dates_come(contest: Contest) -> None:
     conn = contest.conn
     conn.execute("update seasons set closes_at = now() - interval '1 second'")
     assert repairs.close(conn) == {"seasons_turned": 1}
-    assert leagues.get_season(conn, contest.season.id).state == "locked"
+    assert seasons.get_season(conn, contest.season.id).state == "locked"
     conn.execute("update seasons set ends_at = now() - interval '1 second'")
     assert repairs.close(conn) == {"seasons_turned": 1}
-    assert leagues.get_season(conn, contest.season.id).state == "finished"
+    assert seasons.get_season(conn, contest.season.id).state == "finished"
     assert repairs.close(conn) == {"seasons_turned": 0}
 
 
@@ -406,10 +411,10 @@ def slow(contest: Contest) -> None:
 def test_a_silent_season_raises_an_alarm_with_the_reason(
     contest: Contest, situation: Callable[[Contest], None], cause: str, reason: str
 ) -> None:
-    assert watch.alarms(contest.conn) == []
+    assert cadence.alarms(contest.conn) == []
     contest.conn.execute("update seasons set opens_at = now() - interval '1 hour'")
     situation(contest)
-    (alarm,) = watch.alarms(contest.conn)
+    (alarm,) = cadence.alarms(contest.conn)
     assert reason in alarm.reason
     assert alarm.cause == cause
     assert alarm.league == contest.league.slug
@@ -421,9 +426,9 @@ def test_an_alarm_comes_after_three_intervals_and_not_before(contest: Contest) -
     silent = "update seasons set opens_at = now() - cadence_seconds * interval '1 second' * %s"
     for intervals, count in ((1.0, 0), (2.9, 0), (3.1, 1)):
         conn.execute(silent, (intervals,))
-        assert len(watch.alarms(conn)) == count
-    leagues.set_season_state(conn, contest.season.id, "finished")
-    assert watch.alarms(conn) == []
+        assert len(cadence.alarms(conn)) == count
+    seasons.set_season_state(conn, contest.season.id, "finished")
+    assert cadence.alarms(conn) == []
 
 
 def test_many_silent_seasons_are_no_more_questions_than_one(
@@ -443,7 +448,7 @@ def test_many_silent_seasons_are_no_more_questions_than_one(
         hardly_served(contest)
         conn.execute("update seasons set opens_at = now() - interval '1 hour'")
         asked.clear()
-        reasons = {alarm.season_id: alarm.reason for alarm in watch.alarms(conn)}
+        reasons = {alarm.season_id: alarm.reason for alarm in cadence.alarms(conn)}
         counts.append(len(asked))
         assert len(reasons) == 1 + more
     assert counts[0] == counts[1]
@@ -457,9 +462,9 @@ def test_a_host_too_slow_for_a_season_raises_an_alarm(
     conn = contest.conn
     order = contest.claim(contest.rated(*contest.entries[:4]))
     detail = f"{HostTooSlow.__name__}: seat 0 waited 310.0 s for a core"
-    assert watch.alarms(conn) == []
-    matches.fail(conn, order.match_id, order.attempt, "w1", "host", detail)
-    (alarm,) = watch.alarms(conn)
+    assert cadence.alarms(conn) == []
+    lease.fail(conn, order.match_id, order.attempt, "w1", "host", detail)
+    (alarm,) = cadence.alarms(conn)
     assert alarm.cause == "slow_host"
     assert "too slow for this season: w1 (1 attempts)" in alarm.reason
     looking = repairs.Watch()
@@ -489,15 +494,15 @@ def test_answers_kept_for_repeats_are_dropped_after_their_time(conn: Connection)
     conn.execute(
         "update idempotency_keys set created_at = now() - interval '1 month' where key = 'old'"
     )
-    matches.register_worker(conn, hello("here"))
-    matches.register_worker(conn, hello("long gone"))
+    workers.register_worker(conn, hello("here"))
+    workers.register_worker(conn, hello("long gone"))
     conn.execute("update workers set seen_at = now() - interval '2 days' where id = 'long gone'")
     assert repairs.forget(conn) == {
         "answers_forgotten": 1,
         "workers_forgotten": 1,
         "standings_dropped": 0,
     }
-    assert matches.see_worker(conn, "here")
-    assert not matches.see_worker(conn, "long gone")
+    assert workers.see_worker(conn, "here")
+    assert not workers.see_worker(conn, "long gone")
     rows = conn.execute("select key from idempotency_keys").fetchall()
     assert [row[0] for row in rows] == ["new"]

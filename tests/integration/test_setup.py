@@ -11,8 +11,9 @@ from threading import Barrier
 
 import pytest
 
+from ladder.database import db
+from ladder.people import users
 from ladder.settings import Settings
-from ladder.store import db, users
 from services import demo, setup
 from services.private import write_private
 

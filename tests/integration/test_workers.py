@@ -19,18 +19,21 @@ import psycopg
 import pytest
 
 from games import GAMES
+from ladder.database import db
+from ladder.database.blobs import Blobs, open_blobs
+from ladder.database.db import Connection
+from ladder.entries import agents, entries
+from ladder.entries.records import EntryState
 from ladder.ids import EntryId, MatchId
-from ladder.model import EntryState
+from ladder.leagues import seasons
+from ladder.matches import history, workers
 from ladder.settings import Settings
-from ladder.store import agents, db, entries, leagues, matches
-from ladder.store.blobs import Blobs, open_blobs
-from ladder.store.db import Connection
-from sandbox import loans
+from sandbox.match import loans
 from services import embedded
 from tests.chaos.fleet import wait_until
 from tests.integration import real_node
+from tests.integration.ladder.contest import Contest, digest, hello, raise_contest
 from tests.integration.real_node import RealNode
-from tests.integration.store.contest import Contest, digest, hello, raise_contest
 from workers import broker, playing, watch
 from workers.broker import BellError
 from workers.playing import Station
@@ -59,7 +62,7 @@ def conn(database_url: str) -> Iterator[Connection]:
 def contest(conn: Connection) -> Contest:
     made = raise_contest(conn)
     configuration = GAMES["hungry_geese"].configure({"episodeSteps": 30})
-    season = leagues.create_season(
+    season = seasons.create_season(
         conn,
         made.league.id,
         configuration=configuration,
@@ -106,12 +109,12 @@ def archive(name: str) -> bytes:
 def test_a_healthy_agent_is_validated_and_its_replay_is_there_before_the_result(
     node: RealNode, contest: Contest, blobs: Blobs, worker_database_url: str, tmp_path: Path
 ) -> None:
-    matches.register_worker(contest.conn, hello("w1", profiles=("python",)))
+    workers.register_worker(contest.conn, hello("w1", profiles=("python",)))
     entry_id, match_id = enter(contest, blobs, EAST)
     station = station_at(node.socket, tmp_path, worker_database_url, blobs)
     assert playing.play(station, match_id) == "accepted"
     assert entries.get_entry(contest.conn, entry_id).state is EntryState.ACTIVE
-    match = matches.get_match(contest.conn, match_id)
+    match = history.get_match(contest.conn, match_id)
     assert blobs.exists(match.episodes[0].replay_digest)
     assert match.episodes[0].steps == 29
     log = match.seats[0].log_digest
@@ -129,7 +132,7 @@ def test_a_healthy_agent_is_validated_and_its_replay_is_there_before_the_result(
 def test_an_archive_that_breaks_a_rule_is_rejected_with_the_entry_named(
     node: RealNode, contest: Contest, blobs: Blobs, worker_database_url: str, tmp_path: Path
 ) -> None:
-    matches.register_worker(contest.conn, hello("w1", profiles=("python",)))
+    workers.register_worker(contest.conn, hello("w1", profiles=("python",)))
     entry_id, match_id = enter(contest, blobs, archive("../../etc/evil.py"))
     station = station_at(node.socket, tmp_path, worker_database_url, blobs)
     assert playing.play(station, match_id) == "accepted"
@@ -137,14 +140,14 @@ def test_an_archive_that_breaks_a_rule_is_rejected_with_the_entry_named(
     assert entry.state is EntryState.REJECTED
     assert entry.reason is not None
     assert "../../etc/evil.py" in entry.reason
-    match = matches.get_match(contest.conn, match_id)
+    match = history.get_match(contest.conn, match_id)
     assert {seat.verdict for seat in match.seats} == {"ERROR"}
 
 
 def test_an_agent_that_raises_is_rejected_with_reason_and_traceback(
     node: RealNode, contest: Contest, blobs: Blobs, worker_database_url: str, tmp_path: Path
 ) -> None:
-    matches.register_worker(contest.conn, hello("w1", profiles=("python",)))
+    workers.register_worker(contest.conn, hello("w1", profiles=("python",)))
     entry_id, match_id = enter(contest, blobs, b"def agent(o):\n    return o['no such key']\n")
     station = station_at(node.socket, tmp_path, worker_database_url, blobs)
     assert playing.play(station, match_id) == "accepted"
@@ -152,7 +155,7 @@ def test_an_agent_that_raises_is_rejected_with_reason_and_traceback(
     assert entry.state is EntryState.REJECTED
     assert entry.reason is not None
     assert "no such key" in entry.reason
-    log = matches.get_match(contest.conn, match_id).seats[0].log_digest
+    log = history.get_match(contest.conn, match_id).seats[0].log_digest
     assert log is not None
     assert "KeyError" in json.loads(gzip.decompress(b"".join(blobs.open(log))))["traceback"]
 
@@ -165,19 +168,19 @@ def test_no_attempt_is_spent_on_a_node_that_does_not_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(playing, "NODE_PAUSE_SECONDS", 0.0)
-    matches.register_worker(contest.conn, hello("w1", profiles=("python",)))
+    workers.register_worker(contest.conn, hello("w1", profiles=("python",)))
     _, match_id = enter(contest, blobs, EAST)
     station = station_at(tmp_path / "nobody.sock", tmp_path, worker_database_url, blobs)
     before = time.monotonic()
     assert playing.play(station, match_id) == "no_node"
     assert watch.last_answer_at() >= before, "waiting for a node is not deafness"
-    assert matches.get_match(contest.conn, match_id).attempt == 0
+    assert history.get_match(contest.conn, match_id).attempt == 0
 
 
 def test_a_node_that_dies_in_a_match_is_nobodys_fault_and_the_match_runs_again(
     contest: Contest, blobs: Blobs, worker_database_url: str, tmp_path: Path
 ) -> None:
-    matches.register_worker(contest.conn, hello("w1", profiles=("python",)))
+    workers.register_worker(contest.conn, hello("w1", profiles=("python",)))
     entry_id, match_id = enter(contest, blobs, SLOW)
     with real_node.running("bubblewrap") as doomed:
         station = station_at(doomed.socket, tmp_path, worker_database_url, blobs)
@@ -188,7 +191,7 @@ def test_a_node_that_dies_in_a_match_is_nobodys_fault_and_the_match_runs_again(
         doomed.kill()
         thread.join(60)
     assert outcomes == ["host_fault"]
-    match = matches.get_match(contest.conn, match_id)
+    match = history.get_match(contest.conn, match_id)
     assert (match.state, match.attempt) == ("queued", 1)
     assert entries.get_entry(contest.conn, entry_id).state is EntryState.PENDING
 
@@ -196,7 +199,7 @@ def test_a_node_that_dies_in_a_match_is_nobodys_fault_and_the_match_runs_again(
 def test_a_missing_bundle_is_our_fault_and_told_in_the_attempt(
     node: RealNode, contest: Contest, blobs: Blobs, worker_database_url: str, tmp_path: Path
 ) -> None:
-    matches.register_worker(contest.conn, hello("w1", profiles=("python",)))
+    workers.register_worker(contest.conn, hello("w1", profiles=("python",)))
     _, match_id = enter(contest, blobs, EAST)
     blobs.delete(blobs.put_bytes(EAST).digest)
     station = station_at(node.socket, tmp_path, worker_database_url, blobs)

@@ -16,8 +16,8 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
 
-from ladder.store import db
-from ladder.store.blobs import StoredBlobs, open_blobs
+from ladder.database import db
+from ladder.database.blobs import StoredBlobs, open_blobs
 from services.client import trusted
 from tests.servers import cloned
 from tests.web.seeding import Contest, seed

@@ -18,15 +18,15 @@ from typing import Any
 from games import GAMES
 from games.episode import Episode, Step, to_bytes
 from games.protocol import Verdict
+from ladder.database.blobs import Blobs
+from ladder.database.db import Connection
 from ladder.ids import MatchId
-from ladder.model import EpisodeResult, Order, SeatResult
-from ladder.store import matches
-from ladder.store.blobs import Blobs
-from ladder.store.db import Connection
+from ladder.matches import lease, workers
+from ladder.matches.records import EpisodeResult, Order, SeatResult
 
 Agent = Callable[[dict[str, Any], dict[str, Any]], str]
 AGENTS = Path(__file__).parents[2] / "agents" / "hungry_geese"
-WORKER = matches.WorkerHello(
+WORKER = workers.WorkerHello(
     id="wrk_pages",
     host="here",
     node="here",
@@ -133,7 +133,7 @@ def play_order(conn: Connection, blobs: Blobs, order: Order, agents: Sequence[Ag
                 log_digest=blobs.put_bytes(log_of(seat)).digest,
             )
         )
-    matches.finish(
+    lease.finish(
         conn,
         order.match_id,
         order.attempt,
@@ -197,9 +197,9 @@ def play_queued(
     conn: Connection, blobs: Blobs, match_id: MatchId, agents: Sequence[Agent]
 ) -> Episode:
     """Claims and plays one match that waits."""
-    matches.register_worker(conn, WORKER)
-    matches.see_worker(conn, WORKER.id)
-    order = matches.claim(conn, match_id, WORKER.id)
+    workers.register_worker(conn, WORKER)
+    workers.see_worker(conn, WORKER.id)
+    order = lease.claim(conn, match_id, WORKER.id)
     # It is heard of for as long as the tests take.
     conn.execute("update workers set seen_at = now() + interval '1 hour'")
     conn.commit()

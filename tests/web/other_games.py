@@ -9,11 +9,16 @@ from random import Random
 from typing import Any
 
 from games import GAMES
+from ladder.database.blobs import Blobs
+from ladder.database.db import Connection
+from ladder.entries import agents, entries
 from ladder.ids import MatchId
-from ladder.model import LineupSeat, MatchKind, User
-from ladder.store import agents, entries, leagues, matches, users
-from ladder.store.blobs import Blobs
-from ladder.store.db import Connection
+from ladder.kinds import MatchKind
+from ladder.leagues import leagues, seasons
+from ladder.matches import matches
+from ladder.matches.records import LineupSeat
+from ladder.people import users
+from ladder.people.records import User
 from tests.web.games_played import AGENTS, Agent, play_queued
 
 SMALL: dict[str, dict[str, Any]] = {
@@ -106,7 +111,7 @@ def play_one(conn: Connection, blobs: Blobs, host: User, name: str) -> MatchId:
         description=f"One match of {game.title}.",
     )
     configuration = game.configure(SMALL[name])
-    season = leagues.create_season(
+    season = seasons.create_season(
         conn,
         league.id,
         configuration=configuration,

@@ -9,11 +9,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from games import GAMES
+from ladder.database.blobs import Blobs
+from ladder.database.db import Connection
+from ladder.entries import agents, entries
+from ladder.entries.records import Entry
 from ladder.ids import AgentId, EntryId, MatchId, ScrimId
-from ladder.model import Entry, League, LineupSeat, MatchKind, Season, Team, User
-from ladder.store import agents, entries, leagues, matches, ratings, scrims, users
-from ladder.store.blobs import Blobs
-from ladder.store.db import Connection
+from ladder.kinds import MatchKind
+from ladder.leagues import leagues, seasons
+from ladder.leagues.records import League, Season
+from ladder.matches import history, matches
+from ladder.matches.records import LineupSeat
+from ladder.people import tokens, users
+from ladder.people.records import Team, User
+from ladder.ratings import ratings
+from ladder.scrims import scrims
 from tests.web import other_games
 from tests.web.games_played import Agent, crashing, play_queued, reference
 
@@ -61,13 +70,13 @@ class Contest:
 def seed(conn: Connection, blobs: Blobs, *, rated: int, scrim_games: int = 6) -> Contest:
     """The contest after this many rated matches; commits as it goes."""
     host = users.create_user(conn, "Harriet Host")
-    _, host_token = users.mint_token(conn, host.id, "laptop", ["read", "leagues:write"])
+    _, host_token = tokens.mint_token(conn, host.id, "laptop", ["read", "leagues:write"])
     owner = users.create_user(conn, "Odo Owner")
-    _, owner_token = users.mint_token(conn, owner.id, "laptop", ["read", "agents:write"])
-    users.mint_token(conn, owner.id, "build server", ["agents:write", "scrims:write"])
+    _, owner_token = tokens.mint_token(conn, owner.id, "laptop", ["read", "agents:write"])
+    tokens.mint_token(conn, owner.id, "build server", ["agents:write", "scrims:write"])
     stranger = users.create_user(conn, "Sten Stranger")
     users.create_team(conn, "Passers-by", "passers-by", stranger.id)
-    _, stranger_token = users.mint_token(conn, stranger.id, "phone", ["read"])
+    _, stranger_token = tokens.mint_token(conn, stranger.id, "phone", ["read"])
     league, season = make_league(conn, host, "hungry-geese", "Hungry Geese", "public")
     private, _ = make_league(conn, host, "club", "Club of Ornithologists", "private")
     contest = Contest(league, season, private, owner, owner_token, stranger_token, host_token)
@@ -121,7 +130,7 @@ def make_league(
         created_by=host.id,
         description="Four geese on a torus. Eat, grow, and be the last one on the pond.",
     )
-    season = leagues.create_season(
+    season = seasons.create_season(
         conn,
         league.id,
         configuration=configuration,
@@ -222,7 +231,7 @@ def play_scrim(conn: Connection, blobs: Blobs, contest: Contest, team: Team, gam
     )
     conn.commit()
     contest.scrim = scrim.id
-    waiting = matches.list_matches(conn, scrim_id=scrim.id, limit=games)
+    waiting = history.list_matches(conn, scrim_id=scrim.id, limit=games)
     for match in waiting[1:]:
         players = [contest.players[seat.entry_id]() for seat in match.seats if seat.entry_id]
         play_queued(conn, blobs, match.id, players)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from ladder.store import declared
-from ladder.store.db import connect
+from ladder.database.db import connect
+from ladder.entries import declared
 from services.client import trusted
 from tests.web.conftest import Site, Tab, press, sign_in
 

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from games import GAMES
-from ladder.store.db import connect
+from ladder.database.db import connect
 from services.api.seasons import speaks
 from services.client import trusted
 from tests.web.conftest import Site, Tab, press, sign_in

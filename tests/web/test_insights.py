@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ladder.store.db import connect
+from ladder.database.db import connect
 from tests.web.conftest import Site
 
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import expect
 
-from ladder.store import leaderboard
-from ladder.store.db import connect
+from ladder.database.db import connect
+from ladder.standings import leaderboard
 from tests.web.conftest import Site, Tab
 from tests.web.seeding import SCRIPT_NAME, play_rated
 

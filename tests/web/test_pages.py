@@ -8,9 +8,10 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
-from ladder.model import ReplayVisibility
-from ladder.store import leagues, users
-from ladder.store.db import connect
+from ladder.database.db import connect
+from ladder.kinds import ReplayVisibility
+from ladder.leagues import leagues
+from ladder.people import tokens
 from services.client import trusted
 from services.web import curve, wording
 from tests.web.conftest import Site, sign_in
@@ -162,7 +163,7 @@ def test_a_sign_in_form_from_elsewhere_is_refused(site: Site) -> None:
 
 def test_a_session_cookie_is_signed_hidden_from_scripts_and_ends_with_its_token(site: Site) -> None:
     with connect(site.database_url) as conn:
-        token, text = users.mint_token(conn, site.contest.owner.id, "borrowed", ["read"])
+        token, text = tokens.mint_token(conn, site.contest.owner.id, "borrowed", ["read"])
     with httpx.Client(base_url=site.address, verify=trusted(site.address)) as client:
         answer = sign_in(client, text)
         assert answer.status_code == 303
@@ -177,7 +178,7 @@ def test_a_session_cookie_is_signed_hidden_from_scripts_and_ends_with_its_token(
         odd = {b"Cookie": "peck_session=é.x".encode()}
         assert httpx.get(f"{site.address}/me", headers=odd).status_code == 303
         with connect(site.database_url) as conn:
-            users.revoke_token(conn, site.contest.owner.id, token.id)
+            tokens.revoke_token(conn, site.contest.owner.id, token.id)
         assert client.get("/me").status_code == 303
 
 

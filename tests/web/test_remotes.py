@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from ladder import terms
+from ladder.database.db import connect
+from ladder.entries import entries
 from ladder.ids import EntryId
-from ladder.store import entries, leagues
-from ladder.store.db import connect
+from ladder.leagues import leagues, seasons, terms
 from tests.web.conftest import Site, Tab, press
 from tests.web.test_repairing import fine
 
@@ -37,7 +37,7 @@ def make_season(site: Site) -> None:
             replay_visibility="public",
             created_by=None,
         )
-        leagues.create_season(
+        seasons.create_season(
             conn,
             league.id,
             configuration={},

@@ -8,8 +8,9 @@ import httpx
 import pytest
 from playwright.sync_api import Page
 
-from ladder.store import audits, entries
-from ladder.store.db import connect
+from ladder.database.db import connect
+from ladder.entries import entries
+from ladder.people import audits
 from services.client import trusted
 from tests.web.conftest import Site, Tab, press, sign_in
 from tests.web.test_accessibility import CONTRAST, NAMES

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ladder.store import entries
+from ladder.entries import entries
 from services.cli.submitting import is_tried
 from tests.integration.api.test_profiles import serve
 from tests.integration.api.world import GOOD, World, finish

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import httpx
 
-from ladder.store import leagues
+from ladder.leagues import seasons
 from tests.integration.api.test_cli import Peck, read
 from tests.integration.api.test_cli import peck as peck
 from tests.integration.api.world import GOOD, World
@@ -36,7 +36,7 @@ def test_an_upload_counts_from_its_first_byte(world: World) -> None:
         yield GOOD
         time.sleep(2.5)
         with world.connect() as conn:
-            assert leagues.turn_seasons(conn) == [world.seasons["public"]]
+            assert seasons.turn_seasons(conn) == [world.seasons["public"]]
         yield b"# late"
 
     assert send(world, slow()).status_code == 201

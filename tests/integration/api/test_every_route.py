@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ladder.ids import LeagueId
-from ladder.store import invitations
+from ladder.leagues import invitations
 from services.client import ApiError
 from tests.integration.api.world import GOOD, World, play_rated
 

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from ladder.store.feed import SETTLE_SECONDS
+from ladder.reports.feed import SETTLE_SECONDS
 from services.api import feed, streams
 from services.api.problems import ProblemError, respond
 from services.client import ApiError

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from ladder.ids import SeasonId
-from ladder.seals import LOOKS
-from ladder.store import leagues
-from ladder.store.official import Fitter
+from ladder.leagues import seasons
+from ladder.ratings.fitting import Fitter
+from ladder.ratings.seal_rule import LOOKS
 from services.client import ApiError
 from tests.integration.api.world import World, play_rated
 
@@ -58,7 +58,7 @@ def test_a_board_becomes_hidden_with_its_league(world: World) -> None:
 def test_a_league_shows_its_current_season(world: World) -> None:
     league = world.client("stranger").league("public")
     with world.connect() as conn:
-        assert leagues.get_season(conn, SeasonId(league["current_season"])).number == 1
+        assert seasons.get_season(conn, SeasonId(league["current_season"])).number == 1
     made = world.client("host").create_season("public", seats=4)
     assert world.client("stranger").league("public")["current_season"] == made["id"]
     assert world.client("stranger").season("public")["id"] == made["id"]

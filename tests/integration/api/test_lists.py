@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from ladder.model import STRANGER
-from ladder.store import agents, entries, matches, users
+from ladder.entries import agents, entries
+from ladder.matches import history
+from ladder.people import users
+from ladder.people.records import STRANGER
 from services.api import sight
 from services.client import Json
 from tests.integration.api.world import World
@@ -34,7 +36,7 @@ def ids(rows: list[Any]) -> set[str]:
 
 @pytest.mark.parametrize("person", PEOPLE)
 def test_lists_hold_exactly_what_may_be_seen_one_by_one(world: World, person: str) -> None:
-    """The conditions in SQL say what ladder.access says of each single thing."""
+    """The conditions in SQL say what ladder.people.permissions says of each single thing."""
     client, token = world.client(person), world.tokens.get(person)
     with world.connect() as conn:
         who = users.viewer(conn, token) if token else STRANGER
@@ -44,7 +46,7 @@ def test_lists_hold_exactly_what_may_be_seen_one_by_one(world: World, person: st
         every = agents.list_agents(conn, viewer=admin, limit=1000)
         sees_match = sight.match_filter(conn, who)
         seen_agents = {row.id for row in every if sight.sees_agent(conn, who, row)}
-        seen_matches = {row.id for row in matches.list_matches(conn, limit=1000) if sees_match(row)}
+        seen_matches = {row.id for row in history.list_matches(conn, limit=1000) if sees_match(row)}
         seen_entries = {
             row.id
             for row in entries.list_entries(conn, limit=1000)

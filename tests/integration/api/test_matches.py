@@ -7,9 +7,12 @@ import json
 import pytest
 
 from games.episode import from_bytes
+from ladder.entries import entries
 from ladder.ids import SeasonId
-from ladder.model import LineupSeat, MatchKind
-from ladder.store import entries, leagues, matches
+from ladder.kinds import MatchKind
+from ladder.leagues import seasons
+from ladder.matches import history, matches
+from ladder.matches.records import LineupSeat
 from services.client import ApiError
 from tests.integration.api.world import World
 
@@ -29,7 +32,7 @@ def test_the_seed_of_a_match_is_hidden_until_it_is_over(world: World) -> None:
     rated = world.matches["public.rated"]
     assert len(world.client("stranger").match(rated)["seed"]) == 32
     with world.connect() as conn:
-        season = leagues.get_season(conn, SeasonId(world.seasons["public"]))
+        season = seasons.get_season(conn, SeasonId(world.seasons["public"]))
         lineup = []
         for person in ("member", "host"):
             found = entries.get_entry(conn, world.entries[f"public.{person}"])  # type: ignore[arg-type]
@@ -55,7 +58,7 @@ def test_a_replay_reads_as_ours_and_as_kaggles(world: World) -> None:
     assert sorted(kaggles["info"]["TeamNames"]) == ["Team host", "Team member"]
     digest = None
     with world.connect() as conn:
-        digest = matches.get_match(conn, match).episodes[0].replay_digest  # type: ignore[arg-type]
+        digest = history.get_match(conn, match).episodes[0].replay_digest  # type: ignore[arg-type]
     assert from_bytes(b"".join(world.blobs.open(digest))).placements == tuple(ours["placements"])
 
 
@@ -120,7 +123,7 @@ def test_seeds_given_for_a_scrim_are_the_seeds_played(world: World) -> None:
         seeds=seeds,
     )
     with world.connect() as conn:
-        rows = matches.list_matches(conn, scrim_id=made["id"])
+        rows = history.list_matches(conn, scrim_id=made["id"])
     assert [row.seed.hex() for row in reversed(rows)] == seeds
 
 
@@ -151,7 +154,7 @@ def test_a_retired_entry_keeps_its_history(world: World) -> None:
 
 def test_what_the_machines_said_of_a_void_match_is_for_who_runs_the_league(world: World) -> None:
     with world.connect() as conn:
-        season = leagues.get_season(conn, SeasonId(world.seasons["public"]))
+        season = seasons.get_season(conn, SeasonId(world.seasons["public"]))
         found = entries.get_entry(conn, world.entries["public.member"])  # type: ignore[arg-type]
         seat = LineupSeat(found.id, found.submission_id, found.agent_id, found.team_id)
         made = matches.create(conn, season=season, kind=MatchKind.RATED, lineup=[seat] * 2)
@@ -167,7 +170,7 @@ def test_what_the_machines_said_of_a_void_match_is_for_who_runs_the_league(world
 
 def test_an_episode_that_is_hidden_and_one_that_is_not_there_answer_alike(world: World) -> None:
     with world.connect() as conn:
-        hidden = matches.get_match(conn, world.matches["private.rated"])  # type: ignore[arg-type]
+        hidden = history.get_match(conn, world.matches["private.rated"])  # type: ignore[arg-type]
     number = hidden.episodes[0].number
     answers = [world.http.get(f"/v1/episodes/{one}").json() for one in (number, number + 1000)]
     assert answers[0] == answers[1]

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
-from ladder.store import validations
+from ladder.entries import validations
 from services.api import seasons
 from services.api.bodies import BodyLimit
 from tests.integration.api.world import World

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ladder import profiles
-from ladder.store import entries, matches
-from ladder.store.matches import WorkerHello
+from ladder.entries import entries
+from ladder.matches import history, lease, matches, workers
+from ladder.matches.workers import WorkerHello
 from sandbox import profiles as sandboxed
 from services.client import ApiError
 from tests.integration.api.world import GOOD, World
@@ -23,7 +24,7 @@ def serve(
         "worker-more", "there", "node-more", queues, 1, names, gpu=gpu, image_digests=digests
     )
     with world.connect() as conn:
-        matches.register_worker(conn, hello)
+        workers.register_worker(conn, hello)
 
 
 def test_contest_and_sandbox_know_the_same_profiles() -> None:
@@ -94,13 +95,13 @@ def test_a_lineup_of_gpu_seats_is_queued_to_nodes_with_as_many_gpus(world: World
     with world.connect() as conn:
         found = entries.get_entry(conn, made["entry"]["id"])
         assert found.validation_match_id is not None
-        match = matches.get_match(conn, found.validation_match_id)
+        match = history.get_match(conn, found.validation_match_id)
         assert match.queue == "play.gpu"
-        assert matches.claim(conn, match.id, "worker-more") is None
+        assert lease.claim(conn, match.id, "worker-more") is None
     serve(world, "torch-gpu", gpu=2)
     assert member.entry(made["entry"]["id"])["reason"] is None
     with world.connect() as conn:
-        assert matches.claim(conn, match.id, "worker-more") is not None
+        assert lease.claim(conn, match.id, "worker-more") is not None
 
 
 def test_a_bell_that_the_wrong_node_hears_is_rung_again_at_once(world: World) -> None:
@@ -113,5 +114,5 @@ def test_a_bell_that_the_wrong_node_hears_is_rung_again_at_once(world: World) ->
         assert match_id is not None
         assert matches.ring_due(conn, {"validate": 9}) == [("validate", match_id)]
         assert matches.ring_due(conn, {"validate": 9}) == []
-        assert matches.claim(conn, match_id, "worker-of-the-tests") is None
+        assert lease.claim(conn, match_id, "worker-of-the-tests") is None
         assert matches.ring_due(conn, {"validate": 9}) == [("validate", match_id)]

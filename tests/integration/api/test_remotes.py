@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 
+from ladder.entries import entries, remotes
 from ladder.ids import EntryId
-from ladder.model import LineupSeat, MatchKind
-from ladder.store import entries, leagues, matches, remotes
+from ladder.kinds import MatchKind
+from ladder.leagues import seasons
+from ladder.matches import lease, matches, workers
+from ladder.matches.records import LineupSeat
 from sandbox.box import battlesnake
-from services.api import seasons
+from services.api.seasons import SPOKEN
 from services.client import ApiError
 from tests.integration.api.world import World, finish
 
@@ -39,8 +42,8 @@ def agent(world: World, person: str) -> str:
 def play(world: World, entry: str, *, failed_seat: int | None = None) -> None:
     """The validation match that the entry waits for."""
     with world.connect() as conn:
-        matches.register_worker(
-            conn, matches.WorkerHello("far", "h", "n", matches.QUEUES, 1, ("remote",))
+        workers.register_worker(
+            conn, workers.WorkerHello("far", "h", "n", matches.QUEUES, 1, ("remote",))
         )
         found = entries.get_entry(conn, EntryId(entry)).validation_match_id
         assert found is not None
@@ -51,7 +54,7 @@ def be_away(world: World, season: str, entry_ids: list[str]) -> None:
     """The first of these two is away three times, each after it has rested."""
     with world.connect() as conn:
         found = [entries.get_entry(conn, EntryId(one)) for one in entry_ids]
-        played_in = leagues.get_season(conn, found[0].season_id)
+        played_in = seasons.get_season(conn, found[0].season_id)
         for _ in range(3):
             match_id = matches.create(
                 conn,
@@ -62,7 +65,7 @@ def be_away(world: World, season: str, entry_ids: list[str]) -> None:
                     for e in found
                 ],
             )
-            order = matches.claim(conn, match_id, "far")
+            order = lease.claim(conn, match_id, "far")
             assert order is not None
             assert remotes.away(conn, match_id, order.attempt, "far", {0: "no connection"})
             conn.execute("update entries set struck_at = struck_at - interval '1 minute'")
@@ -147,7 +150,7 @@ def test_a_season_takes_remote_agents_only_where_they_can_play_and_all_agreed(
     world: World,
 ) -> None:
     host = world.client("host")
-    assert seasons.SPOKEN == battlesnake.NEEDED
+    assert SPOKEN == battlesnake.NEEDED
     with refused(422, r"body\.season\.remote_agents: they are asked in Battlesnake's API"):
         host.create_league("geese", "G", "hungry_geese", season={"remote_agents": True})
     with refused(422, r"body\.season\.remote_agents: with one seat"):

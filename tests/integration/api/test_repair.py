@@ -7,8 +7,9 @@ import json
 import pytest
 
 from ladder.ids import SeasonId
-from ladder.store import ratings, rejudging
-from ladder.store.official import Fitter
+from ladder.moderation import rejudging
+from ladder.ratings import ratings
+from ladder.ratings.fitting import Fitter
 from services.client import ApiError
 from tests.integration.api.test_cli import Peck, peck, read  # noqa: F401 - a fixture
 from tests.integration.api.world import World, finish

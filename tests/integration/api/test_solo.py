@@ -8,8 +8,10 @@ import json
 
 import pytest
 
+from ladder.entries import entries
 from ladder.ids import EntryId, SeasonId
-from ladder.store import entries, leagues, ratings, solo
+from ladder.leagues import seasons
+from ladder.ratings import ratings, solo
 from services.client import ApiError
 from tests.integration.api.test_cli import Peck
 from tests.integration.api.test_cli import peck as peck
@@ -30,7 +32,7 @@ def alone(world: World) -> str:
         validation = entries.get_entry(conn, entry_id).validation_match_id
         assert validation is not None
         finish(conn, world.blobs, validation)
-        season = leagues.get_season(conn, season_id)
+        season = seasons.get_season(conn, season_id)
         for number in (1, 2, 3):
             [runner] = solo.runners(conn, season)[0]
             match_id = solo.queue(conn, season, runner.candidate, number, 0)

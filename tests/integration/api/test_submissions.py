@@ -13,7 +13,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from ladder.store import daily
+from ladder.people import quotas
 from services.client import ApiError
 from tests.integration.api.world import GOOD, World
 
@@ -210,7 +210,7 @@ def test_a_viewer_of_a_private_league_may_not_enter(world: World) -> None:
 def test_uploads_into_no_season_end_for_the_day_too(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(daily, "UPLOADS", 6)  # the world made four today
+    monkeypatch.setattr(quotas, "UPLOADS", 6)  # the world made four today
     assert [upload(world, b"free %d" % n).status_code for n in range(3)] == [201, 201, 429]
     refused = upload(world, b"free 2")
     assert (refused.json()["allowed"], refused.json()["left"]) == (6, 0)
@@ -221,7 +221,7 @@ def test_uploads_into_no_season_end_for_the_day_too(
 
 
 def test_the_bytes_of_a_day_are_counted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(daily, "UPLOAD_MB", 2)
+    monkeypatch.setattr(quotas, "UPLOAD_MB", 2)
     large = [bytes([n]) * (1 << 20) for n in range(2)]
     assert [upload(world, content).status_code for content in large] == [201, 429]
     assert "megabytes" in upload(world, large[1]).json()["limit"]
@@ -231,7 +231,7 @@ def test_a_refused_upload_of_bytes_that_others_hold_takes_nothing_from_them(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.client("rival").upload(world.agents["public.rival"], b"held by the rival")
-    monkeypatch.setattr(daily, "UPLOADS", 0)
+    monkeypatch.setattr(quotas, "UPLOADS", 0)
     assert upload(world, b"held by the rival").status_code == 429
     assert world.blobs.exists(digest(b"held by the rival"))
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from ladder.store import daily
+from ladder.people import quotas
 from services.client import ApiError, Json
 from tests.integration.api.world import SCOPES, World
 
@@ -124,7 +124,7 @@ def test_what_a_person_can_make_in_a_day_ends(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("TOKENS", "AGENTS", "LEAGUES", "SEASONS"):
-        monkeypatch.setattr(daily, name, 3)
+        monkeypatch.setattr(quotas, name, 3)
     host = world.client("host")
     makers: tuple[tuple[str, Callable[[int], Json]], ...] = (
         ("tokens", lambda n: host.mint_token(f"t{n}", ["read"])),

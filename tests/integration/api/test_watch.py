@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ladder.store import matches
+from ladder.matches import workers
 from tests.integration.api.world import WORKER, World
 
 SAMPLE = re.compile(r'peck_[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? [-0-9.e+]+')
@@ -14,7 +14,7 @@ def lively(world: World) -> None:
     """A match has just been played, and a worker lives."""
     with world.connect() as conn:
         conn.execute("update entries set last_match_at = now()")
-        matches.see_worker(conn, WORKER)
+        workers.see_worker(conn, WORKER)
 
 
 def silence(world: World) -> None:

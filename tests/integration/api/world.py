@@ -24,11 +24,17 @@ import httpx
 
 from games import GAMES
 from games.episode import Episode, Step, to_bytes
+from ladder.database import db
+from ladder.database.blobs import Blobs, open_blobs
+from ladder.database.db import Connection
+from ladder.entries import entries
 from ladder.ids import MatchId, SeasonId
-from ladder.model import EpisodeResult, LineupSeat, MatchKind, SeatResult
-from ladder.store import db, entries, leagues, matches, ratings, users
-from ladder.store.blobs import Blobs, open_blobs
-from ladder.store.db import Connection
+from ladder.kinds import MatchKind
+from ladder.leagues import seasons
+from ladder.matches import history, lease, matches, workers
+from ladder.matches.records import EpisodeResult, LineupSeat, SeatResult
+from ladder.people import tokens, users
+from ladder.ratings import ratings
 from services.client import Client
 
 WORKER = "worker-of-the-tests"
@@ -68,9 +74,9 @@ def build(http: httpx.Client, database_url: str, blobs_url: str) -> World:
     with world.connect() as conn:
         root = users.create_user(conn, "admin", is_admin=True)
         world.users["admin"] = root.id
-        world.tokens["admin"] = users.mint_token(conn, root.id, "root", users.SCOPES)[1]
-        matches.register_worker(
-            conn, matches.WorkerHello(WORKER, "here", "node", matches.QUEUES, 4, ("numpy",))
+        world.tokens["admin"] = tokens.mint_token(conn, root.id, "root", tokens.SCOPES)[1]
+        workers.register_worker(
+            conn, workers.WorkerHello(WORKER, "here", "node", matches.QUEUES, 4, ("numpy",))
         )
     admin = world.client("admin")
     for person in ("host", "member", "rival", "insider"):
@@ -131,7 +137,7 @@ def reject(world: World) -> None:
 def play_rated(world: World, league: str) -> None:
     """One finished and rated match of member against host."""
     with world.connect() as conn:
-        season = leagues.get_season(conn, SeasonId(world.seasons[league]))
+        season = seasons.get_season(conn, SeasonId(world.seasons[league]))
         lineup = []
         for person in ("member", "host"):
             found = entries.get_entry(conn, world.entries[f"{league}.{person}"])  # type: ignore[arg-type]
@@ -154,7 +160,7 @@ def request_scrim(world: World) -> None:
         )
         world.scrims[league] = made["id"]
         with world.connect() as conn:
-            (match,) = matches.list_matches(conn, scrim_id=made["id"])
+            (match,) = history.list_matches(conn, scrim_id=made["id"])
             finish(conn, world.blobs, match.id)
         world.matches[f"{league}.scrim"] = match.id
 
@@ -168,7 +174,7 @@ def finish(
     worker: str = WORKER,
 ) -> None:
     """Claims the match and reports a played-out result, as a worker would."""
-    order = matches.claim(conn, match_id, worker)
+    order = lease.claim(conn, match_id, worker)
     assert order is not None
     conn.commit()
     episode = simulate(order.game, order.configuration, order.clock, len(order.digests))
@@ -190,7 +196,7 @@ def finish(
                 log_digest=log.digest,
             )
         )
-    done = matches.finish(
+    done = lease.finish(
         conn,
         match_id,
         order.attempt,

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import docker
 
-from sandbox.containers import RUN_LABEL
-from sandbox.launcher import SLOTS, UID_BASE
+from sandbox.launchers.base import SLOTS, UID_BASE
+from sandbox.launchers.docker import RUN_LABEL
 from tests.integration.sandbox.nodes import Node
 
 PROMISED_SECONDS = 2.0

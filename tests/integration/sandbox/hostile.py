@@ -15,11 +15,11 @@ from typing import Any
 
 from games import GAMES
 from games.protocol import Json, Verdict
-from sandbox import referee
-from sandbox.clock import Clock
-from sandbox.lineup import borrowed
-from sandbox.loans import SeatRequest
-from sandbox.record import SeatReport, read_log
+from sandbox.match import referee
+from sandbox.match.clock import Clock
+from sandbox.match.lineup import borrowed
+from sandbox.match.loans import SeatRequest
+from sandbox.match.record import SeatReport, read_log
 from tests.integration.sandbox.hostile_table import CLOCK
 from tests.integration.sandbox.nodes import ROOT
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from games.protocol import Verdict
-from sandbox.clock import Clock
+from sandbox.match.clock import Clock
 
 ROWS = (
     "forks", "memory", "disk", "inodes", "handles", "sysv", "output", "lengths", "replies", "drip",

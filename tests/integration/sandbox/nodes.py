@@ -18,10 +18,10 @@ from typing import Any
 
 import pytest
 
-from sandbox import loans
-from sandbox.channel import FROM_CHILD_CAP
-from sandbox.clock import Clock
 from sandbox.errors import HostFault
+from sandbox.match import loans
+from sandbox.match.channel import FROM_CHILD_CAP
+from sandbox.match.clock import Clock
 from tests.daemon import daemon_of
 
 ROOT = Path(__file__).parents[3]

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sandbox import loans
 from sandbox.errors import HostFault
-from sandbox.loans import SeatRequest
+from sandbox.match import loans
+from sandbox.match.loans import SeatRequest
 from sandbox.remote.address import manifest, parse
 from tests.integration.sandbox.nodes import ROOT
 

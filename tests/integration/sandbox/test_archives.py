@@ -20,7 +20,7 @@ import pytest
 
 from sandbox.box.unpack import MOST_ENTRIES, Refused, unpack
 from sandbox.errors import BundleRefused
-from sandbox.launcher import AGENT_INODES
+from sandbox.launchers.base import AGENT_INODES
 from tests import servers
 from tests.integration.sandbox.hostile_archives import (
     ACCEPTED,

@@ -16,11 +16,11 @@ import pytest
 
 from games import GAMES
 from games.protocol import Verdict
-from sandbox import bundle, referee
-from sandbox.clock import Clock
-from sandbox.lineup import borrowed
-from sandbox.loans import SeatRequest
-from sandbox.record import Played, read_log
+from sandbox.match import bundle, referee
+from sandbox.match.clock import Clock
+from sandbox.match.lineup import borrowed
+from sandbox.match.loans import SeatRequest
+from sandbox.match.record import Played, read_log
 from tests.integration.counting import Cells, Counting, Snakes
 from tests.integration.sandbox.nodes import MEMORY_MB, ROOT, Bench, still_works
 

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from sandbox import launcher
+from sandbox.launchers import choose
 from tests.integration.sandbox.conftest import missing
 from tests.integration.sandbox.nodes import ROOT
 
@@ -61,7 +61,7 @@ def test_without_engine_and_bubblewrap_agents_cannot_be_isolated(tmp_path: Path)
     assert status == 1
     assert report["isolated"] is False
     assert report["launcher"] is None
-    assert launcher.INSTALL in report["verdict"]
+    assert choose.INSTALL in report["verdict"]
 
 
 def test_the_doctor_leaves_every_switch_of_the_groups_as_it_was() -> None:

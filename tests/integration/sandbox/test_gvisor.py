@@ -20,10 +20,12 @@ import docker
 import pytest
 
 from games.protocol import Verdict
-from sandbox import containers, loans, profiles, runtimes
-from sandbox.clock import Clock
-from sandbox.doctor import degraded
+from sandbox import profiles
 from sandbox.errors import HostFault
+from sandbox.launchers import degraded, runtimes
+from sandbox.launchers.docker import describe
+from sandbox.match import loans
+from sandbox.match.clock import Clock
 from tests.integration.sandbox import hostile
 from tests.integration.sandbox.census import wait_until
 from tests.integration.sandbox.conftest import require
@@ -67,7 +69,7 @@ def processes_of_container(container: str) -> list[int]:
 @pytest.fixture(scope="module")
 def gvisor(short_folder: Callable[[], Path]) -> Iterator[Bench]:
     require("docker")
-    known = containers.describe().get("Runtimes") or {}
+    known = describe().get("Runtimes") or {}
     if runtimes.GVISOR not in known:
         pytest.skip(f"the engine has no runtime {runtimes.GVISOR!r}: {runtimes.REMEDY}")
     folder = short_folder()

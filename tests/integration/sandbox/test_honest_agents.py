@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sandbox.loans import MoveLog
+from sandbox.match.loans import MoveLog
 from tests.integration.sandbox.nodes import Bench
 
 CHOOSER = """

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from games.protocol import Verdict
-from sandbox.clock import Clock
+from sandbox.match.clock import Clock
 from tests.integration.sandbox import hostile
 from tests.integration.sandbox.conftest import ISOLATING, require
 from tests.integration.sandbox.hostile_table import CHEATS, OFF_TURN, VOIDERS

@@ -15,11 +15,13 @@ import docker
 import pytest
 
 from games import GAMES
-from sandbox import engine, profiles, referee
-from sandbox.clock import Clock
+from sandbox import profiles
 from sandbox.errors import HostFault
-from sandbox.lineup import borrowed
-from sandbox.loans import SeatRequest
+from sandbox.launchers import engine
+from sandbox.match import referee
+from sandbox.match.clock import Clock
+from sandbox.match.lineup import borrowed
+from sandbox.match.loans import SeatRequest
 from tests.integration.sandbox.conftest import require
 from tests.integration.sandbox.nodes import HONEST, Bench, start_node
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from games import GAMES
-from sandbox import referee
-from sandbox.clock import Clock
-from sandbox.lineup import borrowed
-from sandbox.loans import SeatRequest
+from sandbox.match import referee
+from sandbox.match.clock import Clock
+from sandbox.match.lineup import borrowed
+from sandbox.match.loans import SeatRequest
 from tests.integration.sandbox.nodes import MEMORY_MB, Bench
 
 GEESE = GAMES["hungry_geese"]

@@ -12,13 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import launcher, lending, loans
 from sandbox.box import wire
-from sandbox.doors import Doors
 from sandbox.errors import HostFault
-from sandbox.gpu import Devices
-from sandbox.lending import Lender
-from sandbox.pool import Place, Pool
+from sandbox.launchers import choose
+from sandbox.launchers.gpu import Devices
+from sandbox.listener import Doors
+from sandbox.match import loans
+from sandbox.node import lending
+from sandbox.node.lending import Lender
+from sandbox.node.pool import Place, Pool
 from tests.integration.sandbox.census import wait_until
 from tests.integration.sandbox.conftest import require
 from tests.integration.sandbox.nodes import HONEST, MEMORY_MB, STATE, Player
@@ -67,7 +69,7 @@ def house(short_folder: Callable[[], Path]) -> Iterator[House]:
     if os.geteuid() != 0:
         pytest.skip("boxes of an ordinary user take one match only")
     folder = short_folder()
-    kind, digests = launcher.choose("bubblewrap", ["python"], folder, STATE, print)
+    kind, digests = choose.choose("bubblewrap", ["python"], folder, STATE, print)
     pool = Watched(
         kind,
         "node-test",

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import engine, profiles
+from sandbox import profiles
+from sandbox.launchers import engine
 from tests.integration.sandbox.conftest import ISOLATING, require
 from tests.integration.sandbox.nodes import Bench, Player, start_node
 from tests.integration.sandbox.test_images import client

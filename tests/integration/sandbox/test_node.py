@@ -16,9 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import gpu, loans
 from sandbox.box import wire
 from sandbox.errors import BundleRefused, HostFault
+from sandbox.launchers import gpu
+from sandbox.match import loans
 from tests.daemon import daemon_of
 from tests.integration.sandbox.conftest import require
 from tests.integration.sandbox.nodes import (

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import loans
 from sandbox.errors import HostFault
+from sandbox.match import loans
 from tests.daemon import daemon_of
 from tests.integration.own_engine import OwnEngine, running
 from tests.integration.sandbox.census import PROMISED_SECONDS, Census, Taker, wait_until
@@ -204,7 +204,7 @@ def test_of_a_node_killed_with_its_guard_only_empty_things_stay_and_can_be_remov
     )
     with pytest.raises(HostFault):
         player.loan.end()
-    command = [sys.executable, "-m", "sandbox.leftovers", "--run-dir", str(house.node.run_dir)]
+    command = [sys.executable, "-m", "sandbox.node.leftovers", "--run-dir", str(house.node.run_dir)]
     subprocess.run([*command, "--socket", str(house.node.socket)], cwd=ROOT, check=True)
     assert house.taker.take().all == frozenset()
 

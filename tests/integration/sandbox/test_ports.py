@@ -11,11 +11,11 @@ import pytest
 
 from games.protocol import Verdict
 from sandbox.box import loopback
-from sandbox.clock import Clock
 from sandbox.errors import BundleRefused
-from sandbox.lineup import borrowed
-from sandbox.loans import SeatRequest
-from sandbox.record import Played
+from sandbox.match.clock import Clock
+from sandbox.match.lineup import borrowed
+from sandbox.match.loans import SeatRequest
+from sandbox.match.record import Played
 from tests.integration.counting import Snakes
 from tests.integration.sandbox.nodes import MEMORY_MB, Bench, start_node, still_works
 from tests.integration.sandbox.test_contracts import AGENTS, UP, _all_right, _log, _packed

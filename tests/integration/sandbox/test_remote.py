@@ -24,12 +24,12 @@ import pytest
 
 from games import GAMES
 from games.protocol import Verdict
-from sandbox import bundle, loans, referee
-from sandbox.clock import Clock
 from sandbox.errors import AgentAway, BundleRefused, HostFault
-from sandbox.lineup import borrowed
-from sandbox.loans import Loan, SeatRequest
-from sandbox.record import Played, read_log
+from sandbox.match import bundle, loans, referee
+from sandbox.match.clock import Clock
+from sandbox.match.lineup import borrowed
+from sandbox.match.loans import Loan, SeatRequest
+from sandbox.match.record import Played, read_log
 from tests.integration.counting import Snakes
 from tests.integration.sandbox import remotes
 from tests.integration.sandbox.census import wait_until

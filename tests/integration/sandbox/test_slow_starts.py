@@ -17,10 +17,12 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import cgroups, control, loans, profiles
+from sandbox import profiles
 from sandbox.box import wire
 from sandbox.errors import HostFault
-from sandbox.launcher import Box, BoxSpec
+from sandbox.launchers import cgroups, control
+from sandbox.launchers.base import Box, BoxSpec
+from sandbox.match import loans
 from tests.integration.sandbox.conftest import require
 from tests.integration.sandbox.nodes import MEMORY_MB, READY_SECONDS, ROOT, STATE, Node, Player
 

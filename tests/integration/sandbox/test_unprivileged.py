@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import loans, witness
-from sandbox.bundle import prepare
-from sandbox.doctor import degraded
 from sandbox.errors import HostFault
+from sandbox.launchers import degraded
+from sandbox.match import loans, steal
+from sandbox.match.bundle import prepare
 from tests.integration.counting import Snakes, State
 from tests.integration.sandbox import ordinary
 from tests.integration.sandbox.conftest import require
@@ -96,7 +96,7 @@ def test_the_node_says_exactly_what_the_doctor_says_it_lacks(lent: Bench, folder
         check=True,
     )
     unseen = degraded.sentences("no thread above all others")
-    if not witness.is_needed() or allowed.stdout.strip() == "True":
+    if not steal.is_needed() or allowed.stdout.strip() == "True":
         unseen = ()
     expected = (*degraded.sentences("bubblewrap without root"), *unseen)
     if os.geteuid() == 0:  # then the ordinary user is one to whom nothing was delegated

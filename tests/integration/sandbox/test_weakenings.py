@@ -13,7 +13,7 @@ import docker
 import pytest
 
 from games.protocol import Verdict
-from sandbox import loans
+from sandbox.match import loans
 from tests.integration.sandbox import hostile
 from tests.integration.sandbox.conftest import require
 from tests.integration.sandbox.hostile import Seat

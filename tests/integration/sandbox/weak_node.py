@@ -20,7 +20,9 @@ from typing import Any
 
 from docker.api.container import ContainerApiMixin
 
-from sandbox import bubblewrap, launcher, node, profiles
+from sandbox import profiles
+from sandbox.launchers import base, bubblewrap
+from sandbox.node import __main__
 
 _NO_BECOMING = """
 def _stay(uid: int) -> None:
@@ -57,7 +59,7 @@ def _one_uid(self: Supervisor, number: int) -> int | None:
     return UID + min(number, 1)
 
 Supervisor._uid = _one_uid
-""".replace("UID", str(launcher.UID_BASE + 17_000))
+""".replace("UID", str(base.UID_BASE + 17_000))
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ class Weakness:
 
 
 def _without_process_limit() -> dict[str, int]:
-    return {name: value for name, value in launcher.LIMITS.items() if name != "NPROC"}
+    return {name: value for name, value in base.LIMITS.items() if name != "NPROC"}
 
 
 WEAKNESSES: Mapping[str, Weakness] = {
@@ -105,8 +107,8 @@ WEAKNESSES: Mapping[str, Weakness] = {
 def weaken(weakness: Weakness, folder: Path) -> None:
     """Take the wall down in this process; ``folder`` is for the changed program."""
     for name, value in weakness.constants.items():
-        assert hasattr(launcher, name), name
-        setattr(launcher, name, value)
+        assert hasattr(base, name), name
+        setattr(base, name, value)
     if weakness.box:
         profiles.BOX_PROGRAM = _changed_program(weakness.box, folder)
     _replace(ContainerApiMixin, "create_host_config", _host_config(weakness.docker))
@@ -184,7 +186,7 @@ def started_as(weakness: str, folder: Path) -> Iterator[str]:
 def main() -> int:
     with tempfile.TemporaryDirectory(prefix="peck-weak-") as folder:
         weaken(WEAKNESSES[sys.argv[1]], Path(folder))
-        return node.main(sys.argv[2:])
+        return __main__.main(sys.argv[2:])
 
 
 if __name__ == "__main__":

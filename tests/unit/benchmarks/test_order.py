@@ -8,8 +8,8 @@ import numpy as np
 
 from benchmarks import order
 from benchmarks.rating.worlds import World
-from ladder.official.fit import Prior, fit
-from ladder.official.games import Games
+from ladder.ratings.official.fit import Prior, fit
+from ladder.ratings.official.games import Games
 
 
 def world(*skills: float) -> World:

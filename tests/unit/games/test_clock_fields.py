@@ -7,9 +7,9 @@ import pytest
 from games import GAMES
 from games.kaggle import episode_json
 from games.protocol import Json, with_clock
-from sandbox import referee
-from sandbox.clock import Clock
 from sandbox.errors import BundleRefused
+from sandbox.match import referee
+from sandbox.match.clock import Clock
 
 
 @pytest.mark.parametrize(

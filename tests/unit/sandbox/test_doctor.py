@@ -9,10 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sandbox.doctor import DEGRADED, degraded, machine, report
+from sandbox.doctor import DEGRADED, machine, report
 from sandbox.doctor.checks import Check, State
 from sandbox.doctor.machine import Machine
 from sandbox.doctor.probes import MatchGroup, Tried
+from sandbox.launchers import degraded
 
 PURE = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
 FIRST = "".join(

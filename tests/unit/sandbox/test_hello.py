@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import loans
 from sandbox.box import wire
 from sandbox.errors import HostFault
+from sandbox.match import loans
 
 ANSWER = {"node": "n1", "launcher": "process", "profiles": [], "image_digests": {}, "lacks": []}
 

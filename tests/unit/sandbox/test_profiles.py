@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import images, profiles
+from sandbox import profiles
 from sandbox.box import missing
 from sandbox.errors import HostFault
+from sandbox.launchers import images
 
 
 def test_versions_are_those_of_the_lock() -> None:

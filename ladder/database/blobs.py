@@ -1,0 +1,175 @@
+"""Bundles, replays and logs by the SHA-256 of their bytes: a local folder or S3.
+
+A blob lies at ``sha256/ab/<digest>``. It is written under a temporary key while it is hashed, then
+renamed, so a key that exists is whole. Putting the same bytes again changes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+from urllib.parse import unquote, urlsplit
+
+import obstore
+from obstore.exceptions import AlreadyExistsError
+from obstore.store import LocalStore, S3Store
+
+from ladder.errors import LadderError, NotFound
+
+CHUNK_BYTES: Final = 1024 * 1024
+DIGEST_CHARS: Final = frozenset("0123456789abcdef")
+
+
+class BlobTooLarge(LadderError):
+    """The file is larger than allowed."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        super().__init__(f"the file is larger than the {limit_bytes} bytes allowed")
+        self.limit_bytes = limit_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A blob's name and size."""
+
+    digest: str
+    size: int
+
+
+class Incoming:
+    """Bytes that are in the store without a name yet; ``keep`` gives them theirs."""
+
+    def __init__(self, store: LocalStore | S3Store, key: str, stored: Stored) -> None:
+        self.stored = stored
+        self._store, self._key = store, key
+
+    def keep(self) -> None:
+        """Makes them a blob. The same bytes may be there already: then nothing changes."""
+        with suppress(AlreadyExistsError):
+            obstore.rename(self._store, self._key, _key(self.stored.digest), overwrite=False)
+
+
+class Blobs(Protocol):
+    """Bytes by digest."""
+
+    def put(self, chunks: Iterable[bytes], *, limit_bytes: int) -> Stored:
+        """Stores the bytes as they come. Raises BlobTooLarge; then, or when ``chunks`` raises,
+        nothing is kept."""
+        ...
+
+    def receive(
+        self, chunks: Iterable[bytes], *, limit_bytes: int
+    ) -> AbstractContextManager[Incoming]:
+        """The same in two steps: what was not kept when the context ends is gone."""
+        ...
+
+    def put_bytes(self, content: bytes) -> Stored:
+        """Stores bytes already in memory."""
+        ...
+
+    def open(self, digest: str) -> Iterator[bytes]:
+        """The bytes in pieces. Raises NotFound, at once."""
+        ...
+
+    def path(self, digest: str) -> Path | None:
+        """Where the blob lies as a local file; None when it does not, or not on this machine."""
+        ...
+
+    def exists(self, digest: str) -> bool:
+        """Whether the blob is there."""
+        ...
+
+    def delete(self, digest: str) -> None:
+        """Removes the blob; no error when it is gone already."""
+        ...
+
+
+class StoredBlobs:
+    """Blobs in an object store."""
+
+    def __init__(self, store: LocalStore | S3Store, folder: Path | None = None) -> None:
+        self._store = store
+        self._folder = folder
+
+    def put(self, chunks: Iterable[bytes], *, limit_bytes: int) -> Stored:
+        with self.receive(chunks, limit_bytes=limit_bytes) as incoming:
+            incoming.keep()
+            return incoming.stored
+
+    @contextmanager
+    def receive(self, chunks: Iterable[bytes], *, limit_bytes: int) -> Iterator[Incoming]:
+        key = f"incoming/{secrets.token_hex(16)}"
+        sha = hashlib.sha256()
+        size = 0
+
+        def measured() -> Iterator[bytes]:
+            nonlocal size
+            for chunk in chunks:
+                size += len(chunk)
+                if size > limit_bytes:
+                    raise BlobTooLarge(limit_bytes)
+                sha.update(chunk)
+                yield chunk
+
+        obstore.put(self._store, key, measured(), chunk_size=5 * CHUNK_BYTES)
+        try:
+            yield Incoming(self._store, key, Stored(sha.hexdigest(), size))
+        finally:
+            with suppress(FileNotFoundError):
+                obstore.delete(self._store, key)
+
+    def put_bytes(self, content: bytes) -> Stored:
+        digest = hashlib.sha256(content).hexdigest()
+        with suppress(AlreadyExistsError):
+            obstore.put(self._store, _key(digest), content, mode="create", use_multipart=False)
+        return Stored(digest, len(content))
+
+    def open(self, digest: str) -> Iterator[bytes]:
+        try:
+            found = obstore.get(self._store, _key(digest))
+        except FileNotFoundError:
+            raise NotFound("the file is gone") from None
+        return (bytes(piece) for piece in found.stream(min_chunk_size=CHUNK_BYTES))
+
+    def path(self, digest: str) -> Path | None:
+        if self._folder is None:
+            return None
+        path = self._folder / _key(digest)
+        return path if path.is_file() else None
+
+    def exists(self, digest: str) -> bool:
+        try:
+            obstore.head(self._store, _key(digest))
+        except FileNotFoundError:
+            return False
+        return True
+
+    def delete(self, digest: str) -> None:
+        with suppress(FileNotFoundError):
+            obstore.delete(self._store, _key(digest))
+
+
+def open_blobs(url: str) -> StoredBlobs:
+    """The blobs at ``file:///folder`` (made when missing) or ``s3://bucket/prefix``.
+
+    S3 takes its endpoint and keys from the environment (AWS_ENDPOINT, AWS_ACCESS_KEY_ID, …).
+    Raises LadderError for anything else.
+    """
+    parts = urlsplit(url)
+    if parts.scheme == "file" and parts.netloc in ("", "localhost") and parts.path.startswith("/"):
+        folder = Path(unquote(parts.path))
+        return StoredBlobs(LocalStore(folder, mkdir=True), folder)
+    if parts.scheme == "s3" and parts.netloc:
+        return StoredBlobs(S3Store.from_url(url))
+    raise LadderError(f"blobs_url: {url!r} is neither file:///folder nor s3://bucket/prefix")
+
+
+def _key(digest: str) -> str:
+    if len(digest) != 64 or not DIGEST_CHARS.issuperset(digest):
+        raise NotFound("no such file: that is no digest")
+    return f"sha256/{digest[:2]}/{digest}"

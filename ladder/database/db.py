@@ -1,0 +1,102 @@
+"""Connections to Postgres. Functions of the store take one; their callers own the transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import wraps
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+
+import psycopg
+from psycopg import sql
+from psycopg.pq import TransactionStatus
+from psycopg_pool import ConnectionPool
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Connection = psycopg.Connection[Any]
+WORKER_ROLE: Final = "peck_worker"
+CONNECT_SECONDS: Final = 10
+
+
+def connect(url: str, *, autocommit: bool = False) -> Connection:
+    """An open connection; ``with`` commits or rolls it back, and closes it."""
+    return psycopg.connect(url, autocommit=autocommit, connect_timeout=CONNECT_SECONDS)
+
+
+@contextmanager
+def atomic(conn: Connection) -> Iterator[None]:
+    """All of what is inside or nothing, and not committed before the caller's own transaction.
+
+    ``conn.transaction()`` alone would commit at its end on a connection that has not begun one.
+    """
+    if not conn.autocommit and conn.info.transaction_status is TransactionStatus.IDLE:
+        conn.execute("select 1")  # begins the caller's transaction
+    with conn.transaction():
+        yield
+
+
+def whole(
+    act: Callable[Concatenate[Connection, P], T],
+) -> Callable[Concatenate[Connection, P], T]:
+    """Makes all of a function's statements one ``atomic`` piece."""
+
+    @wraps(act)
+    def wrapped(conn: Connection, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with atomic(conn):
+            return act(conn, *args, **kwargs)
+
+    return wrapped
+
+
+def pool(url: str, max_size: int) -> ConnectionPool[Connection]:
+    """A closed pool: ``open()`` it when the process starts, ``close()`` it when it ends.
+
+    ``with pool.connection() as conn`` is one transaction. Connections are checked when handed out,
+    so a restarted server costs no failed request.
+    """
+    return ConnectionPool(
+        url,
+        min_size=1,
+        max_size=max_size,
+        open=False,
+        check=ConnectionPool.check_connection,
+        kwargs={"connect_timeout": CONNECT_SECONDS},
+    )
+
+
+def listen(
+    url: str, channels: Sequence[str], *, poll_seconds: float = 5.0
+) -> Iterator[psycopg.Notify | None]:
+    """Notifications of these channels, and None after each ``poll_seconds`` without one.
+
+    Keeps a connection of its own until the generator is closed. A notification only wakes: what it
+    tells must be read from the rows. Raises psycopg.OperationalError when the server goes away.
+    """
+    with closing(connect(url, autocommit=True)) as conn:
+        for channel in channels:
+            conn.execute(sql.SQL("listen {}").format(sql.Identifier(channel)))
+        while True:
+            quiet = True
+            for notify in conn.notifies(timeout=poll_seconds, stop_after=1):
+                quiet = False
+                yield notify
+            if quiet:
+                yield None
+
+
+def set_worker_login(conn: Connection, password: str | None) -> None:
+    """Lets workers log in as ``peck_worker``: with this password, or (None) by the server's trust.
+
+    The password is hashed here, so neither the statement nor the server's log shows it. The role
+    belongs to the server, not to one database.
+    """
+    secret: sql.Composable = sql.SQL("null")
+    if password is not None:
+        hashed = conn.pgconn.encrypt_password(
+            password.encode(), WORKER_ROLE.encode(), b"scram-sha-256"
+        )
+        secret = sql.Literal(hashed.decode())
+    conn.execute(
+        sql.SQL("alter role {} login password {}").format(sql.Identifier(WORKER_ROLE), secret)
+    )

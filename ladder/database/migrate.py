@@ -1,0 +1,266 @@
+"""Brings a database up to date: migrations, the SQL functions, and the partitions of the months.
+
+A migration (``migrations/NNNN_before_*.sql``, ``NNNN_after_*.sql``) runs once and never changes.
+``before`` files run before a roll-out and only add, so that processes of the version before go on.
+``after`` files run when those have ended (``phases.py``). A new database gets all of them.
+Functions and triggers are current text in their domain (``matches/lease.sql``); a file that changed
+runs again.
+Several processes may migrate at the same time: an advisory lock lets one do the work.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import resources
+from importlib.resources.abc import Traversable
+from typing import Final
+
+import psycopg
+from psycopg import errors, sql
+
+from ladder.database.phases import FIRST, Phase, drops_function, phase
+from ladder.errors import LadderError
+from ladder.ids import time_part
+
+LOCK: Final = 0x7065636B  # "peck": the advisory lock of migrations
+MONTHS_AHEAD: Final = 2
+PARTITIONED: Final = {
+    "matches": "id",
+    "seats": "match_id",
+    "attempts": "match_id",
+    "ratings": "match_id",
+}
+DEFINED: Final = re.compile(r"^create or replace function (\w+)", re.MULTILINE)
+File = tuple[str, str]
+"""Name and text."""
+
+
+class MigrationChanged(LadderError):
+    """A migration that was applied has other contents now; restore the file and add a new one."""
+
+
+class FunctionChanged(LadderError):
+    """A function has other arguments or another result, or is gone, one version too early."""
+
+
+class EarlierDatabase(LadderError):
+    """The database was made by an earlier version, whose data is not carried over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Migrated:
+    """What a migration did."""
+
+    applied: list[str]
+    """Names of the files that ran now, oldest first; ``matches/lease.sql`` for functions."""
+    waiting: list[str]
+    """Names of the migrations that run after the roll-out."""
+
+
+def files() -> list[File]:
+    """Every migration, in order of number; of one number ``before`` comes first."""
+    return sorted(_sql(resources.files("ladder.database") / "migrations"), key=_order)
+
+
+def functions() -> list[File]:
+    """Every file of functions, in order of domain and name."""
+    domains = [folder for folder in resources.files("ladder").iterdir() if folder.is_dir()]
+    return sorted(
+        (f"{domain.name}/{name}", text) for domain in domains for name, text in _sql(domain)
+    )
+
+
+def _sql(folder: Traversable) -> list[File]:
+    return [(f.name, f.read_text("utf-8")) for f in folder.iterdir() if f.name.endswith(".sql")]
+
+
+def _order(file: File) -> tuple[str, bool, str]:
+    name, _ = file
+    return name[:4], phase(name) is Phase.AFTER, name
+
+
+def migrate(url: str, *, after: bool = False) -> Migrated:
+    """Runs the migrations due before the roll-out, or with ``after`` all, and changed functions.
+
+    Raises EarlierDatabase, MigrationChanged, FunctionChanged.
+    """
+    with psycopg.connect(url, autocommit=True) as conn:
+        conn.execute("select pg_advisory_lock(%s)", (LOCK,))
+        _refuse_earlier(conn)
+        conn.execute("set lock_timeout = '10s'")
+        _make_books(conn)
+        known: dict[str, str] = dict(
+            conn.execute("select name, checksum from migrations").fetchall()
+        )
+        migrations = files()
+        if known.keys() - dict(migrations):
+            # A newer version has migrated this database. Its functions serve this version too.
+            return Migrated([], [])
+        for name, text in migrations:
+            if known.get(name, digest(text)) != digest(text):
+                raise MigrationChanged(f"{name} was applied with other contents than it has now")
+        due = [file for file in migrations if file[0] not in known]
+        later = [file for file in due if known and phase(file[0]) is Phase.AFTER]
+        applied = _run_once(conn, [file for file in due if file not in later])
+        applied += _run_functions(conn, migrations)
+        if after:
+            applied += _run_once(conn, later)
+        ensure_partitions(conn, MONTHS_AHEAD)
+    return Migrated(applied, [] if after else [name for name, _ in later])
+
+
+def digest(text: str) -> str:
+    """SHA-256 of a file's text."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _refuse_earlier(conn: psycopg.Connection) -> None:
+    """Raises EarlierDatabase if migrations ran here, but not our first. Changes nothing."""
+    if conn.execute("select to_regclass('migrations')").fetchone() == (None,):
+        return
+    names = {name for (name,) in conn.execute("select name from migrations")}
+    if names and FIRST not in names:
+        raise EarlierDatabase(
+            "this database was made by an earlier version of Pecking Order, whose data is not"
+            " carried over: use a new database (`peck up`: another folder with --state), or remove"
+            " this one"
+        )
+
+
+def _make_books(conn: psycopg.Connection) -> None:
+    conn.execute(
+        "create table if not exists migrations (name text primary key, checksum text not null,"
+        " applied_at timestamptz not null default now())"
+    )
+    conn.execute(
+        "create table if not exists function_files (name text primary key,"
+        " checksum text not null, defines text[] not null,"
+        " applied_at timestamptz not null default now())"
+    )
+
+
+def _run_once(conn: psycopg.Connection, migrations: Sequence[File]) -> list[str]:
+    """Runs migrations, each in a transaction with its row; returns their names."""
+    for name, text in migrations:
+        with conn.transaction():
+            conn.execute(sql.SQL(text))
+            conn.execute(
+                "insert into migrations (name, checksum) values (%s, %s)", (name, digest(text))
+            )
+    return [name for name, _ in migrations]
+
+
+def _run_functions(conn: psycopg.Connection, migrations: Sequence[File]) -> list[str]:
+    """Runs the files of functions that changed, in one transaction; returns their names."""
+    current = functions()
+    rows = conn.execute("select name, checksum, defines from function_files").fetchall()
+    known = {name: checksum for name, checksum, _ in rows}
+    changed = [(name, text) for name, text in current if known.get(name) != digest(text)]
+    removed = list(known.keys() - dict(current))
+    if not changed and not removed:
+        return []
+    with conn.transaction():
+        for name, text in changed:
+            _run_file(conn, name, text)
+        conn.execute("delete from function_files where name = any (%s)", (removed,))
+        defined = Counter(name for _, text in current for name in DEFINED.findall(text))
+        earlier = {name for _, _, names in rows for name in names}
+        _refuse_leftovers(conn, defined, earlier, migrations)
+    return [name for name, _ in changed]
+
+
+def _run_file(conn: psycopg.Connection, name: str, text: str) -> None:
+    try:
+        conn.execute(sql.SQL(text))
+    except errors.InvalidFunctionDefinition as error:
+        found = re.search(r"DROP FUNCTION (.+) first", error.diag.message_hint or "")
+        which = f" {found.group(1)}" if found else ""
+        raise FunctionChanged(
+            f"{name}:{which}: {error.diag.message_primary}. Processes of the version before still"
+            " call it: give the new function a name of its own, and drop the old one a version"
+            " later, in a migration NNNN_after_drop_NAME.sql"
+        ) from None
+    conn.execute(
+        "insert into function_files (name, checksum, defines) values (%s, %s, %s)"
+        " on conflict (name) do update set checksum = excluded.checksum,"
+        " defines = excluded.defines, applied_at = now()",
+        (name, digest(text), DEFINED.findall(text)),
+    )
+
+
+def _refuse_leftovers(
+    conn: psycopg.Connection,
+    defined: Counter[str],
+    earlier: set[str],
+    migrations: Sequence[File],
+) -> None:
+    """Raises FunctionChanged for a function that no file defines and no ``after`` file drops."""
+    rows = conn.execute(
+        "select proname, array_agg(oid::regprocedure::text order by oid) from pg_proc"
+        " where pronamespace = 'public'::regnamespace and proname = any (%s)"
+        " group by proname order by proname",
+        (sorted(earlier | defined.keys()),),
+    )
+    dropped = {name for file, text in migrations for name in drops_function(file, text)}
+    for name, forms in rows:
+        if len(forms) > defined[name] and name not in dropped:
+            raise FunctionChanged(
+                f"the database has {' and '.join(forms)}, the files define {defined[name]} of"
+                " these. Processes of the version before still call the old one: keep it beside"
+                " the new one, and drop it a version later, in a migration"
+                f" NNNN_after_drop_{name}.sql"
+            )
+
+
+def ensure_partitions(conn: psycopg.Connection, months_ahead: int) -> list[str]:
+    """Creates the monthly partitions from this month on and returns the names made now.
+
+    A range whose rows already went to the default partition is left there.
+    """
+    made = []
+    today = datetime.now(UTC)
+    for ahead in range(months_ahead + 1):
+        year, month = divmod(today.year * 12 + today.month - 1 + ahead, 12)
+        after_year, after_month = divmod(year * 12 + month + 1, 12)
+        bounds = [
+            "mat_" + time_part(round(datetime(y, m + 1, 1, tzinfo=UTC).timestamp() * 1000))
+            for y, m in ((year, month), (after_year, after_month))
+        ]
+        for table, key in PARTITIONED.items():
+            name = f"{table}_{year:04d}_{month + 1:02d}"
+            if _make_partition(conn, table, key, name, bounds):
+                made.append(name)
+    return made
+
+
+def _make_partition(
+    conn: psycopg.Connection, table: str, key: str, name: str, bounds: list[str]
+) -> bool:
+    low, high = bounds
+    exists = conn.execute("select to_regclass(%s) is not null", (name,)).fetchone()
+    if exists == (True,):
+        return False
+    strays = conn.execute(
+        sql.SQL("select 1 from {default} where {key} >= %s and {key} < %s limit 1").format(
+            default=sql.Identifier(f"{table}_default"), key=sql.Identifier(key)
+        ),
+        (low, high),
+    ).fetchone()
+    if strays is not None:
+        return False
+    conn.execute(
+        sql.SQL(
+            "create table {name} partition of {table} for values from ({low}) to ({high})"
+        ).format(
+            name=sql.Identifier(name),
+            table=sql.Identifier(table),
+            low=sql.Literal(low),
+            high=sql.Literal(high),
+        )
+    )
+    return True

@@ -1,0 +1,122 @@
+"""The phase of a migration, and what may stand in it.
+
+A roll-out replaces processes one by one, so versions N and N-1 run together on one database. What
+runs before it only adds; what runs after it may take away. ``faults`` reads the SQL text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import Enum
+from typing import Final
+
+FIRST: Final = "0001_schema.sql"
+NAME: Final = re.compile(r"\d{4}_(before|after)_[a-z0-9_]+\.sql")
+
+
+class Phase(Enum):
+    """When a migration runs."""
+
+    BEFORE = "before"
+    """Before the roll-out, while the version before still runs."""
+    AFTER = "after"
+    """After the roll-out, when all processes have the new version."""
+
+
+LATER: Final = "move it to a file NNNN_after_*.sql"
+ANEW: Final = (
+    "add a column beside it, fill both, and drop the old one a version later in NNNN_after_*.sql"
+)
+FILLED: Final = (
+    "the version before writes rows without a value: give a default, or move it to a file"
+    " NNNN_after_*.sql"
+)
+CURRENT: Final = "write it as current text in a .sql file of its domain"
+FLAGS: Final = re.IGNORECASE | re.DOTALL
+COLUMN: Final = r'(?:if\s+exists\s+)?(?!(?:constraint|not|expression|identity)\b)[\w"]+'
+DESTRUCTIVE: Final = [
+    (re.compile(pattern, FLAGS), remedy)
+    for pattern, remedy in (
+        (rf"\balter\s+table\b.*?\bdrop\s+(?:column\s+)?{COLUMN}", LATER),
+        (
+            r"\bdrop\s+(?:table|type|domain|view|materialized\s+view|sequence|schema|function|"
+            r"procedure|routine|trigger|role|owned|extension)\b",
+            LATER,
+        ),
+        (r"\balter\s+(?:column\s+)?[\w\"]+\s+(?:set\s+data\s+)?type\b", ANEW),
+        (r"\brename\b", ANEW),
+        (r"\bdelete\s+from\b", LATER),
+        (r"\btruncate\b", LATER),
+        (r"\brevoke\b", LATER),
+    )
+]
+SET_NOT_NULL: Final = re.compile(r"\balter\s+(?:column\s+)?([\w\"]+)\s+set\s+not\s+null", FLAGS)
+CLAUSE: Final = r"(?:[^,()]|\([^()]*(?:\([^()]*\)[^()]*)*\))"  # a comma outside brackets ends it
+ADD_COLUMN: Final = re.compile(rf"\badd\s{CLAUSE}*?\bnot\s+null\b{CLAUSE}*", FLAGS)
+OWN_VALUE: Final = re.compile(r"\b(?:default|generated)\b", FLAGS)
+FUNCTION: Final = re.compile(
+    r"\bcreate\s+(?:or\s+replace\s+)?(?:constraint\s+)?(?:function|procedure|trigger)\b", FLAGS
+)
+DROPPED: Final = re.compile(r"\bdrop\s+function\s+(?:if\s+exists\s+)?(\w+)", FLAGS)
+NO_STATEMENT: Final = re.compile(r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'", re.DOTALL)
+
+
+def phase(name: str) -> Phase:
+    """The phase that a file's name says. Raises ValueError for a name of another form."""
+    if name == FIRST:
+        return Phase.BEFORE
+    found = NAME.fullmatch(name)
+    if found is None:
+        raise ValueError(f"{name}: call it NNNN_before_*.sql or NNNN_after_*.sql")
+    return Phase(found.group(1))
+
+
+def drops_function(name: str, text: str) -> list[str]:
+    """Names of the functions that an ``after`` file drops."""
+    return DROPPED.findall(_bare(text)) if phase(name) is Phase.AFTER else []
+
+
+def faults(name: str, text: str) -> list[str]:
+    """What may not stand in this migration: ``file:line: statement; remedy``."""
+    found = [(at, what, CURRENT) for at, what in _matches(FUNCTION, text)]
+    if phase(name) is Phase.BEFORE:
+        found += [
+            (at, what, remedy)
+            for pattern, remedy in DESTRUCTIVE
+            for at, what in _matches(pattern, text)
+        ]
+        found += [(at, what, FILLED) for at, what in _unfilled(text)]
+    lines = [(text.count("\n", 0, at) + 1, what, remedy) for at, what, remedy in sorted(found)]
+    return [f"{name}:{line}: {' '.join(what.split())}; {remedy}" for line, what, remedy in lines]
+
+
+def _bare(text: str) -> str:
+    """The text with blanks for comments and strings; every place stays the same."""
+    return NO_STATEMENT.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
+
+
+def _statements(text: str) -> Iterator[tuple[int, str]]:
+    """Every statement and where it starts."""
+    for found in re.finditer(r"[^;]+", _bare(text)):
+        yield found.start(), found.group()
+
+
+def _matches(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, str]]:
+    for start, statement in _statements(text):
+        for found in pattern.finditer(statement):
+            yield start + found.start(), found.group()
+
+
+def _unfilled(text: str) -> Iterator[tuple[int, str]]:
+    """Columns that may not be null and that no default fills."""
+    for start, statement in _statements(text):
+        if not re.match(r"\s*alter\s+table\b", statement, FLAGS):
+            continue
+        for found in ADD_COLUMN.finditer(statement):
+            if not OWN_VALUE.search(found.group()):
+                yield start + found.start(), found.group()
+        for found in SET_NOT_NULL.finditer(statement):
+            default = rf"\balter\s+(?:column\s+)?{re.escape(found[1])}\s+set\s+default\b"
+            if not re.search(default, statement, FLAGS):
+                yield start + found.start(), found.group()

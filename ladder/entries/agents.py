@@ -1,0 +1,186 @@
+"""Agents and their submissions (immutable uploads)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from psycopg import errors
+from psycopg.rows import class_row
+
+from ladder import ids
+from ladder.database.db import Connection, atomic
+from ladder.entries.records import Agent, Submission
+from ladder.errors import Conflict, LadderError, NotFound
+from ladder.ids import AgentId, LeagueId, SubmissionId, TeamId, UserId
+from ladder.people import visibility
+from ladder.people.records import Viewer
+
+AGENT: Final = (
+    "select a.id, a.team_id, t.name as team_name, a.slug, a.name, a.open_for_scrims,"
+    " a.scrims_per_requester_daily, a.created_at from agents a join teams t on t.id = a.team_id"
+)
+SUBMISSION: Final = (
+    "select s.id, s.number, s.agent_id, a.team_id, s.digest, s.size_bytes, s.filename, s.message,"
+    " s.created_at, s.url from submissions s join agents a on a.id = s.agent_id"
+)
+
+
+def create_agent(conn: Connection, team_id: TeamId, name: str, slug: str) -> Agent:
+    """A new agent of a team. Raises Conflict when the team has this slug already."""
+    agent_id = AgentId(ids.new("age"))
+    try:
+        with atomic(conn):
+            conn.execute(
+                "insert into agents (id, team_id, slug, name) values (%s, %s, %s, %s)",
+                (agent_id, team_id, slug, name),
+            )
+    except errors.UniqueViolation:
+        raise Conflict(f"slug: your team has an agent {slug!r} already; choose another") from None
+    except errors.ForeignKeyViolation:
+        raise NotFound.of("team") from None
+    return get_agent(conn, agent_id)
+
+
+def get_agent(conn: Connection, agent_id: AgentId) -> Agent:
+    """The agent with this id. Raises NotFound."""
+    with conn.cursor(row_factory=class_row(Agent)) as cur:
+        found = cur.execute(f"{AGENT} where a.id = %s", (agent_id,)).fetchone()
+    if found is None:
+        raise NotFound.of("agent")
+    return found
+
+
+def find_agent(conn: Connection, team_id: TeamId, slug: str) -> Agent | None:
+    """The team's agent with this slug, or None."""
+    with conn.cursor(row_factory=class_row(Agent)) as cur:
+        return cur.execute(
+            f"{AGENT} where a.team_id = %s and a.slug = %s", (team_id, slug)
+        ).fetchone()
+
+
+def list_agents(
+    conn: Connection,
+    *,
+    viewer: Viewer,
+    team_id: TeamId | None = None,
+    after: AgentId | None = None,
+    limit: int = 50,
+) -> list[Agent]:
+    """Agents this viewer may see, of one team or of all, oldest first, from behind ``after``."""
+    seen, values = visibility.agents(viewer)
+    with conn.cursor(row_factory=class_row(Agent)) as cur:
+        return cur.execute(
+            f"{AGENT} where a.id > %s and (%s::text is null or a.team_id = %s) and {seen}"
+            " order by a.id limit %s",
+            (after or "", team_id, team_id, *values, limit),
+        ).fetchall()
+
+
+def update_agent(
+    conn: Connection,
+    agent_id: AgentId,
+    *,
+    name: str | None = None,
+    open_for_scrims: bool | None = None,
+    scrims_per_requester_daily: int | None = None,
+) -> Agent:
+    """Changes what is given and returns the agent. Raises NotFound."""
+    if scrims_per_requester_daily is not None and scrims_per_requester_daily < 0:
+        raise LadderError("scrims_per_requester_daily: must be 0 or more")
+    conn.execute(
+        "update agents set name = coalesce(%s, name),"
+        " open_for_scrims = coalesce(%s, open_for_scrims),"
+        " scrims_per_requester_daily = coalesce(%s, scrims_per_requester_daily) where id = %s",
+        (name, open_for_scrims, scrims_per_requester_daily, agent_id),
+    )
+    return get_agent(conn, agent_id)
+
+
+def delete_agent(conn: Connection, agent_id: AgentId) -> None:
+    """Deletes an agent that has no submission. Raises NotFound, Conflict (it has one)."""
+    try:
+        with atomic(conn):
+            gone = conn.execute("delete from agents where id = %s", (agent_id,))
+    except errors.ForeignKeyViolation:
+        raise Conflict("the agent has submissions, which are kept; retire its entries") from None
+    if gone.rowcount == 0:
+        raise NotFound("there is no such agent")
+
+
+def leagues_of_agent(conn: Connection, agent_id: AgentId) -> list[LeagueId]:
+    """Leagues in which the agent has stood on the board."""
+    rows = conn.execute(
+        "select distinct s.league_id from entries e join seasons s on s.id = e.season_id"  # noqa: S608
+        f" where e.agent_id = %s and {visibility.ON_BOARD} order by 1",
+        (agent_id,),
+    )
+    return [LeagueId(row[0]) for row in rows]
+
+
+def leagues_of_team(conn: Connection, team_id: TeamId) -> list[LeagueId]:
+    """Leagues in which an agent of the team has stood on the board."""
+    rows = conn.execute(
+        "select distinct s.league_id from entries e join seasons s on s.id = e.season_id"  # noqa: S608
+        " where e.agent_id in (select id from agents where team_id = %s)"
+        f" and {visibility.ON_BOARD} order by 1",
+        (team_id,),
+    )
+    return [LeagueId(row[0]) for row in rows]
+
+
+def add_submission(
+    conn: Connection,
+    agent_id: AgentId,
+    digest: str,
+    size_bytes: int,
+    filename: str,
+    message: str,
+    user_id: UserId | None,
+    *,
+    url: str | None = None,
+) -> tuple[Submission, bool]:
+    """The agent's submission with these bytes, and whether it was made now.
+
+    Equal bytes for the same agent are the same submission; other agents' files play no part. With
+    ``url`` it is a remote one. Raises NotFound, Conflict (a bundle has the bytes of a remote one).
+    """
+    try:
+        with atomic(conn):
+            made = conn.execute(
+                "insert into submissions (id, agent_id, digest, size_bytes, filename, message,"
+                " created_by, url) values (%s, %s, %s, %s, %s, %s, %s, %s)"
+                " on conflict (agent_id, digest) do nothing",
+                (ids.new("sub"), agent_id, digest, size_bytes, filename, message, user_id, url),
+            )
+    except errors.ForeignKeyViolation:
+        raise NotFound.of("agent") from None
+    with conn.cursor(row_factory=class_row(Submission)) as cur:
+        found = cur.execute(
+            f"{SUBMISSION} where s.agent_id = %s and s.digest = %s", (agent_id, digest)
+        ).fetchone()
+    assert found is not None
+    if found.url != url:
+        raise Conflict("the same bytes stand here as something else; enter them by another agent")
+    return found, made.rowcount == 1
+
+
+def get_submission(conn: Connection, submission: SubmissionId | int) -> Submission:
+    """The submission with this id or number. Raises NotFound."""
+    column = "number" if isinstance(submission, int) else "id"
+    with conn.cursor(row_factory=class_row(Submission)) as cur:
+        found = cur.execute(f"{SUBMISSION} where s.{column} = %s", (submission,)).fetchone()
+    if found is None:
+        raise NotFound.of("submission")
+    return found
+
+
+def list_submissions(
+    conn: Connection, agent_id: AgentId, after: SubmissionId | None = None, limit: int = 50
+) -> list[Submission]:
+    """An agent's submissions, newest first, from behind ``after``."""
+    with conn.cursor(row_factory=class_row(Submission)) as cur:
+        return cur.execute(
+            f"{SUBMISSION} where s.agent_id = %s and (%s::text is null or s.id < %s)"
+            " order by s.id desc limit %s",
+            (agent_id, after, after, limit),
+        ).fetchall()

@@ -1,0 +1,394 @@
+"""Entries: a submission in a season. Validation, the daily limit and the rating hang here."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, Final
+
+from psycopg.rows import dict_row
+
+from ladder import ids
+from ladder.database.db import Connection, whole
+from ladder.entries import agents, deadlines, declared, validations
+from ladder.entries.records import Entry, EntryState, Submission
+from ladder.errors import Conflict, LadderError, LimitReached, NotFound
+from ladder.ids import AgentId, EntryId, MatchId, SeasonId, SubmissionId, TeamId
+from ladder.leagues import seasons
+from ladder.leagues.records import Season
+from ladder.matches import matches
+from ladder.matches.pairing import Candidate
+from ladder.people import visibility
+from ladder.people.records import Viewer
+from ladder.profiles import REMOTE
+
+ON_BOARD: Final = (EntryState.ACTIVE, EntryState.PAUSED)
+VALIDATED: Final = (EntryState.PENDING, EntryState.PAUSED)  # those a validation match is made for
+VALIDATIONS: Final = 3  # times a validation that came to nothing is made again, the first included
+ENTRY: Final = (
+    "select e.id, e.season_id, s.league_id, e.agent_id, a.name as agent_name, e.team_id,"
+    " t.name as team_name, e.submission_id, b.number as submission_number, e.profile, e.state,"
+    " e.reason, e.is_anchor, e.pairing_weight, e.validation_match_id, e.deadline_at, e.mu, e.sigma,"
+    " e.games, e.in_flight, e.faults, e.last_match_at, e.created_at, e.activated_at,"
+    " e.disqualified_at, s.measures is null as is_rated, e.strikes, e.paused_at, e.next_try_at"
+    " from entries e join seasons s on s.id = e.season_id join agents a on a.id = e.agent_id"
+    " join teams t on t.id = e.team_id join submissions b on b.id = e.submission_id"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """A team's daily uploads in a season."""
+
+    used: int
+    allowed: int
+    left: int
+    resets_at: datetime
+    closes_at: datetime | None
+    """When the team's uploads lock; None: at no date."""
+
+
+class DailyLimitReached(LimitReached):
+    """The team's uploads of this day are used up."""
+
+    def __init__(self, limits: Limits) -> None:
+        super().__init__("uploads a day", limits.used, limits.allowed, limits.resets_at)
+        self.limits = limits
+
+
+@whole
+def enter(
+    conn: Connection,
+    season_id: SeasonId,
+    submission_id: SubmissionId,
+    *,
+    profile: str = "numpy",
+    pairing_weight: float = 1.0,
+    is_anchor: bool = False,
+    count_limit: bool = True,
+    waited_seconds: float = 0.0,
+) -> tuple[Entry, Limits, bool]:
+    """The submission's entry in the season, the team's limits now, and whether it was made now.
+
+    The same submission is the same entry. A remote one that was rejected is validated again, since
+    what answers at an address can be mended. A new entry takes one of the day's uploads (unless
+    ``count_limit`` is false) and gets its validation match, all in the caller's transaction; a
+    repeat takes nothing. The deadline is compared with the moment ``waited_seconds`` ago, when the
+    request began to arrive. A remote submission has the profile ``remote``, whatever is asked for.
+    Raises NotFound, Conflict (season or league not open, no remote agents here, agent or team
+    disqualified), LadderError (bundle too large), DailyLimitReached.
+    """
+    season = seasons.get_season(conn, season_id)
+    submission = agents.get_submission(conn, submission_id)
+    known = _find(conn, season_id, submission_id)
+    if known is not None and not (submission.url and known.state is EntryState.REJECTED):
+        return known, limits(conn, season_id, submission.team_id), False
+    if not is_anchor:  # whoever makes a season may enter its anchors before it opens
+        deadlines.refuse_late(conn, season, submission.team_id, waited_seconds)
+    _refuse_excluded(conn, season_id, submission)
+    if submission.url is not None:
+        profile = REMOTE
+        _refuse_remote(season, is_anchor)
+    if submission.size_bytes > season.max_bundle_bytes:
+        raise LadderError(
+            f"bundle: {submission.size_bytes} bytes, this season allows {season.max_bundle_bytes}"
+        )
+    day = _today(conn)
+    taken = _take(conn, season, submission.team_id, day) if count_limit else None
+    if known is not None:
+        return _again(conn, season, known, taken)
+    entry_id = EntryId(ids.new("ent"))
+    made = conn.execute(
+        "insert into entries (id, season_id, agent_id, team_id, submission_id, parent_entry_id,"
+        " profile, is_anchor, pairing_weight, mu, sigma, taken_day)"
+        " select %s, %s, %s, %s, %s, (select max(id) from entries where season_id = %s"
+        "   and agent_id = %s and state in ('active', 'paused', 'retired')), %s, %s, %s, %s, %s, %s"
+        " on conflict (season_id, submission_id) do nothing",
+        (
+            entry_id,
+            season_id,
+            submission.agent_id,
+            submission.team_id,
+            submission_id,
+            season_id,
+            submission.agent_id,
+            profile,
+            is_anchor,
+            pairing_weight,
+            season.mu0,
+            season.sigma0,
+            taken,
+        ),
+    )
+    if made.rowcount == 1:
+        validations.make(conn, season, entry_id)
+    elif taken is not None:
+        _give_back(conn, season_id, submission.team_id, taken)  # somebody else was a moment faster
+    entry = _find(conn, season_id, submission_id)
+    assert entry is not None
+    return entry, limits(conn, season_id, submission.team_id), made.rowcount == 1
+
+
+def get_entry(conn: Connection, entry_id: EntryId) -> Entry:
+    """The entry with this id. Raises NotFound."""
+    found = _entries(conn, "where e.id = %s", (entry_id,))
+    if not found:
+        raise NotFound.of("entry")
+    return found[0]
+
+
+def list_entries(
+    conn: Connection,
+    *,
+    viewer: Viewer | None = None,
+    season_id: SeasonId | None = None,
+    agent_id: AgentId | None = None,
+    team_id: TeamId | None = None,
+    submission_id: SubmissionId | None = None,
+    state: EntryState | str | None = None,
+    after: EntryId | None = None,
+    limit: int = 50,
+) -> list[Entry]:
+    """Entries that fit all that is given, newest first, from behind ``after``.
+
+    With a ``viewer`` only those it may see, without one all.
+    """
+    seen, values = visibility.entries(viewer) if viewer else visibility.EVERYTHING
+    wanted = {
+        "e.season_id = %s": season_id,
+        "e.agent_id = %s": agent_id,
+        "e.team_id = %s": team_id,
+        "e.submission_id = %s": submission_id,
+        "e.state = %s": state,
+        "e.id < %s": after,
+    }
+    given = {clause: value for clause, value in wanted.items() if value is not None}
+    where = " and ".join((*given, seen))
+    return _entries(
+        conn, f"where {where} order by e.id desc limit %s", (*given.values(), *values, limit)
+    )
+
+
+def limits(conn: Connection, season_id: SeasonId, team_id: TeamId) -> Limits:
+    """The team's uploads in this season today (UTC)."""
+    day = _today(conn)
+    row = conn.execute(
+        "select s.daily_limit, coalesce(u.used, 0),"
+        " greatest(x.closes_at, least(s.closes_at, s.ends_at)) from seasons s"
+        " left join daily_uploads u on u.season_id = s.id and u.team_id = %s and u.day = %s"
+        " left join extensions x on x.season_id = s.id and x.team_id = %s where s.id = %s",
+        (team_id, day, team_id, season_id),
+    ).fetchone()
+    if row is None:
+        raise NotFound.of("season")
+    resets_at = datetime.combine(day + timedelta(days=1), time(), UTC)
+    allowed, used, closes_at = row
+    return Limits(used, allowed, max(0, allowed - used), resets_at, closes_at)
+
+
+@whole
+def retire(conn: Connection, entry_id: EntryId) -> Entry:
+    """Takes an entry out of play for good; matches under way still count.
+
+    Raises NotFound, Conflict (the season is finished and its board stays as it is).
+    """
+    entry = get_entry(conn, entry_id)
+    if entry.state in ON_BOARD:
+        season = seasons.get_season(conn, entry.season_id)
+        if season.state == "finished":
+            raise Conflict("the season is finished; who stands on its board stays there")
+        stands_by = declared.of_team(conn, season.id, entry.team_id)
+        if season.state == "locked" and stands_by == entry_id:
+            raise Conflict("uploads are locked; the entry that its team declared stays")
+    if entry.validation_match_id is not None and entry.state in VALIDATED:
+        hold(conn, [entry.validation_match_id], [entry.season_id])
+        matches.void(conn, [entry.validation_match_id], "the entry was withdrawn")
+        entry = get_entry(conn, entry_id)  # its validation may have been over a moment before
+    if entry.state in ON_BOARD:
+        take_off_board(conn, entry)
+    conn.execute(
+        "update entries set state = 'retired', deadline_at = null"
+        " where id = %s and state in ('pending', 'active')",
+        (entry_id,),
+    )
+    return get_entry(conn, entry_id)
+
+
+def hold(conn: Connection, match_ids: Sequence[MatchId], season_ids: Sequence[SeasonId]) -> None:
+    """Locks matches, then seasons, for what is to change their entries too: the order of locks."""
+    conn.execute(
+        "select 1 from matches where id = any (%s) order by id for update", (list(match_ids),)
+    )
+    conn.execute(
+        "select 1 from seasons where id = any (%s) order by id for no key update",
+        (list(season_ids),),
+    )
+
+
+def take_off_board(conn: Connection, entry: Entry, reason: str | None = None) -> None:
+    """Retires an entry that stands on the board; the caller has checked that it may be."""
+    # The board shows one less. The season is locked before the entry, as the lease does it.
+    conn.execute(
+        "update seasons set revision = revision + 1, official_is_stale = true where id = %s",
+        (entry.season_id,),
+    )
+    conn.execute(
+        "update entries set state = 'retired', deadline_at = null, next_try_at = null,"
+        " paused_at = null, reason = coalesce(%s, reason)"
+        " where id = %s and state in ('active', 'paused')",
+        (reason, entry.id),
+    )
+    conn.execute(
+        "update pauses set ended_at = clock_timestamp(), outcome = 'retired'"
+        " where entry_id = %s and ended_at is null",
+        (entry.id,),
+    )
+
+
+@whole
+def expire(conn: Connection, limit: int = 100) -> list[EntryId]:
+    """Sees to pending entries past their deadline or whose validation came to nothing.
+
+    Such an entry gets a new validation match, up to VALIDATIONS in all; then it is rejected with
+    our fault named and the day's upload is given back. Returns the entries touched.
+    """
+    due = conn.execute(
+        "select id, season_id, team_id, validation_match_id, validations, taken_day from entries"
+        " where state = 'pending' and deadline_at <= now() order by deadline_at, id limit %s",
+        (limit,),
+    ).fetchall()
+    touched = []
+    for entry_id, season_id, team_id, match_id, made, taken_day in due:
+        if match_id is not None:
+            matches.void(conn, [match_id], "not validated in time")
+        still = conn.execute(
+            "select 1 from entries where id = %s and state = 'pending'"
+            " and validation_match_id is not distinct from %s for update",
+            (entry_id, match_id),
+        ).fetchone()
+        if still is None:
+            continue  # decided by a result while we looked
+        if made < VALIDATIONS:
+            validations.make(conn, seasons.get_season(conn, season_id), entry_id)
+        else:
+            conn.execute(
+                "update entries set state = 'rejected', deadline_at = null, taken_day = null,"
+                " reason = %s where id = %s",
+                (
+                    f"our fault, not yours: {made} validation matches could not be played;"
+                    " the day's upload is given back, please submit again",
+                    entry_id,
+                ),
+            )
+            if taken_day is not None:
+                _give_back(conn, season_id, team_id, taken_day)
+        touched.append(EntryId(entry_id))
+    return touched
+
+
+def candidates(conn: Connection, season_id: SeasonId) -> list[Candidate]:
+    """The season's active entries for the pairing, from maintained columns alone; not those that
+    rest after a strike."""
+    return fields(conn, [season_id])[season_id]
+
+
+def fields(
+    conn: Connection, season_ids: Collection[SeasonId], *, with_pending: bool = False
+) -> dict[SeasonId, list[Candidate]]:
+    """The candidates of several seasons; ``with_pending`` adds entries that wait for validation."""
+    found: dict[SeasonId, list[Candidate]] = {season_id: [] for season_id in season_ids}
+    rows = conn.execute(
+        "select e.season_id, e.id, e.submission_id, e.agent_id, e.team_id, b.digest, e.profile,"
+        " e.mu, e.sigma, e.games, e.in_flight, e.pairing_weight, e.is_anchor"
+        " from entries e join submissions b on b.id = e.submission_id"
+        " where e.season_id = any (%s) and e.state = any (%s)"
+        " and (e.struck_at is null or e.struck_at <= now() - remote_rest()) order by e.id",
+        (list(season_ids), ["active", "pending"] if with_pending else ["active"]),
+    )
+    for season_id, *columns in rows:
+        found[season_id].append(Candidate(*columns))
+    return found
+
+
+def _again(
+    conn: Connection, season: Season, known: Entry, taken: date | None
+) -> tuple[Entry, Limits, bool]:
+    """The rejected entry, pending anew."""
+    made = conn.execute(
+        "update entries set state = 'pending', reason = null, validations = 0, taken_day = %s"
+        " where id = %s and state = 'rejected'",
+        (taken, known.id),
+    )
+    if made.rowcount == 1:
+        validations.make(conn, season, known.id)
+    elif taken is not None:
+        _give_back(conn, season.id, known.team_id, taken)  # somebody was a moment faster
+    told = limits(conn, season.id, known.team_id)
+    return get_entry(conn, known.id), told, made.rowcount == 1
+
+
+def _refuse_remote(season: Season, is_anchor: bool) -> None:
+    if not season.remote_agents:
+        raise Conflict(
+            "this season takes no remote agents: upload a bundle, or ask the host for a season with"
+            " remote agents"
+        )
+    if is_anchor:
+        raise Conflict("a reference agent pins the scale and must stay the same: give a bundle")
+
+
+def _refuse_excluded(conn: Connection, season_id: SeasonId, submission: Submission) -> None:
+    row = conn.execute(
+        "select subject from exclusions where season_id = %s and subject in (%s, %s)",
+        (season_id, submission.agent_id, submission.team_id),
+    ).fetchone()
+    if row is not None:
+        whose = "this team" if row[0] == submission.team_id else "this agent"
+        raise Conflict(f"{whose} is disqualified from this season: ask its host")
+
+
+def _take(conn: Connection, season: Season, team_id: TeamId, day: date) -> date:
+    """Counts one upload; the row stays locked until the caller's transaction ends."""
+    row = None
+    if season.daily_limit > 0:
+        row = conn.execute(
+            "insert into daily_uploads as u (season_id, team_id, day, used) values (%s, %s, %s, 1)"
+            " on conflict (season_id, team_id, day) do update set used = u.used + 1"
+            " where u.used < %s returning used",
+            (season.id, team_id, day, season.daily_limit),
+        ).fetchone()
+    if row is None:
+        raise DailyLimitReached(limits(conn, season.id, team_id))
+    return day
+
+
+def _give_back(conn: Connection, season_id: SeasonId, team_id: TeamId, day: date) -> None:
+    conn.execute(
+        "update daily_uploads set used = used - 1 where season_id = %s and team_id = %s"
+        " and day = %s and used > 0",
+        (season_id, team_id, day),
+    )
+
+
+def _today(conn: Connection) -> date:
+    """The UTC day by the database's clock, the same for every process."""
+    row = conn.execute("select (now() at time zone 'utc')::date").fetchone()
+    assert row is not None
+    today: date = row[0]
+    return today
+
+
+def _find(conn: Connection, season_id: SeasonId, submission_id: SubmissionId) -> Entry | None:
+    found = _entries(
+        conn, "where e.season_id = %s and e.submission_id = %s", (season_id, submission_id)
+    )
+    return found[0] if found else None
+
+
+def _entries(conn: Connection, tail: str, arguments: Sequence[Any]) -> list[Entry]:
+    with conn.cursor(row_factory=dict_row) as cur:
+        return [
+            Entry(**{**row, "state": EntryState(row["state"])})
+            for row in cur.execute(f"{ENTRY} {tail}", arguments)
+        ]

@@ -1,0 +1,114 @@
+"""Validation matches: copies of an entry in all seats, and how long it waits for one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from ladder.database.db import Connection
+from ladder.ids import EntryId, MatchId
+from ladder.kinds import MatchKind
+from ladder.leagues.records import Season
+from ladder.matches import capacity, matches
+from ladder.matches import workers as matches_workers
+from ladder.matches.records import LineupSeat
+
+PLAY_SECONDS: Final = 4500.0  # a validation match may take this long besides its wait in the queue
+ETA_SAMPLE: Final = 20  # recent validations whose duration tells the next one's
+FIRST_SECONDS: Final = 10.0
+"""What the first validation of all is taken to last. Those of 22 reference agents took 4 s
+on average on two busy cores, and at most 32 s."""
+
+LATE: Final = "BoxLate:"
+"""How the detail of an attempt begins that got no box in time: with the error's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePlace:
+    position: int
+    """Validations to be started before this one; 0: it is next or under way."""
+    eta_seconds: float | None
+    """Until its validation should be over; None while no live worker serves the queue."""
+    reason: str | None = None
+    """What it needs and no node has, as "no node serves profile torch now; ...", or why its last
+    attempt had no result."""
+
+
+def make(conn: Connection, season: Season, entry_id: EntryId) -> MatchId:
+    """Makes the entry's next validation match; it has a deadline from then on."""
+    row = conn.execute(
+        "select e.submission_id, e.agent_id, e.team_id, e.profile, (select count(*) from entries o"
+        "   where o.state = 'pending' and o.team_id = e.team_id and o.id <> e.id)"
+        " from entries e where e.id = %s",
+        (entry_id,),
+    ).fetchone()
+    assert row is not None
+    *owner, turn = row
+    seat = LineupSeat(entry_id, *owner)
+    match_id = matches.create(
+        conn, season=season, kind=MatchKind.VALIDATION, lineup=[seat] * season.seats, turn=turn
+    )
+    conn.execute(
+        "update entries set validation_match_id = %s, validations = validations + 1,"
+        " deadline_at = now() + make_interval(secs => %s), next_try_at = null where id = %s",
+        (match_id, season.queue_seconds + PLAY_SECONDS, entry_id),
+    )
+    return match_id
+
+
+def place_in_queue(conn: Connection, entry_id: EntryId) -> QueuePlace | None:
+    """Where an entry waits for its validation; None when it does not.
+
+    The time is the mean of the season's last validations, else of all last validations, spread over
+    the slots that serve them.
+    One that runs is taken to need half as long again, as quick ones have ended by then.
+    """
+    row = conn.execute(
+        "select (select count(*) from matches q where q.queue = m.queue and q.state = 'queued'"
+        "         and (q.turn, q.id) < (m.turn, m.id) and m.state = 'queued'),"
+        " (select coalesce(sum(slots), 0) from workers"
+        "   where m.queue = any (queues) and seen_at > now() - interval '15 seconds'),"
+        " coalesce((select avg(extract(epoch from d.finished_at - d.claimed_at)) from ("
+        "    select v.finished_at, v.claimed_at from entries o"
+        "      join matches v on v.id = o.validation_match_id and v.state = 'finished'"
+        "     where o.season_id = e.season_id order by o.id desc limit %s) d),"
+        "  (select avg(extract(epoch from d.finished_at - d.claimed_at)) from ("
+        "    select v.finished_at, v.claimed_at from entries o"
+        "      join matches v on v.id = o.validation_match_id and v.state = 'finished'"
+        "     order by o.id desc limit %s) d)),"
+        " extract(epoch from now() - m.claimed_at),"
+        " m.state, m.queue, m.profiles, m.gpu, m.speed_class,"
+        " (select count(*) from attempts a where a.match_id = m.id), m.max_attempts,"
+        " (select a.detail from attempts a where a.match_id = m.id order by a.attempt desc limit 1)"
+        " from entries e join matches m on m.id = e.validation_match_id"
+        " where e.id = %s and (e.state = 'pending'"
+        "   or e.state = 'paused' and e.deadline_at is not null)",
+        (ETA_SAMPLE, ETA_SAMPLE, entry_id),
+    ).fetchone()
+    if row is None:
+        return None
+    ahead, slots, usual, running, state, queue, needed, gpus, speed_class, *past = row
+    if state == "queued":
+        workers = matches_workers.live_workers(conn)
+        reason = capacity.missing(
+            workers, queue=queue, needed=needed, gpus=gpus, speed_class=speed_class
+        )
+        if reason is not None:
+            return QueuePlace(ahead, None, reason)
+    reason = _why_again(*past)
+    if slots == 0:
+        return QueuePlace(ahead, None, reason)
+    each = float(usual if usual is not None else FIRST_SECONDS)
+    rounds = 1 + ahead // slots
+    ran = float(running or 0.0)
+    return QueuePlace(ahead, max(1.0, each * rounds - ran, ran / 2), reason)
+
+
+def _why_again(attempts: int, most: int, detail: str | None) -> str | None:
+    """Why the last attempt had no result; None if there was none. The text of an attempt may hold
+    facts about the host, so owners see one of two fixed sentences instead."""
+    if detail is None:
+        return None
+    is_late = detail.startswith(LATE)
+    why = "no box was ready in time, as the host is busy" if is_late else "the host had a fault"
+    return f"{attempts} of {most} attempts were used: in the last one {why}; it is played again"

@@ -1,0 +1,106 @@
+"""One team's extension: its uploads to a season close later than those of the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from psycopg.rows import class_row
+
+from ladder.database.db import Connection, whole
+from ladder.errors import Conflict, LadderError, NotFound
+from ladder.ids import SeasonId, TeamId, UserId
+from ladder.leagues import seals, seasons
+from ladder.people import audits
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    team_id: TeamId
+    team_name: str
+    closes_at: datetime
+
+
+@whole
+def extend(
+    conn: Connection,
+    season_id: SeasonId,
+    team: str,
+    closes_at: datetime,
+    *,
+    by: UserId | None,
+    reason: str,
+) -> Extension:
+    """Sets when this team's uploads close, also where the season is locked before; audited.
+
+    Setting it again replaces it. ``team`` is an id or slug. Raises NotFound for a team that has
+    nobody in the league, LadderError for a moment not between the season's own deadlines, Conflict
+    for a finished season and for one whose medals are sealed: as long as an extension is in force,
+    none is.
+    """
+    # The standings are made from it: none is, with medals sealed, while this is decided.
+    conn.execute("select 1 from seasons where id = %s for no key update", (season_id,))
+    season = seasons.get_season(conn, season_id)
+    if season.state == "finished":
+        raise Conflict("the season is finished; its standings stay as they are")
+    if seals.of_season(conn, season_id):
+        raise Conflict("medals are sealed; uploads stay locked until the end of the season")
+    if season.closes_at is not None and closes_at <= season.closes_at:
+        raise LadderError(
+            f"closes_at: uploads of all teams close at {season.closes_at.isoformat()}; give a later"
+            " moment"
+        )
+    if season.ends_at is not None and closes_at > season.ends_at:
+        raise LadderError(
+            f"closes_at: the season ends at {season.ends_at.isoformat()}; give an earlier moment"
+        )
+    row = conn.execute(
+        "select t.id from teams t where %s in (t.id, t.slug) and (exists (select 1 from entries e"
+        "   join seasons s on s.id = e.season_id"
+        "   where e.team_id = t.id and s.league_id = %s) or exists (select 1 from memberships p"
+        "   join league_members m on m.user_id = p.user_id"
+        "   where p.team_id = t.id and m.league_id = %s)) order by t.id = %s desc limit 1",
+        (team, season.league_id, season.league_id, team),
+    ).fetchone()
+    if row is None:
+        raise NotFound("there is no such team in this league")
+    team_id = TeamId(row[0])
+    before = of_team(conn, season_id, team_id)
+    conn.execute(
+        "insert into extensions (season_id, team_id, closes_at) values (%s, %s, %s)"
+        " on conflict (season_id, team_id) do update set closes_at = excluded.closes_at",
+        (season_id, team_id, closes_at),
+    )
+    conn.execute("update seasons set official_is_stale = true where id = %s", (season_id,))
+    audits.record(
+        conn,
+        season.league_id,
+        season_id=season_id,
+        by=by,
+        act="extend",
+        subject=team_id,
+        reason=reason,
+        details={
+            "closes_at": closes_at.isoformat(),
+            "before": before.closes_at.isoformat() if before else None,
+        },
+    )
+    made = of_team(conn, season_id, team_id)
+    assert made is not None
+    return made
+
+
+def of_team(conn: Connection, season_id: SeasonId, team_id: TeamId) -> Extension | None:
+    """The team's extension, if it has one."""
+    found = [each for each in list_extensions(conn, season_id) if each.team_id == team_id]
+    return found[0] if found else None
+
+
+def list_extensions(conn: Connection, season_id: SeasonId) -> list[Extension]:
+    """The extensions of a season, by team."""
+    with conn.cursor(row_factory=class_row(Extension)) as cur:
+        return cur.execute(
+            "select x.team_id, t.name as team_name, x.closes_at from extensions x"
+            " join teams t on t.id = x.team_id where x.season_id = %s order by x.team_id",
+            (season_id,),
+        ).fetchall()

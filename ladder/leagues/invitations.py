@@ -1,0 +1,382 @@
+"""Invitation codes of a league, joining by one, and what members agreed to at joining.
+
+A code is ``join_`` and 24 random characters; only its SHA-256 is stored. What a member agreed to
+stands with the membership: the digest of the text (``ladder.leagues.terms``) and the settings it
+told.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import unicodedata
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from psycopg.rows import dict_row
+
+from ladder import ids
+from ladder.database.db import Connection, whole
+from ladder.errors import Conflict, LadderError, NotFound
+from ladder.ids import InvitationId, LeagueId, TeamId, UserId
+from ladder.kinds import LeagueRole, ReplayVisibility, Visibility
+from ladder.leagues import leagues, terms
+from ladder.leagues.records import League
+from ladder.people import users
+from ladder.people.tokens import LETTERS
+
+PREFIX: Final = "join_"
+RANDOM_CHARS: Final = 24
+INVITATION: Final = (
+    "select i.id, i.league_id, i.role, i.label, i.max_uses, (select count(*) from joinings j"
+    "   where j.invitation_id = i.id) as uses, i.expires_at, i.revoked_at, i.created_at"
+    " from invitations i"
+)
+WRONG: Final = (
+    "code: it is mistyped, expired, revoked or used up; ask the host of the league for a new one"
+)
+ORDER: Final = (LeagueRole.VIEWER, LeagueRole.COMPETITOR, LeagueRole.HOST)
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """What may be told of a code: everything but its text."""
+
+    id: InvitationId
+    league_id: LeagueId
+    role: LeagueRole
+    label: str
+    max_uses: int | None
+    uses: int
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """What a member agreed to; digest and moment are None for one whom a host added."""
+
+    visibility: Visibility
+    replays: ReplayVisibility
+    terms_digest: str | None
+    at: datetime | None
+
+
+@whole
+def invite(
+    conn: Connection,
+    league_id: LeagueId,
+    *,
+    role: LeagueRole | str,
+    created_by: UserId | None,
+    label: str = "",
+    max_uses: int | None = None,
+    expires_at: datetime | None = None,
+) -> tuple[Invitation, str]:
+    """A new invitation and its code, which is told this once.
+
+    Raises Conflict in a private league, whose members are named by its hosts; LadderError for the
+    role of host.
+    """
+    if leagues.get_league(conn, league_id).visibility is Visibility.PRIVATE:
+        raise Conflict(
+            "visibility: a private league takes no codes; change it to invitation, or give roles"
+        )
+    return issue(
+        conn,
+        league_id,
+        role=role,
+        created_by=created_by,
+        label=label,
+        max_uses=max_uses,
+        expires_at=expires_at,
+    )
+
+
+def issue(
+    conn: Connection,
+    league_id: LeagueId,
+    *,
+    role: LeagueRole | str,
+    created_by: UserId | None,
+    label: str,
+    max_uses: int | None,
+    expires_at: datetime | None = None,
+) -> tuple[Invitation, str]:
+    """The same in any league: for somebody whom a host named."""
+    if LeagueRole(role) is LeagueRole.HOST:
+        raise LadderError("role: a code makes competitors or viewers; hosts are named by a host")
+    code = PREFIX + "".join(secrets.choice(LETTERS) for _ in range(RANDOM_CHARS))
+    invitation_id = InvitationId(ids.new("inv"))
+    conn.execute(
+        "insert into invitations (id, league_id, role, label, hash, max_uses, expires_at,"
+        " created_by) values (%s, %s, %s, %s, %s, %s, %s, %s)",
+        (
+            invitation_id,
+            league_id,
+            LeagueRole(role).value,
+            label,
+            _hash(code),
+            max_uses,
+            expires_at,
+            created_by,
+        ),
+    )
+    return get_invitation(conn, league_id, invitation_id), code
+
+
+def get_invitation(
+    conn: Connection, league_id: LeagueId, invitation_id: InvitationId
+) -> Invitation:
+    """An invitation of this league. Raises NotFound."""
+    found = _invitations(conn, "where i.id = %s and i.league_id = %s", (invitation_id, league_id))
+    if not found:
+        raise NotFound.of("invitation")
+    return found[0]
+
+
+def list_invitations(
+    conn: Connection, league_id: LeagueId, after: InvitationId | None = None, limit: int = 50
+) -> list[Invitation]:
+    """A league's invitations, newest first, revoked and used up ones included."""
+    return _invitations(
+        conn,
+        "where i.league_id = %s and (%s::text is null or i.id < %s) order by i.id desc limit %s",
+        (league_id, after, after, limit),
+    )
+
+
+def revoke(conn: Connection, league_id: LeagueId, invitation_id: InvitationId) -> Invitation:
+    """Ends a code now; who joined by it stays. A second time is no error. Raises NotFound."""
+    conn.execute(
+        "update invitations set revoked_at = coalesce(revoked_at, now())"
+        " where id = %s and league_id = %s",
+        (invitation_id, league_id),
+    )
+    return get_invitation(conn, league_id, invitation_id)
+
+
+def read_code(conn: Connection, user_id: UserId, code: str) -> tuple[Invitation, League]:
+    """What this code admits this person to. Raises NotFound, with one sentence for every reason.
+
+    A code that a member joined by before is good for as long as it is not revoked.
+    """
+    found = _invitations(
+        conn,
+        "join leagues l on l.id = i.league_id where i.hash = %s and i.revoked_at is null"
+        " and l.state <> 'closed' and (l.visibility <> 'private' or exists ("
+        "   select 1 from roster r where r.invitation_id = i.id)) and (exists ("
+        "   select 1 from joinings j where j.invitation_id = i.id and j.user_id = %s)"
+        " or (coalesce(i.expires_at > now(), true) and (i.max_uses is null or i.max_uses >"
+        "   (select count(*) from joinings j where j.invitation_id = i.id))))",
+        (_hash(code.strip()), user_id),
+    )
+    if not found:
+        raise NotFound(WRONG)
+    return found[0], leagues.get_league(conn, found[0].league_id)
+
+
+@whole
+def join(
+    conn: Connection, user_id: UserId, code: str, terms_digest: str
+) -> tuple[Invitation, League, LeagueRole]:
+    """Makes the person a member who agreed to the league's terms; with the role they now have.
+
+    Nobody loses a role by a code. A competitor without a team gets one of their own name. Raises
+    NotFound for the code, Conflict when the terms are not those of this moment.
+    """
+    _, league = read_code(conn, user_id, code)
+    _lock(conn, league.id)
+    # One after the other, so that a code admits no more people than it says.
+    conn.execute("select 1 from invitations where hash = %s for update", (_hash(code.strip()),))
+    invitation, league = read_code(conn, user_id, code)
+    if terms_digest != terms.digest(*terms.of(league)):
+        raise Conflict("terms: they are not, or no longer, those of the league; read them again")
+    had = conn.execute(
+        "select role from league_members where league_id = %s and user_id = %s",
+        (league.id, user_id),
+    ).fetchone()
+    used = conn.execute(
+        "select 1 from joinings where invitation_id = %s and user_id = %s",
+        (invitation.id, user_id),
+    ).fetchone()
+    if used is not None and had is None:
+        raise NotFound(WRONG)  # a host has removed them since
+    role = max([invitation.role, *(LeagueRole(row) for row in had or ())], key=ORDER.index)
+    if used is not None and had is not None:
+        role = LeagueRole(had[0])
+    leagues.set_role(conn, league.id, user_id, role)
+    _agree(conn, league, user_id, terms_digest, terms.of(league))
+    conn.execute(
+        "insert into joinings (invitation_id, user_id) values (%s, %s) on conflict do nothing",
+        (invitation.id, user_id),
+    )
+    _take_line(conn, invitation.id, user_id, role)
+    if role is LeagueRole.COMPETITOR and not users.teams_of(conn, user_id):
+        make_team(conn, users.get_user(conn, user_id).name, user_id)
+    return invitation, league, role
+
+
+def agreed(conn: Connection, league_id: LeagueId, user_id: UserId) -> Agreed | None:
+    """What this member agreed to; None for who is no member."""
+    row = conn.execute(
+        "select agreed_visibility, agreed_replays, terms_digest, agreed_at from league_members"
+        " where league_id = %s and user_id = %s",
+        (league_id, user_id),
+    ).fetchone()
+    if row is None:
+        return None
+    return Agreed(Visibility(row[0]), ReplayVisibility(row[1]), row[2], row[3])
+
+
+@whole
+def consent(conn: Connection, league: League, user_id: UserId, terms_digest: str) -> None:
+    """Notes that the person agrees to this text: that of today's settings, or of wider ones.
+
+    In a public league this makes who is no member a competitor. Raises Conflict for the digest of
+    a text that promises less to the host than what stands, NotFound for who may not join so.
+    """
+    _lock(conn, league.id)
+    league = leagues.get_league(conn, league.id)
+    told = terms.settings_of(terms_digest)
+    if told is None or not terms.covers(told, terms.of(league)):
+        raise Conflict("terms: no text of this league that is in force or wider has this digest")
+    if agreed(conn, league.id, user_id) is None:
+        if league.visibility is not Visibility.PUBLIC:
+            raise NotFound.of("league")
+        leagues.set_role(conn, league.id, user_id, LeagueRole.COMPETITOR)
+    _agree(conn, league, user_id, terms_digest, told)
+
+
+@whole
+def refuse_widening(
+    conn: Connection,
+    league_id: LeagueId,
+    visibility: Visibility | None = None,
+    replays: ReplayVisibility | None = None,
+    *,
+    remote: bool = False,
+) -> None:
+    """Raises Conflict when people joined under terms that these settings would widen; what is
+    left out stays as it is, and ``remote`` is a season that takes remote agents.
+
+    Those are members but hosts who agreed to less, whatever they were made since, and teams that
+    entered without anybody of theirs being a member: of them it is known only that they saw the
+    settings of their time. The league
+    stays locked for the caller's transaction, so that nobody joins while it changes.
+    """
+    conn.execute("select 1 from leagues where id = %s for update", (league_id,))
+    league = leagues.get_league(conn, league_id)
+    now = terms.of(league)
+    wished = terms.Settings(
+        visibility or now.visibility, replays or now.replays, remote or now.remote
+    )
+    if terms.covers(now, wished):
+        return
+    kept = conn.execute(
+        "select agreed_visibility, agreed_replays, agreed_remote, count(*) from league_members"
+        " where league_id = %s and role <> 'host' group by 1, 2, 3",
+        (league_id,),
+    ).fetchall()
+    people = sum(
+        count
+        for seen, shown, told, count in kept
+        if not terms.covers(terms.Settings(Visibility(seen), ReplayVisibility(shown), told), wished)
+    )
+    row = conn.execute(
+        "select count(distinct e.team_id) from entries e join seasons s on s.id = e.season_id"
+        " where s.league_id = %s and not e.is_anchor and not exists (select 1 from memberships p"
+        "   join league_members m on m.user_id = p.user_id and m.league_id = s.league_id"
+        "   where p.team_id = e.team_id)",
+        (league_id,),
+    ).fetchone()
+    assert row is not None
+    if people or row[0]:
+        raise Conflict(
+            f"{'remote_agents' if remote else 'visibility, replay_visibility'}: {people} members"
+            f" and {row[0]} teams without a member joined under narrower terms; each must agree"
+            f" first: peck league consent {league.slug} --visibility {wished.visibility}"
+            f" --replays {wished.replays}{' --remote-agents' * wished.remote}"
+        )
+
+
+def make_team(conn: Connection, name: str, user_id: UserId) -> TeamId:
+    """A new team of this name and person, under a slug that is free."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:30] or "team"
+    try:
+        return users.create_team(conn, name, slug, user_id).id
+    except Conflict:
+        return users.create_team(conn, name, f"{slug}-{secrets.token_hex(4)}", user_id).id
+
+
+def _take_line(
+    conn: Connection, invitation_id: InvitationId, user_id: UserId, role: LeagueRole
+) -> None:
+    """Where the code is of a line of the roster, its person is this one and plays for its team.
+
+    A host who tries a code gets into no team: what a team's people read is not for hosts.
+    """
+    row = conn.execute(
+        "select league_id, team from roster where invitation_id = %s and user_id is null",
+        (invitation_id,),
+    ).fetchone()
+    if row is None:
+        return
+    team_id = None
+    if row[1] and role is LeagueRole.COMPETITOR:
+        team_id = _roster_team(conn, row[0], row[1], user_id)
+    conn.execute(
+        "update roster set user_id = %s, team_id = %s where invitation_id = %s",
+        (user_id, team_id, invitation_id),
+    )
+
+
+def _roster_team(conn: Connection, league_id: LeagueId, name: str, user_id: UserId) -> TeamId:
+    """The team of this name on the league's roster, made by the first who joins it."""
+    conn.execute("select pg_advisory_xact_lock(hashtext(%s))", (f"{league_id} {name.lower()}",))
+    row = conn.execute(
+        "select t.id from roster r join teams t on t.id = r.team_id"
+        " where r.league_id = %s and lower(t.name) = lower(%s) limit 1",
+        (league_id, name),
+    ).fetchone()
+    if row is None:
+        return make_team(conn, name, user_id)
+    team_id = TeamId(row[0])
+    if all(team.id != team_id for team in users.teams_of(conn, user_id)):
+        users.add_team_member(conn, team_id, user_id)
+    return team_id
+
+
+def _agree(
+    conn: Connection,
+    league: League,
+    user_id: UserId,
+    terms_digest: str,
+    told: terms.Settings,
+) -> None:
+    conn.execute(
+        "update league_members set agreed_visibility = %s, agreed_replays = %s,"
+        " agreed_remote = %s, terms_digest = %s, agreed_at = now()"
+        " where league_id = %s and user_id = %s",
+        (*told, terms_digest, league.id, user_id),
+    )
+
+
+def _lock(conn: Connection, league_id: LeagueId) -> None:
+    conn.execute("select 1 from leagues where id = %s for share", (league_id,))
+
+
+def _hash(code: str) -> bytes:
+    return hashlib.sha256(code.encode()).digest()
+
+
+def _invitations(conn: Connection, tail: str, arguments: tuple[object, ...]) -> list[Invitation]:
+    with conn.cursor(row_factory=dict_row) as cur:
+        return [
+            Invitation(**{**row, "role": LeagueRole(row["role"])})
+            for row in cur.execute(f"{INVITATION} {tail}", arguments)
+        ]

@@ -1,0 +1,162 @@
+"""Leagues and their members."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from psycopg import errors
+from psycopg.rows import dict_row
+
+from ladder import ids
+from ladder.database.db import Connection, atomic, whole
+from ladder.errors import Conflict, LadderError, NotFound
+from ladder.ids import LeagueId, UserId
+from ladder.kinds import LeagueRole, ReplayVisibility, Visibility
+from ladder.leagues.records import League
+from ladder.people import visibility as people_visibility
+from ladder.people.records import Viewer
+
+LEAGUE: Final = (
+    "select id, slug, title, description, game, visibility, replay_visibility, state,"
+    " same_team_lineups, created_at, remote_agents from leagues"
+)
+
+
+LEAGUE_STATES: Final = ("open", "paused", "closed")
+
+
+def create_league(
+    conn: Connection,
+    *,
+    slug: str,
+    title: str,
+    game: str,
+    visibility: Visibility | str,
+    replay_visibility: ReplayVisibility | str,
+    created_by: UserId | None,
+    description: str = "",
+    same_team_lineups: bool = False,
+) -> League:
+    """A new league; its creator becomes a host. Raises Conflict when the slug is taken."""
+    league_id = LeagueId(ids.new("lea"))
+    try:
+        with atomic(conn):
+            conn.execute(
+                "insert into leagues (id, slug, title, description, game, visibility,"
+                " replay_visibility, same_team_lineups, created_by)"
+                " values (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
+                (
+                    league_id,
+                    slug,
+                    title,
+                    description,
+                    game,
+                    Visibility(visibility).value,
+                    ReplayVisibility(replay_visibility).value,
+                    same_team_lineups,
+                    created_by,
+                ),
+            )
+            if created_by is not None:
+                set_role(conn, league_id, created_by, LeagueRole.HOST)
+    except errors.UniqueViolation:
+        raise Conflict(f"slug: there is a league {slug!r} already; choose another") from None
+    except errors.ForeignKeyViolation:
+        raise NotFound.of("user") from None
+    return get_league(conn, league_id)
+
+
+def get_league(conn: Connection, league: LeagueId | str) -> League:
+    """The league with this id or slug. Raises NotFound."""
+    column = "id" if ids.is_id(league, "lea") else "slug"
+    with conn.cursor(row_factory=dict_row) as cur:
+        row = cur.execute(f"{LEAGUE} where {column} = %s", (league,)).fetchone()
+    if row is None:
+        raise NotFound.of("league")
+    return league_of(row)
+
+
+def list_leagues(
+    conn: Connection, viewer: Viewer, after: LeagueId | None = None, limit: int = 50
+) -> list[League]:
+    """The leagues this viewer may see, oldest first."""
+    seen, values = people_visibility.leagues(viewer)
+    with conn.cursor(row_factory=dict_row) as cur:
+        rows = cur.execute(
+            f"{LEAGUE} l where id > %s and {seen} order by id limit %s",
+            (after or "", *values, limit),
+        ).fetchall()
+    return [league_of(row) for row in rows]
+
+
+@whole
+def update_league(
+    conn: Connection,
+    league_id: LeagueId,
+    *,
+    title: str | None = None,
+    description: str | None = None,
+    visibility: Visibility | None = None,
+    replay_visibility: ReplayVisibility | None = None,
+    same_team_lineups: bool | None = None,
+) -> League:
+    """Changes what is given and returns the league. Raises NotFound."""
+    conn.execute(
+        "update leagues set title = coalesce(%s, title), description = coalesce(%s, description),"
+        " visibility = coalesce(%s, visibility),"
+        " replay_visibility = coalesce(%s, replay_visibility),"
+        " same_team_lineups = coalesce(%s, same_team_lineups) where id = %s",
+        (title, description, visibility, replay_visibility, same_team_lineups, league_id),
+    )
+    return get_league(conn, league_id)
+
+
+def set_state(conn: Connection, league_id: LeagueId, state: str) -> League:
+    """Opens, pauses (no new matches) or closes a league. Raises LadderError for another word."""
+    if state not in LEAGUE_STATES:
+        raise LadderError(f"state: {state!r} unknown; choose from {', '.join(LEAGUE_STATES)}")
+    conn.execute("update leagues set state = %s where id = %s", (state, league_id))
+    return get_league(conn, league_id)
+
+
+def set_role(
+    conn: Connection, league_id: LeagueId, user_id: UserId, role: LeagueRole | str | None
+) -> None:
+    """Makes a person host, competitor or viewer of a league; None removes them. Raises NotFound."""
+    if role is None:
+        conn.execute(
+            "delete from league_members where league_id = %s and user_id = %s", (league_id, user_id)
+        )
+        return
+    try:
+        with atomic(conn):
+            given = conn.execute(
+                "insert into league_members"
+                " (league_id, user_id, role, agreed_visibility, agreed_replays, agreed_remote)"
+                " select id, %s, %s, visibility, replay_visibility, remote_agents from leagues"
+                " where id = %s"
+                " on conflict (league_id, user_id) do update set role = excluded.role",
+                (user_id, LeagueRole(role).value, league_id),
+            )
+    except errors.ForeignKeyViolation:
+        raise NotFound("there is no such league or user") from None
+    if given.rowcount == 0:
+        raise NotFound("there is no such league or user")
+
+
+def list_members(
+    conn: Connection, league_id: LeagueId, after: UserId | None = None, limit: int = 200
+) -> list[tuple[UserId, str, LeagueRole]]:
+    """Members of a league: id, name, role; by user id, from behind ``after``."""
+    rows = conn.execute(
+        "select u.id, u.name, m.role from league_members m join users u on u.id = m.user_id"
+        " where m.league_id = %s and u.id > %s order by u.id limit %s",
+        (league_id, after or "", limit),
+    )
+    return [(user_id, name, LeagueRole(role)) for user_id, name, role in rows]
+
+
+def league_of(row: dict[str, Any]) -> League:
+    row["visibility"] = Visibility(row["visibility"])
+    row["replay_visibility"] = ReplayVisibility(row["replay_visibility"])
+    return League(**row)

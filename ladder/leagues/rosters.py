@@ -1,0 +1,156 @@
+"""The roster of a league: whom its hosts expect, and who of them joined.
+
+Each line has a code of its own that admits one person. Whoever joins by it is that person for the
+hosts, and plays for the team the line names. External ids leave through here for hosts alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from psycopg.rows import class_row
+
+from ladder.database.db import Connection, whole
+from ladder.ids import InvitationId, LeagueId, TeamId, UserId
+from ladder.kinds import LeagueRole
+from ladder.leagues import invitations, leagues
+from ladder.leagues.roster_file import Expected
+
+
+class Change(StrEnum):
+    """What an import does to a line."""
+
+    NEW = "new"
+    """It is made, with a code."""
+    CHANGED = "changed"
+    """Name, team or role differ from before."""
+    CODE = "code"
+    """The same, with a new code in place of a revoked one."""
+    SAME = "same"
+    """Nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the roster."""
+
+    external_id: str
+    name: str
+    team: str
+    role: LeagueRole
+    invitation_id: InvitationId
+    is_revoked: bool
+    """Its code is; another import of the line makes a new one."""
+    user_id: UserId | None
+    user_name: str | None
+    """As the person who joined calls themselves."""
+    team_id: TeamId | None
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    expected: Expected
+    change: Change
+    code: str | None
+    """Told this once, where one was made."""
+
+
+def list_lines(conn: Connection, league_id: LeagueId) -> list[Line]:
+    """A league's roster by external id."""
+    with conn.cursor(row_factory=class_row(Line)) as cur:
+        return cur.execute(
+            "select r.external_id, r.name, r.team, r.role, r.invitation_id,"
+            " i.revoked_at is not null as is_revoked, r.user_id, u.name as user_name, r.team_id"
+            " from roster r join invitations i on i.id = r.invitation_id"
+            " left join users u on u.id = r.user_id where r.league_id = %s order by r.external_id",
+            (league_id,),
+        ).fetchall()
+
+
+@whole
+def take(
+    conn: Connection,
+    league_id: LeagueId,
+    expected: Sequence[Expected],
+    *,
+    by: UserId | None,
+    is_dry: bool = False,
+) -> list[Imported]:
+    """Brings the roster to these lines and tells what that did; with ``is_dry`` what it would do.
+
+    Lines that are not among them stay. A changed team holds for who joins from then on; a changed
+    role at once.
+    """
+    # Two imports at once would make two codes for a line.
+    conn.execute("select 1 from leagues where id = %s for no key update", (league_id,))
+    known = {line.external_id: line for line in list_lines(conn, league_id)}
+    done = []
+    for each in expected:
+        line = known.get(each.external_id)
+        change = _change(line, each)
+        code = None
+        if not is_dry and change is not Change.SAME:
+            invitation_id, code = _admit(conn, league_id, each, line, by)
+            conn.execute(
+                "insert into roster (league_id, external_id, name, team, role, invitation_id)"
+                " values (%s, %s, %s, %s, %s, %s) on conflict (league_id, external_id) do update"
+                " set name = excluded.name, team = excluded.team, role = excluded.role,"
+                " invitation_id = excluded.invitation_id",
+                (league_id, each.external_id, each.name, each.team, each.role, invitation_id),
+            )
+        done.append(Imported(each, change, code))
+    return done
+
+
+def external_ids(conn: Connection, league_id: LeagueId) -> dict[TeamId, list[str]]:
+    """The external ids of each team's people, for the hosts of the league."""
+    rows = conn.execute(
+        "select m.team_id, array_agg(distinct r.external_id order by r.external_id) from roster r"
+        " join memberships m on m.user_id = r.user_id"
+        "   and (r.team_id is null or r.team_id = m.team_id)"
+        " where r.league_id = %s group by 1",
+        (league_id,),
+    )
+    return {TeamId(team): found for team, found in rows}
+
+
+def _change(line: Line | None, each: Expected) -> Change:
+    if line is None:
+        return Change.NEW
+    if (line.name, line.team, line.role) != (each.name, each.team, each.role):
+        return Change.CHANGED
+    return Change.CODE if line.is_revoked and line.user_id is None else Change.SAME
+
+
+def _admit(
+    conn: Connection,
+    league_id: LeagueId,
+    each: Expected,
+    line: Line | None,
+    by: UserId | None,
+) -> tuple[InvitationId, str | None]:
+    """The line's invitation, and its code where it is made now; who joined gets the role."""
+    if line is not None and line.user_id is not None:
+        if _role(conn, league_id, line.user_id) is not LeagueRole.HOST:
+            leagues.set_role(conn, league_id, line.user_id, each.role)
+        return line.invitation_id, None
+    if line is not None and not line.is_revoked:
+        conn.execute(
+            "update invitations set role = %s, label = %s where id = %s",
+            (each.role, f"roster: {each.name}", line.invitation_id),
+        )
+        return line.invitation_id, None
+    made, code = invitations.issue(
+        conn, league_id, role=each.role, created_by=by, label=f"roster: {each.name}", max_uses=1
+    )
+    return made.id, code
+
+
+def _role(conn: Connection, league_id: LeagueId, user_id: UserId) -> LeagueRole | None:
+    row = conn.execute(
+        "select role from league_members where league_id = %s and user_id = %s",
+        (league_id, user_id),
+    ).fetchone()
+    return None if row is None else LeagueRole(row[0])

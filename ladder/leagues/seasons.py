@@ -1,0 +1,266 @@
+"""Seasons: each pins what a result depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from psycopg import errors
+from psycopg.rows import dict_row
+from psycopg.types.json import Jsonb
+
+from ladder import ids
+from ladder.database.db import Connection, atomic, whole
+from ladder.errors import Conflict, LadderError, NotFound
+from ladder.ids import LeagueId, SeasonId
+from ladder.kinds import Json
+from ladder.leagues import seals
+from ladder.leagues.leagues import LEAGUE, get_league, league_of
+from ladder.leagues.measures import REWARD, Measure
+from ladder.leagues.medals import Rules
+from ladder.leagues.records import League, Season
+
+SEASON: Final = (
+    "select id, league_id, number, game, configuration, clock, seats, memory_mb, max_bundle_bytes,"
+    " daily_limit, active_limit, mu0, sigma0, beta, tau, draw_probability, fault_rule,"
+    " score_offset,"
+    " cadence_seconds, max_in_flight, max_attempts, lease_seconds, queue_seconds, opens_at,"
+    " closes_at, ends_at, state, accepted_no, rated_no, official_version, medals,"
+    " medal_confidence, stops_when_sealed,"
+    " revision, measures, remote_agents"
+    " from seasons"
+)
+
+
+SEASON_STATES: Final = ("open", "locked", "finished")
+
+
+@whole
+def create_season(
+    conn: Connection,
+    league_id: LeagueId,
+    *,
+    configuration: dict[str, Json],
+    configuration_digest: str,
+    clock: dict[str, Json],
+    seats: int,
+    daily_limit: int = 5,
+    memory_mb: int = 1024,
+    max_bundle_bytes: int = 100 * 1024 * 1024,
+    active_limit: int | None = None,
+    mu0: float = 600.0,
+    sigma0: float = 200.0,
+    beta: float = 150.0,
+    tau: float = 0.0,
+    draw_probability: float = 0.05,
+    fault_rule: str = "own_seat",
+    score_offset: float = 0.0,
+    max_attempts: int = 3,
+    lease_seconds: float = 15.0,
+    queue_seconds: float = 3600.0,
+    cadence_seconds: float = 60.0,
+    max_in_flight: int = 64,
+    speed_class: str = "any",
+    medals: Rules | None = None,
+    medal_confidence: float = 0.95,
+    stops_when_sealed: bool = False,
+    opens_at: datetime | None = None,
+    closes_at: datetime | None = None,
+    ends_at: datetime | None = None,
+    measures: Sequence[Measure] = (),
+    remote_agents: bool = False,
+) -> Season:
+    """The league's next season, open from ``opens_at`` (now). What is pinned here never changes.
+
+    Of one seat it ranks by these ``measures``, or by the reward. Raises NotFound for the league,
+    LadderError for a value the table refuses.
+    """
+    values: dict[str, Any] = {
+        "id": SeasonId(ids.new("sea")),
+        "configuration": Jsonb(configuration),
+        "configuration_digest": configuration_digest,
+        "clock": Jsonb(clock),
+        "seats": seats,
+        "daily_limit": daily_limit,
+        "memory_mb": memory_mb,
+        "max_bundle_bytes": max_bundle_bytes,
+        "active_limit": active_limit,
+        "mu0": mu0,
+        "sigma0": sigma0,
+        "beta": beta,
+        "tau": tau,
+        "draw_probability": draw_probability,
+        "fault_rule": fault_rule,
+        "score_offset": score_offset,
+        "max_attempts": max_attempts,
+        "lease_seconds": lease_seconds,
+        "queue_seconds": queue_seconds,
+        "cadence_seconds": cadence_seconds,
+        "max_in_flight": max_in_flight,
+        "speed_class": speed_class,
+        "medals": Jsonb((medals or Rules()).to_json()),
+        "medal_confidence": medal_confidence,
+        "stops_when_sealed": stops_when_sealed,
+        "closes_at": closes_at,
+        "ends_at": ends_at,
+        "measures": None,
+        "remote_agents": remote_agents,
+    }
+    if seats == 1:
+        values["measures"] = Jsonb([each.to_json() for each in measures or (REWARD,)])
+    columns = ", ".join(values)
+    places = ", ".join(f"%({name})s" for name in values)
+    # The league's row is locked so that two seasons made at once get two numbers.
+    league = conn.execute("select game from leagues where id = %s for update", (league_id,))
+    if league.fetchone() is None:
+        raise NotFound.of("league")
+    try:
+        with atomic(conn):
+            conn.execute(
+                f"insert into seasons (league_id, game, number, opens_at, {columns})"  # noqa: S608
+                " select l.id, l.game, 1 + (select coalesce(max(number), 0) from seasons"
+                f" where league_id = l.id), coalesce(%(opens_at)s, now()), {places}"
+                " from leagues l where l.id = %(league_id)s",
+                {**values, "league_id": league_id, "opens_at": opens_at},
+            )
+            if remote_agents:
+                conn.execute("update leagues set remote_agents = true where id = %s", (league_id,))
+    except errors.CheckViolation as error:
+        raise LadderError(f"season: refused by {error.diag.constraint_name}") from None
+    return get_season(conn, values["id"])
+
+
+def get_season(conn: Connection, season_id: SeasonId) -> Season:
+    """The season with this id. Raises NotFound."""
+    seasons = _seasons(conn, "where id = %s", (season_id,))
+    if not seasons:
+        raise NotFound.of("season")
+    return seasons[0]
+
+
+def get_season_and_league(conn: Connection, season_id: SeasonId) -> tuple[Season, League]:
+    """A season with its league. Raises NotFound."""
+    season = get_season(conn, season_id)
+    return season, get_league(conn, season.league_id)
+
+
+def with_leagues(conn: Connection, season_ids: Collection[SeasonId]) -> list[tuple[Season, League]]:
+    """These seasons with their leagues, oldest first."""
+    found = _seasons(conn, "where id = any (%s) order by id", (list(season_ids),))
+    with conn.cursor(row_factory=dict_row) as cur:
+        rows = cur.execute(
+            f"{LEAGUE} where id = any (%s)", (list({season.league_id for season in found}),)
+        ).fetchall()
+    known = {row["id"]: league_of(row) for row in rows}
+    return [(season, known[season.league_id]) for season in found]
+
+
+def current_season(conn: Connection, league_id: LeagueId) -> Season | None:
+    """The league's newest season that has opened, else None."""
+    found = _seasons(
+        conn,
+        "where league_id = %s and opens_at <= now() order by number desc limit 1",
+        (league_id,),
+    )
+    return found[0] if found else None
+
+
+def current_seasons(conn: Connection, league_ids: Sequence[LeagueId]) -> dict[LeagueId, SeasonId]:
+    """The ids of the current seasons of those leagues that have one."""
+    rows = conn.execute(
+        "select distinct on (league_id) league_id, id from seasons"
+        " where league_id = any (%s) and opens_at <= now() order by league_id, number desc",
+        (list(league_ids),),
+    )
+    return {LeagueId(league_id): SeasonId(season_id) for league_id, season_id in rows}
+
+
+def list_seasons(conn: Connection, league_id: LeagueId) -> list[Season]:
+    """All seasons of a league, newest first."""
+    return _seasons(conn, "where league_id = %s order by number desc", (league_id,))
+
+
+def playing_seasons(conn: Connection) -> list[Season]:
+    """Seasons whose matches are to be paired: opened, not finished, in an open league."""
+    return _seasons(
+        conn,
+        "where state <> 'finished' and opens_at <= now() and (ends_at is null or ends_at > now())"
+        " and league_id in (select id from leagues where state = 'open') order by id",
+        (),
+    )
+
+
+def makers(conn: Connection, season_ids: Sequence[SeasonId]) -> dict[SeasonId, str]:
+    """Who made the league of each season, or the league itself where nobody is known."""
+    rows = conn.execute(
+        "select s.id, coalesce(l.created_by, l.id) from seasons s"
+        " join leagues l on l.id = s.league_id where s.id = any (%s)",
+        (list(season_ids),),
+    )
+    return {SeasonId(season_id): maker for season_id, maker in rows}
+
+
+def set_season_state(conn: Connection, season_id: SeasonId, state: str) -> Season:
+    """Opens, locks (no uploads) or finishes (no pairing) a season.
+
+    Raises Conflict for what is no longer undone: a finished season, uploads once a medal is sealed.
+    """
+    if state not in SEASON_STATES:
+        raise LadderError(f"state: {state!r} unknown; choose from {', '.join(SEASON_STATES)}")
+    season = get_season(conn, season_id)
+    if season.state == "finished" and state != "finished":
+        raise Conflict("state: the season is finished for good; open the league's next season")
+    if season.state == "locked" and state == "open" and seals.of_season(conn, season_id):
+        raise Conflict("state: medals are sealed; uploads stay locked until the end of the season")
+    conn.execute(
+        "update seasons set state = %(state)s, revision = revision + 1, official_is_stale = true,"
+        " medal_teams = case when %(state)s <> 'open' then medal_teams end"
+        " where id = %(id)s and state <> %(state)s",
+        {"state": state, "id": season_id},
+    )
+    return get_season(conn, season_id)
+
+
+@whole
+def end_sealed(conn: Connection) -> list[SeasonId]:
+    """Ends those seasons now that stop when every medal is sealed and have come that far.
+
+    Nothing more is paired in them; ``turn_seasons`` finishes them by that date. Returns them.
+    """
+    rows = conn.execute(
+        "update seasons set ends_at = now(), revision = revision + 1 where state = 'locked'"
+        " and stops_when_sealed and is_sealed and (ends_at is null or ends_at > now())"
+        " returning id"
+    )
+    return [SeasonId(row[0]) for row in rows]
+
+
+def turn_seasons(conn: Connection) -> list[SeasonId]:
+    """Locks seasons past ``closes_at`` and finishes those past ``ends_at`` with nothing in play.
+
+    Called by the scheduler; returns the seasons that changed.
+    """
+    rows = conn.execute(
+        "update seasons s set revision = revision + 1, official_is_stale = true,"
+        " state = case when s.ends_at <= now() then 'finished' else 'locked' end"
+        " where (s.state = 'open' and s.closes_at <= now() and coalesce(s.ends_at > now(), true))"
+        " or (s.state <> 'finished' and s.ends_at <= now() and not exists ("
+        "   select 1 from matches m where m.season_id = s.id and m.kind = 'rated'"
+        "   and m.state in ('queued', 'running')) and s.rated_no = s.accepted_no)"
+        " returning s.id"
+    )
+    return [SeasonId(row[0]) for row in rows]
+
+
+def _seasons(conn: Connection, tail: str, arguments: tuple[object, ...]) -> list[Season]:
+    with conn.cursor(row_factory=dict_row) as cur:
+        return [
+            Season(**{**row, "measures": measures_of(row["measures"])})
+            for row in cur.execute(f"{SEASON} {tail}", arguments)
+        ]
+
+
+def measures_of(stored: Sequence[Json] | None) -> tuple[Measure, ...]:
+    """What a season's row says it ranks by; empty where it is rated."""
+    return tuple(Measure.of_json(each) for each in stored or ())

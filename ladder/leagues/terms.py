@@ -1,0 +1,94 @@
+"""What joining a league means: one short text made from its settings, and what it promises.
+
+Whoever joins agrees to the text of that moment. Settings are not changed later so that more people
+see more than a text said, unless those who agreed to it agree to the wider one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from itertools import product
+from typing import Final, NamedTuple
+
+from ladder.kinds import ReplayVisibility, Visibility
+from ladder.leagues.records import League
+
+REPLAYS: Final = {
+    ReplayVisibility.PUBLIC: "Replays of rated matches open to all of them as each match ends.",
+    ReplayVisibility.MEMBERS: "Replays of rated matches open to all members as each match ends.",
+    ReplayVisibility.OWN: (
+        "Replays of rated matches are for the teams that played in them, and for the hosts."
+    ),
+    ReplayVisibility.AFTER_CLOSE: (
+        "Replays of rated matches are for the teams that played in them, and for the hosts, until"
+        " the season is finished; then they open to all who see the league."
+    ),
+}
+REMOTE: Final = (
+    "Agents in this season may run at addresses of their owners. What computes there is not"
+    " checked, its time is measured over the network, and their owners see matches as they are"
+    " played."
+)
+"""Of a season that takes remote agents."""
+
+
+class Settings(NamedTuple):
+    """What the terms of a league depend on."""
+
+    visibility: Visibility
+    replays: ReplayVisibility
+    remote: bool = False
+    """Whether seasons of it take remote agents."""
+
+
+def of(league: League) -> Settings:
+    """Those in force."""
+    return Settings(league.visibility, league.replay_visibility, league.remote_agents)
+
+
+def text(visibility: Visibility, replays: ReplayVisibility, remote: bool = False) -> str:
+    """The text, a sentence a line."""
+    told = (REMOTE.replace("this season", "seasons that say so", 1),) if remote else ()
+    audience = "Anyone" if visibility is Visibility.PUBLIC else "Members"
+    return "\n".join(
+        (
+            f"{audience} may see this league: its leaderboard, its matches, and the names of the "
+            "teams and agents in them.",
+            REPLAYS[replays],
+            "Names of people, and the ids that a host gave them, are for the hosts alone; but who "
+            "joins without a team gets one of their own name.",
+            "Hosts see that a submission was rejected, not why. Bundles, logs and tracebacks are "
+            "for their own team alone; no host reads them. Where a host's roster names your team, "
+            "its people are those whom the roster names.",
+            "Administrators of this site see what hosts see, and every replay.",
+            *told,
+            "None of this is widened later without your consent.",
+        )
+    )
+
+
+def digest(visibility: Visibility, replays: ReplayVisibility, remote: bool = False) -> str:
+    """SHA-256 of the text: what a consent names."""
+    return hashlib.sha256(text(visibility, replays, remote).encode()).hexdigest()
+
+
+def settings_of(named: str) -> Settings | None:
+    """The settings whose text has this digest; None when no text of today has."""
+    for each in product(
+        (Visibility.PUBLIC, Visibility.INVITATION), ReplayVisibility, (False, True)
+    ):
+        if digest(*each) == named:
+            return Settings(*each)
+    return None
+
+
+def covers(agreed: Settings, wished: Settings) -> bool:
+    """Whether nobody sees more, or sooner, under the wished settings than under those agreed to.
+
+    MEMBERS shows more people a replay at once, AFTER_CLOSE more people later: neither covers the
+    other.
+    """
+    audience = agreed.visibility is Visibility.PUBLIC or wished.visibility is not Visibility.PUBLIC
+    replays = wished.replays in (agreed.replays, ReplayVisibility.OWN)
+    remote = agreed.remote or not wished.remote
+    return audience and remote and (replays or agreed.replays is ReplayVisibility.PUBLIC)

@@ -1,0 +1,69 @@
+"""What a match needs and no live node has, in words that are the same wherever they are told."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from ladder import profiles
+from ladder.database.db import Connection
+from ladder.matches.matches import queue_of
+from ladder.matches.records import LineupSeat
+from ladder.matches.workers import LIVE_SECONDS, Worker
+
+WAITS = "it waits until one does"
+GIVEN_UP_SECONDS: Final = 3600.0
+"""A profile that no node has served for so long keeps no medal open."""
+
+
+def missing(
+    workers: Sequence[Worker],
+    *,
+    queue: str,
+    needed: Collection[str],
+    gpus: int,
+    speed_class: str = "any",
+) -> str | None:
+    """Why none of these live workers can take a match of these profiles; None when one can.
+
+    The same conditions as ``lease_fits`` in the SQL, each with a sentence of its own.
+    """
+    able = [worker for worker in workers if queue in worker.queues]
+    for profile in sorted(needed):
+        if not any(profile in worker.profiles for worker in able):
+            return f"no node serves profile {profile} now; {WAITS}"
+    able = [worker for worker in able if set(needed) <= set(worker.profiles)]
+    if not able:
+        return f"no node serves profiles {' and '.join(sorted(needed))} together now; {WAITS}"
+    most = max(worker.gpu for worker in able)
+    if gpus > most:
+        has = f"the largest has {most}" if most else "none has any"
+        wanted = "a GPU" if gpus == 1 else f"{gpus} GPUs on one node"
+        return f"its match needs {wanted} and {has} now; it waits for such a node"
+    able = [worker for worker in able if worker.gpu >= gpus]
+    if speed_class != "any" and not any(worker.speed_class == speed_class for worker in able):
+        return f"no node of speed class {speed_class} serves this now; {WAITS}"
+    return None
+
+
+def missing_for(workers: Sequence[Worker], lineup: Sequence[LineupSeat]) -> str | None:
+    """The same for a rated match of this lineup, its season's speed class aside."""
+    by_seat = [seat.profile for seat in lineup]
+    gpus = profiles.gpus_of(by_seat)
+    return missing(workers, queue=queue_of("rated", gpus), needed=set(by_seat), gpus=gpus)
+
+
+def given_up(conn: Connection, wanted: Collection[str]) -> set[str]:
+    """Which of these profiles no node has served for long, although others played all the while.
+
+    Where no worker has been up for that long nothing is given up: a node may be about to come.
+    """
+    rows = conn.execute(
+        "select p from unnest(%(wanted)s::text[]) p where exists ("
+        "   select 1 from workers where seen_at > now() - make_interval(secs => %(live)s)"
+        "   and started_at < now() - make_interval(secs => %(patience)s)"
+        "   and queues && '{play.cpu,play.gpu}') and not exists (select 1 from workers"
+        "   where seen_at > now() - make_interval(secs => %(patience)s) and p = any (profiles))",
+        {"wanted": list(wanted), "live": LIVE_SECONDS, "patience": GIVEN_UP_SECONDS},
+    )
+    return {row[0] for row in rows}

@@ -1,0 +1,127 @@
+"""Reading matches, with their seats and episodes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, Final
+
+from psycopg.rows import dict_row
+
+from ladder.database.db import Connection
+from ladder.errors import NotFound
+from ladder.ids import AgentId, EntryId, MatchId, ScrimId, SeasonId, SubmissionId
+from ladder.kinds import MatchKind, MatchState
+from ladder.matches.records import Episode, Match, Seat
+from ladder.people import visibility
+from ladder.people.records import Viewer
+
+MATCH: Final = (
+    "select m.id, m.kind, m.season_id, s.league_id, m.scrim_id, c.team_id as scrim_team_id, s.game,"
+    " m.state, m.queue, m.attempt, m.max_attempts, m.rung_at, m.claimed_at, m.deadline_at,"
+    " m.void_reason, m.accepted_no, m.seed, m.created_at, m.finished_at"
+    " from matches m join seasons s on s.id = m.season_id left join scrims c on c.id = m.scrim_id"
+)
+
+
+SEATS: Final = (
+    "select t.match_id, t.seat, t.entry_id, t.submission_id, t.agent_id, a.name as agent_name,"
+    " t.team_id, g.name as team_name, t.placement, t.reward, t.verdict, t.reason, t.failed_step,"
+    " t.charged_seconds, t.max_move_seconds, t.log_digest, t.statistics,"
+    " case when z.measures is null then r.mu_before end as mu_before,"
+    " case when z.measures is null then r.mu end as mu_after, t.profile = 'remote' as remote"
+    " from seats t join matches m on m.id = t.match_id"
+    " join seasons z on z.id = m.season_id join agents a on a.id = t.agent_id"
+    " join teams g on g.id = t.team_id left join ratings r on r.match_id = t.match_id"
+    " and r.no = m.accepted_no and r.entry_id = t.entry_id"
+    " where t.match_id = any (%s) order by t.match_id, t.seat"
+)
+
+
+EPISODES: Final = (
+    "select match_id, id, number, position, steps, replay_digest from episodes"
+    " where match_id = any (%s) order by match_id, position"
+)
+
+
+def get_match(conn: Connection, match_id: MatchId) -> Match:
+    """The match with this id, seats and episodes included. Raises NotFound."""
+    found = _matches(conn, "where m.id = %s", (match_id,))
+    if not found:
+        raise NotFound.of("match")
+    return found[0]
+
+
+def match_of_episode(conn: Connection, episode: str | int) -> Match:
+    """The match an episode (its id or its number) belongs to. Raises NotFound."""
+    if isinstance(episode, int):
+        tail = "where m.id = (select match_id from episodes where number = %s)"
+    else:
+        tail = "where m.id = (select match_id from episodes where id = %s)"
+    found = _matches(conn, tail, (episode,))
+    if not found:
+        raise NotFound.of("episode")
+    return found[0]
+
+
+def list_matches(
+    conn: Connection,
+    *,
+    viewer: Viewer | None = None,
+    season_id: SeasonId | None = None,
+    entry_id: EntryId | None = None,
+    agent_id: AgentId | None = None,
+    submission_id: SubmissionId | None = None,
+    scrim_id: ScrimId | None = None,
+    kind: MatchKind | str | None = None,
+    state: MatchState | str | None = None,
+    before: MatchId | None = None,
+    limit: int = 50,
+) -> list[Match]:
+    """Matches that fit all that is given, newest first, older than ``before``.
+
+    With a ``viewer`` only those it may see, without one all.
+    """
+    seen, values = visibility.matches(viewer) if viewer else visibility.EVERYTHING
+    seated = "exists (select 1 from seats t where t.match_id = m.id and t.{} = %s)"
+    wanted = {
+        "m.season_id = %s": season_id,
+        "m.scrim_id = %s": scrim_id,
+        "m.kind = %s": kind,
+        "m.state = %s": state,
+        "m.id < %s": before,
+        # "id in" lets the planner walk the seats' own index instead of all matches
+        "m.id in (select match_id from seats where entry_id = %s)": entry_id,
+        "m.id in (select match_id from seats where agent_id = %s)": agent_id,
+        seated.format("submission_id"): submission_id,
+    }
+    given = {clause: value for clause, value in wanted.items() if value is not None}
+    where = " and ".join((*given, seen))
+    return _matches(
+        conn, f"where {where} order by m.id desc limit %s", (*given.values(), *values, limit)
+    )
+
+
+def _matches(conn: Connection, tail: str, arguments: Sequence[Any]) -> list[Match]:
+    with conn.cursor(row_factory=dict_row) as cur:
+        rows = cur.execute(f"{MATCH} {tail}", arguments).fetchall()
+        found = [row["id"] for row in rows]
+        seats: dict[str, list[Seat]] = defaultdict(list)
+        for row in cur.execute(SEATS, (found,)):
+            seats[row.pop("match_id")].append(Seat(**row))
+        episodes: dict[str, list[Episode]] = defaultdict(list)
+        for row in cur.execute(EPISODES, (found,)):
+            episodes[row.pop("match_id")].append(Episode(**row))
+    return [
+        Match(
+            **{
+                **row,
+                "kind": MatchKind(row["kind"]),
+                "state": MatchState(row["state"]),
+                "seed": bytes(row["seed"]),
+                "seats": tuple(seats[row["id"]]),
+                "episodes": tuple(episodes[row["id"]]),
+            }
+        )
+        for row in rows
+    ]

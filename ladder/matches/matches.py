@@ -1,0 +1,245 @@
+"""Matches that wait or are under way: made, counted, given up."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from psycopg.rows import class_row
+
+from ladder import ids, profiles
+from ladder.database.db import Connection, whole
+from ladder.errors import Conflict, LadderError, NotFound
+from ladder.ids import MatchId, ScrimId, SeasonId
+from ladder.kinds import MatchKind
+from ladder.leagues.records import Season
+from ladder.matches.records import LineupSeat
+
+QUEUES: Final = ("play.cpu", "play.gpu", "scrim", "validate")
+
+
+BELL_SECONDS: Final = 5.0  # a bell unanswered for this long counts as lost
+
+
+USUAL_SAMPLE: Final = 20  # matches by which it is told how long they take
+
+
+BATCH: Final = 200  # matches a repair takes at once
+
+
+@dataclass(frozen=True, slots=True)
+class QueueCount:
+    queue: str
+    queued: int
+    running: int
+    oldest_queued_at: datetime | None
+
+
+@whole
+def create(
+    conn: Connection,
+    *,
+    season: Season,
+    kind: MatchKind,
+    lineup: Sequence[LineupSeat],
+    seed: bytes | None = None,
+    queue: str | None = None,
+    scrim_id: ScrimId | None = None,
+    rejudges: MatchId | None = None,
+    gpu: int | None = None,
+    turn: int = 0,
+) -> MatchId:
+    """A queued match of this lineup; the seed is 128 bits of the system's generator by default.
+
+    It needs a GPU for each seat of a GPU profile, and is then queued where nodes have them.
+
+    A rated match counts as in flight for its entries. A rejudge names the finished rated match it
+    is to replace, has its lineup and its seed, and is refused while another one is under way or has
+    replaced it. With a remote agent in a seat it has a seed of its own: whoever is not in a box may
+    have read up how the old one went.
+    ``turn`` says how many matches whoever asked for it has in the queue before it.
+    Raises Conflict (an entry is not active; rejudge refused), LadderError (wrong number of seats).
+    """
+    if len(lineup) != season.seats:
+        raise LadderError(f"lineup: {len(lineup)} seats, this season plays {season.seats}")
+    if rejudges is not None:
+        seed = _rejudged_seed(conn, rejudges, season.id)
+        if any(seat.profile == profiles.REMOTE for seat in lineup):
+            seed = None
+        if list(lineup) != lineup_of(conn, rejudges):
+            raise Conflict("lineup: a rejudge has the lineup of the match that it replaces")
+    seed = secrets.token_bytes(16) if seed is None else seed
+    if len(seed) != 16:
+        raise LadderError(f"seed: {len(seed)} bytes, it must be 16")
+    if gpu is None:
+        gpu = profiles.gpus_of(seat.profile for seat in lineup)
+    match_id = MatchId(ids.new("mat"))
+    if kind is MatchKind.RATED:
+        _count_in_flight(conn, lineup, is_rejudge=rejudges is not None)
+    conn.execute(
+        "insert into matches (id, kind, season_id, scrim_id, rejudges, queue, turn, profiles, gpu,"
+        " speed_class, seed, max_attempts, lease_seconds, deadline_at)"
+        " select %s, %s, id, %s, %s, %s, %s, %s, %s,"
+        " case when %s then 'any' else speed_class end, %s, max_attempts, lease_seconds,"
+        " now() + make_interval(secs => queue_seconds) from seasons where id = %s",
+        (
+            match_id,
+            kind.value,
+            scrim_id,
+            rejudges,
+            queue or queue_of(kind.value, gpu),
+            turn,
+            sorted({seat.profile for seat in lineup}),
+            gpu,
+            kind is MatchKind.SCRIM,
+            seed,
+            season.id,
+        ),
+    )
+    with conn.cursor() as cur:
+        cur.executemany(
+            "insert into seats (match_id, seat, entry_id, submission_id, agent_id, team_id,"
+            " profile) values (%s, %s, %s, %s, %s, %s, %s)",
+            [
+                (match_id, n, s.entry_id, s.submission_id, s.agent_id, s.team_id, s.profile)
+                for n, s in enumerate(lineup)
+            ],
+        )
+    return match_id
+
+
+def lineup_of(conn: Connection, match_id: MatchId) -> list[LineupSeat]:
+    """Who sat where in a match."""
+    with conn.cursor(row_factory=class_row(LineupSeat)) as cur:
+        return cur.execute(
+            "select entry_id, submission_id, agent_id, team_id, profile from seats"
+            " where match_id = %s order by seat",
+            (match_id,),
+        ).fetchall()
+
+
+def queue_of(kind: str, gpu: int) -> str:
+    """Where matches of this kind wait. All that needs a GPU waits in one place, whatever it is for:
+    workers of nodes without one must not be rung for it."""
+    if gpu:
+        return "play.gpu"
+    return {"rated": "play.cpu", "validation": "validate", "scrim": "scrim"}[kind]
+
+
+def ring_due(
+    conn: Connection, per_queue: Mapping[str, int], *, bell_seconds: float = BELL_SECONDS
+) -> list[tuple[str, MatchId]]:
+    """Marks matches as rung and returns (queue, match): commit, then send a bell for each.
+
+    Of each queue at most ``per_queue`` bells are out, by turn, then oldest first; one not answered
+    within ``bell_seconds`` is rung again. Matches no live worker could play are left.
+    """
+    due = []
+    for queue, most in sorted(per_queue.items()):
+        rows = conn.execute("select lease_ring(%s, %s, %s)", (queue, most, bell_seconds))
+        due += [(queue, MatchId(row[0])) for row in rows]
+    return due
+
+
+def bell_failed(conn: Connection, match_ids: Sequence[MatchId]) -> None:
+    """The bells of these matches could not be sent: they are due again at once."""
+    conn.execute(
+        "update matches set rung_at = null where id in ("
+        " select id from matches where id = any (%s) and state = 'queued' order by id for update)",
+        (list(match_ids),),
+    )
+
+
+def expire_queued(conn: Connection) -> int:
+    """Voids matches that waited in the queue past their deadline; returns how many."""
+    row = conn.execute("select lease_expire(%s)", (BATCH,)).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def void(conn: Connection, match_ids: Sequence[MatchId], reason: str) -> int:
+    """Ends matches that are not over, whoever holds them; returns how many. Rates nobody."""
+    row = conn.execute("select lease_void(%s, %s)", (list(match_ids), reason)).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def counts(conn: Connection) -> list[QueueCount]:
+    """Depth of every queue."""
+    with conn.cursor(row_factory=class_row(QueueCount)) as cur:
+        return cur.execute(
+            "select q.queue, count(m.id) filter (where m.state = 'queued') as queued,"
+            " count(m.id) filter (where m.state = 'running') as running,"
+            " min(m.created_at) filter (where m.state = 'queued') as oldest_queued_at"
+            " from unnest(%s::text[]) as q(queue) left join matches m"
+            " on m.queue = q.queue and m.state in ('queued', 'running')"
+            " group by q.queue order by q.queue",
+            (list(QUEUES),),
+        ).fetchall()
+
+
+def in_flight(conn: Connection, season_id: SeasonId) -> int:
+    """Rated matches of a season that are queued or running."""
+    row = conn.execute(
+        "select count(*) from matches where season_id = %s and kind = 'rated'"
+        " and state in ('queued', 'running')",
+        (season_id,),
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def least_turn(conn: Connection, queue: str) -> int | None:
+    """Of the matches that wait in this queue; None where none does."""
+    row = conn.execute(
+        "select min(turn) from matches where queue = %s and state = 'queued'", (queue,)
+    ).fetchone()
+    assert row is not None
+    return None if row[0] is None else int(row[0])
+
+
+def usual_seconds(conn: Connection, season_id: SeasonId) -> float | None:
+    """What the season's last rated matches took from claim to result; None before the first."""
+    row = conn.execute(
+        "select avg(extract(epoch from m.finished_at - m.claimed_at)) from ("
+        "   select match_id from acceptances where season_id = %s and act = 'accept'"
+        "   order by no desc limit %s) a join matches m on m.id = a.match_id",
+        (season_id, USUAL_SAMPLE),
+    ).fetchone()
+    assert row is not None
+    return None if row[0] is None else max(0.001, float(row[0]))
+
+
+def _count_in_flight(conn: Connection, lineup: Sequence[LineupSeat], *, is_rejudge: bool) -> None:
+    entries = sorted({seat.entry_id for seat in lineup if seat.entry_id is not None})
+    counted = conn.execute(
+        "update entries set in_flight = in_flight + 1 where id in ("
+        " select id from entries where id = any (%s) and (state = 'active' or %s)"
+        " order by id for update)",
+        (entries, is_rejudge),
+    )
+    if counted.rowcount != len(entries) or any(seat.entry_id is None for seat in lineup):
+        raise Conflict("lineup: a rated match needs active entries in all seats")
+
+
+def _rejudged_seed(conn: Connection, old: MatchId, season_id: SeasonId) -> bytes:
+    """The old match's seed. Locks it, so that of two rejudges at once one is refused."""
+    row = conn.execute(
+        "select seed, kind, state, season_id from matches where id = %s for update", (old,)
+    ).fetchone()
+    if row is None:
+        raise NotFound.of("match")
+    seed, kind, state, played_in = row
+    if played_in != season_id:
+        raise Conflict("rejudges: this match belongs to another season")
+    if kind != "rated" or state != "finished":
+        raise Conflict("rejudges: only a finished rated match can be judged again")
+    other = conn.execute(
+        "select 1 from matches where rejudges = %s and state <> 'void' limit 1", (old,)
+    ).fetchone()
+    if other is not None:
+        raise Conflict("rejudges: this match is being judged again already, or has been")
+    return bytes(seed)

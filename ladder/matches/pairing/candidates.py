@@ -1,0 +1,90 @@
+"""Candidates for pairing, the rules on who may meet, and the proposal that results."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from ladder.ids import AgentId, EntryId, SubmissionId, TeamId
+from ladder.matches.records import LineupSeat
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An active entry as the pairing sees it."""
+
+    entry_id: EntryId
+    submission_id: SubmissionId
+    agent_id: AgentId
+    team_id: TeamId
+    digest: str
+    profile: str
+    mu: float
+    sigma: float
+    games: int
+    in_flight: int
+    weight: float
+    is_anchor: bool = False
+    """Whether it is a reference agent, which has no rank and whose games rate the others."""
+    loss: float | None = None
+    """What the standings lose by not knowing it better; None before its first official fit."""
+    seat_games: tuple[int, ...] = ()
+    """Games had in each seat, as far as they were counted."""
+
+    @property
+    def seat(self) -> LineupSeat:
+        """The seat it takes in a match."""
+        return LineupSeat(
+            self.entry_id, self.submission_id, self.agent_id, self.team_id, self.profile
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    lineups: tuple[tuple[LineupSeat, ...], ...]
+    """By seat, in the order in which they should be played."""
+    reason: str | None
+    """Why there are fewer than asked for, one sentence; None when there are not."""
+    left_out: tuple[str, ...] = ()
+    """Whom no node can play now, a sentence for each profile."""
+
+
+def free_anchors(field: Collection[Candidate]) -> frozenset[EntryId]:
+    """The anchors to which the rule "one entry of a team in a lineup" does not apply.
+
+    These are the anchors of teams that have no competitor in this field. If an anchor's team
+    competes too, the rule applies: an agent and an anchor of one team could help each other.
+    """
+    competing = {each.team_id for each in field if not each.is_anchor}
+    return frozenset(
+        each.entry_id for each in field if each.is_anchor and each.team_id not in competing
+    )
+
+
+def together(
+    each: Candidate,
+    others: Sequence[Candidate],
+    same_team_lineups: bool,
+    free: Collection[EntryId] = (),
+) -> bool:
+    """Whether this one may join these in a lineup; ``free`` are the field's ``free_anchors``."""
+    any_team = same_team_lineups or each.entry_id in free
+    return all(
+        each.entry_id != other.entry_id
+        and (each.digest != other.digest or each.profile != other.profile)
+        and (any_team or each.team_id != other.team_id)
+        for other in others
+    )
+
+
+def left_out(candidates: Sequence[Candidate], admissible: Collection[str] | None) -> list[str]:
+    """A sentence for each profile of the field that is not admissible."""
+    if admissible is None:
+        return []
+    waiting = Counter(c.profile for c in candidates if c.profile not in admissible and c.weight > 0)
+    return [
+        f"{count} active {'entry waits' if count == 1 else 'entries wait'}"
+        f" for a node that serves profile {profile}"
+        for profile, count in sorted(waiting.items())
+    ]

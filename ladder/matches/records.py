@@ -1,0 +1,155 @@
+"""Matches, their seats and their results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from ladder.ids import AgentId, EntryId, LeagueId, MatchId, ScrimId, SeasonId, SubmissionId, TeamId
+from ladder.kinds import Json, MatchKind, MatchState
+from ladder.leagues.records import League, league_seen
+from ladder.people.permissions import MatchSeen, ReplaySeen
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    seat: int
+    entry_id: EntryId | None
+    submission_id: SubmissionId
+    agent_id: AgentId
+    agent_name: str
+    team_id: TeamId
+    team_name: str
+    placement: int | None
+    reward: float | None
+    verdict: str | None
+    reason: str | None
+    failed_step: int | None
+    charged_seconds: float | None
+    max_move_seconds: float | None
+    log_digest: str | None
+    statistics: dict[str, float] | None
+    """What the game says besides, where a match has one seat."""
+    mu_before: float | None
+    mu_after: float | None
+    remote: bool
+    """It played at an address of its owner's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    id: str
+    number: int
+    position: int
+    steps: int
+    replay_digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    id: MatchId
+    kind: MatchKind
+    season_id: SeasonId
+    league_id: LeagueId
+    scrim_id: ScrimId | None
+    scrim_team_id: TeamId | None
+    game: str
+    state: MatchState
+    queue: str
+    attempt: int
+    max_attempts: int
+    rung_at: datetime | None
+    claimed_at: datetime | None
+    deadline_at: datetime
+    void_reason: str | None
+    accepted_no: int | None
+    seed: bytes
+    created_at: datetime
+    finished_at: datetime | None
+    seats: tuple[Seat, ...]
+    episodes: tuple[Episode, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LineupSeat:
+    """Who sits where when a match is made; the place in the sequence is the seat."""
+
+    entry_id: EntryId | None
+    submission_id: SubmissionId
+    agent_id: AgentId
+    team_id: TeamId
+    profile: str = "numpy"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Everything a worker needs to play one attempt; what `claim` returns."""
+
+    match_id: MatchId
+    attempt: int
+    kind: MatchKind
+    game: str
+    configuration: dict[str, Json]
+    clock: dict[str, Json]
+    memory_mb: int
+    seed: bytes
+    lease_seconds: float
+    profiles: tuple[str, ...]
+    """Runtime profile by seat."""
+    digests: tuple[str, ...]
+    """Bundle digest by seat."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeatResult:
+    """One seat's end as the worker reports it to `finish`."""
+
+    seat: int
+    placement: int
+    reward: float | None
+    verdict: str
+    reason: str | None
+    failed_step: int | None
+    charged_seconds: float
+    max_move_seconds: float
+    log_digest: str | None
+    statistics: Mapping[str, float] | None = None
+    """What the game says besides, where a match has one seat."""
+    answered: bool = True
+    """False: a remote agent that answered not one of the moves it was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeResult:
+    steps: int
+    replay_digest: str
+
+
+class Finish(StrEnum):
+    """What became of a reported result."""
+
+    ACCEPTED = "accepted"
+    """It is the match's result."""
+    LATE = "late"
+    """Another attempt holds the match or has finished it: dropped, a normal answer."""
+
+
+def match_seen(match: Match, league: League) -> MatchSeen:
+    """The resource a match of this league is."""
+    return MatchSeen(
+        match.kind,
+        league_seen(league),
+        frozenset(seat.team_id for seat in match.seats),
+        match.scrim_team_id,
+    )
+
+
+def replay_seen(match: Match, league: League, season_state: str) -> ReplaySeen:
+    """The resource the replay of a match of this league is."""
+    return ReplaySeen(
+        match_seen(match, league),
+        match.state is MatchState.FINISHED,
+        season_state == "finished",
+    )

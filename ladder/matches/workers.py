@@ -1,0 +1,82 @@
+"""Workers: what each can play, and when it was last seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Final
+
+from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
+
+from ladder.database.db import Connection
+
+LIVE_SECONDS: Final = 15  # a worker seen this recently is alive; the same figure as in the SQL
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerHello:
+    """What a worker process says of itself when it starts."""
+
+    id: str
+    host: str
+    node: str
+    queues: tuple[str, ...]
+    slots: int
+    profiles: tuple[str, ...]
+    gpu: int = 0
+    speed_class: str = "any"
+    lacks: tuple[str, ...] = ()
+    image_digests: Mapping[str, str] = field(default_factory=dict)
+    """Of what its node plays with, by profile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A worker process as last heard of."""
+
+    id: str
+    host: str
+    node: str
+    queues: list[str]
+    slots: int
+    profiles: list[str]
+    gpu: int
+    speed_class: str
+    lacks: list[str]
+    image_digests: dict[str, str]
+    started_at: datetime
+    seen_at: datetime
+
+
+def register_worker(conn: Connection, hello: WorkerHello) -> None:
+    """Makes a worker process known; a second hello replaces the first."""
+    document = {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in asdict(hello).items()
+    }
+    conn.execute("select lease_register(%s)", (Jsonb(document),))
+
+
+def see_worker(conn: Connection, worker: str) -> bool:
+    """Notes that a worker is alive, at least every few seconds. False: say hello again."""
+    row = conn.execute("select lease_see(%s)", (worker,)).fetchone()
+    assert row is not None
+    return bool(row[0])
+
+
+def forget_workers(conn: Connection) -> int:
+    """Drops workers not heard of for a day; one that comes back says hello again."""
+    return conn.execute("delete from workers where seen_at < now() - interval '1 day'").rowcount
+
+
+def live_workers(conn: Connection) -> list[Worker]:
+    """Workers heard of within LIVE_SECONDS."""
+    with conn.cursor(row_factory=class_row(Worker)) as cur:
+        return cur.execute(
+            "select id, host, node, queues, slots, profiles, gpu, speed_class, lacks,"
+            " image_digests, started_at, seen_at from workers"
+            " where seen_at > now() - make_interval(secs => %s) order by id",
+            (LIVE_SECONDS,),
+        ).fetchall()

@@ -1,0 +1,127 @@
+"""Which results of a season are in doubt: those that stand and fit what a host says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime
+from typing import Final
+
+from psycopg.rows import class_row
+
+from ladder.database.db import Connection
+from ladder.errors import LadderError
+from ladder.ids import AgentId, MatchId, SeasonId, TeamId
+from ladder.kinds import Json
+
+MOST: Final = 10_000
+"""Matches in one act."""
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """What the matches have in common: all that is given."""
+
+    worker: str | None = None
+    """That brought the result."""
+    node: str | None = None
+    """That it was played on."""
+    image_digest: str | None = None
+    rules_digest: str | None = None
+    since: datetime | None = None
+    """Finished at this moment or later."""
+    until: datetime | None = None
+    """Finished before."""
+    agent: AgentId | None = None
+    """That sat in it."""
+    verdict: str | None = None
+    """Of a seat; of the agent's, where one is given."""
+    fault: str | None = None
+    """``agent``: a seat (of the agent) lost by its own; else whose doing an earlier attempt was."""
+
+    def to_json(self) -> dict[str, Json]:
+        """What is given."""
+        return {
+            name: value.isoformat() if isinstance(value, datetime) else value
+            for name, value in asdict(self).items()
+            if value is not None
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A result that stands, and that a predicate fits."""
+
+    match_id: MatchId
+    no: int
+    """In the season's log."""
+    finished_at: datetime
+    worker: str
+    node: str
+    image_digest: str
+    rules_digest: str
+
+
+def find(conn: Connection, season_id: SeasonId, predicate: Predicate) -> list[Suspect]:
+    """Results that stand, that it fits, and that are not being judged again, oldest first.
+
+    Raises LadderError (nothing given; too many).
+    """
+    where = " and ".join(_clauses(predicate))
+    values = {field.name: getattr(predicate, field.name) for field in fields(predicate)}
+    with conn.cursor(row_factory=class_row(Suspect)) as cur:
+        found = cur.execute(
+            "select m.id as match_id, a.no, m.finished_at, t.worker, t.node, t.image_digest,"  # noqa: S608
+            " t.rules_digest from acceptances a join matches m on m.id = a.match_id"
+            " join attempts t on t.match_id = m.id and t.ended = 'finished'"
+            " where a.season_id = %(season)s and a.act = 'accept'"
+            " and not exists (select 1 from acceptances w where w.match_id = a.match_id"
+            "   and w.act = 'withdraw')"
+            " and not exists (select 1 from matches r where r.rejudges = m.id"
+            "   and r.state <> 'void')"
+            " and not exists (select 1 from rejudged d where d.match_id = m.id"
+            "   and d.by_match_id is null and d.refusal is null)"
+            f" and {where} order by a.no limit %(most)s",
+            {**values, "season": season_id, "most": MOST + 1},
+        ).fetchall()
+    if len(found) > MOST:
+        raise LadderError(f"predicate: it fits more than {MOST:,} matches; narrow it")
+    return found
+
+
+def teams(conn: Connection, suspects: Sequence[Suspect]) -> list[TeamId]:
+    """Who sat in these matches."""
+    rows = conn.execute(
+        "select distinct team_id from seats where match_id = any (%s) order by team_id",
+        ([one.match_id for one in suspects],),
+    )
+    return [TeamId(row[0]) for row in rows]
+
+
+def _clauses(predicate: Predicate) -> list[str]:
+    """Conditions on the match ``m`` and the attempt ``t`` that brought its result."""
+    clauses = [
+        f"t.{name} = %({name})s"
+        for name in ("worker", "node", "image_digest", "rules_digest")
+        if getattr(predicate, name) is not None
+    ]
+    if predicate.since is not None:
+        clauses.append("m.finished_at >= %(since)s")
+    if predicate.until is not None:
+        clauses.append("m.finished_at < %(until)s")
+    seat = ["x.agent_id = %(agent)s"] if predicate.agent is not None else []
+    if predicate.verdict is not None:
+        seat.append("x.verdict = %(verdict)s")
+    if predicate.fault == "agent":
+        seat.append("x.verdict <> 'DONE'")
+    elif predicate.fault is not None:
+        clauses.append(
+            "exists (select 1 from attempts f where f.match_id = m.id and f.fault = %(fault)s)"
+        )
+    if seat:
+        both = " and ".join(seat)
+        clauses.append(f"m.id in (select x.match_id from seats x where {both})")  # noqa: S608
+    if not clauses:
+        names = ", ".join(field.name for field in fields(predicate))
+        raise LadderError(f"predicate: say what the matches have in common: {names}")
+    return clauses

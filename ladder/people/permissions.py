@@ -1,0 +1,202 @@
+"""Who sees what: the one function that stands before every page, answer, blob and export.
+
+The rules, in one place (DESIGN.md section 12, "Who sees what"):
+
+| resource | seen by |
+|---|---|
+| a public league, its seasons, board, entries on the board | everybody |
+| a league by invitation, a private one, and all of that | members and admins |
+| an agent, a team | its own people, admins, and whoever may see a league it has played in |
+| a rated match | whoever may see the league |
+| a validation match | the entry's team, the league's hosts, admins |
+| a scrim and its matches | the team that asked for it, admins |
+| the replay of a rated match | by the league's replay setting; admins |
+| the replay of a validation match | the entry's team, admins |
+| the replay of a scrim match | the team that asked, admins |
+| an entry that is pending or rejected: that it is | its team, hosts, admins |
+| why it was rejected, the traceback | its team alone |
+| a submission (file name, message, size) | its team, admins |
+| a bundle's bytes | its team alone |
+| a seat's log, reason and failed step | the seat's team alone |
+| the audit log, a rejudgement and its preview | the league's hosts, admins |
+
+"Alone" means that neither hosts nor admins see it in this stage: what an agent prints may hold what
+its owner keeps secret, and nobody needs it to run a league. What a viewer may not see is answered
+as if it did not exist. Scopes of a token do not narrow what may be read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ladder.ids import LeagueId, TeamId
+from ladder.kinds import LeagueRole, MatchKind, ReplayVisibility, Visibility
+from ladder.people.records import Viewer
+
+
+@dataclass(frozen=True, slots=True)
+class LeagueSeen:
+    """A league, its seasons, its board, the entries on it."""
+
+    league_id: LeagueId
+    visibility: Visibility
+    replay_visibility: ReplayVisibility = ReplayVisibility.PUBLIC
+
+
+@dataclass(frozen=True, slots=True)
+class TeamSeen:
+    """A team or an agent of it."""
+
+    team_id: TeamId
+    leagues: tuple[LeagueSeen, ...]
+    """Leagues in which it has stood on the board."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntrySeen:
+    """An entry: that it is there, and its state."""
+
+    team_id: TeamId
+    league: LeagueSeen
+    is_on_board: bool
+    """Active or retired after having been active."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionSeen:
+    """What the owner said about an upload."""
+
+    team_id: TeamId
+
+
+@dataclass(frozen=True, slots=True)
+class OwnSeen:
+    """What belongs to one team alone: seat logs, reasons, tracebacks, bundles."""
+
+    team_id: TeamId
+
+
+@dataclass(frozen=True, slots=True)
+class ScrimSeen:
+    team_id: TeamId
+    """The team that asked for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatchSeen:
+    """A match: who played, how it stands, placements, verdicts, charged times."""
+
+    kind: MatchKind
+    league: LeagueSeen
+    team_ids: frozenset[TeamId]
+    scrim_team_id: TeamId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaySeen:
+    """The moves of a match, in every form: page, stream, blob, export."""
+
+    match: MatchSeen
+    is_finished: bool
+    is_season_finished: bool
+
+
+Resource = (
+    LeagueSeen
+    | TeamSeen
+    | EntrySeen
+    | SubmissionSeen
+    | OwnSeen
+    | ScrimSeen
+    | MatchSeen
+    | ReplaySeen
+)
+
+
+def may_see(viewer: Viewer, resource: Resource) -> bool:
+    """Whether this viewer may see this resource. There is no other way to be let in."""
+    match resource:
+        case LeagueSeen():
+            return (
+                resource.visibility is Visibility.PUBLIC
+                or viewer.is_admin
+                or resource.league_id in viewer.roles
+            )
+        case TeamSeen():
+            return (
+                viewer.is_admin
+                or resource.team_id in viewer.team_ids
+                or any(may_see(viewer, league) for league in resource.leagues)
+            )
+        case EntrySeen():
+            if resource.is_on_board and may_see(viewer, resource.league):
+                return True
+            return (
+                viewer.is_admin
+                or resource.team_id in viewer.team_ids
+                or _hosts(viewer, resource.league)
+            )
+        case SubmissionSeen() | ScrimSeen():
+            return viewer.is_admin or resource.team_id in viewer.team_ids
+        case OwnSeen():
+            return resource.team_id in viewer.team_ids
+        case MatchSeen():
+            return _may_see_match(viewer, resource)
+        case ReplaySeen():
+            return _may_see_replay(viewer, resource)
+
+
+def may_enter(viewer: Viewer, league: LeagueSeen, team_id: TeamId) -> bool:
+    """Whether this viewer may enter this team's agents: own team, and where the league
+    is not public a competitor or host of it."""
+    if team_id not in viewer.team_ids:
+        return False
+    role = viewer.roles.get(league.league_id)
+    return league.visibility is Visibility.PUBLIC or role in (
+        LeagueRole.COMPETITOR,
+        LeagueRole.HOST,
+    )
+
+
+def may_run(viewer: Viewer, league: LeagueSeen) -> bool:
+    """Whether this viewer may change the league: hosts and admins."""
+    return viewer.is_admin or _hosts(viewer, league)
+
+
+def _may_see_match(viewer: Viewer, match: MatchSeen) -> bool:
+    if viewer.is_admin:
+        return True
+    if match.kind is MatchKind.SCRIM:
+        return match.scrim_team_id in viewer.team_ids
+    if match.kind is MatchKind.VALIDATION:
+        return _played(viewer, match) or _hosts(viewer, match.league)
+    return may_see(viewer, match.league)
+
+
+def _may_see_replay(viewer: Viewer, replay: ReplaySeen) -> bool:
+    match = replay.match
+    if not replay.is_finished or not _may_see_match(viewer, match):
+        return False
+    if viewer.is_admin or match.kind is MatchKind.SCRIM:
+        return True
+    if match.kind is MatchKind.VALIDATION:
+        return _played(viewer, match)
+    match match.league.replay_visibility:
+        case ReplayVisibility.PUBLIC:
+            return True
+        case ReplayVisibility.MEMBERS:
+            return match.league.league_id in viewer.roles
+        case ReplayVisibility.OWN:
+            return _played(viewer, match) or _hosts(viewer, match.league)
+        case ReplayVisibility.AFTER_CLOSE:
+            return (
+                replay.is_season_finished or _played(viewer, match) or _hosts(viewer, match.league)
+            )
+
+
+def _played(viewer: Viewer, match: MatchSeen) -> bool:
+    return not match.team_ids.isdisjoint(viewer.team_ids)
+
+
+def _hosts(viewer: Viewer, league: LeagueSeen) -> bool:
+    return viewer.roles.get(league.league_id) is LeagueRole.HOST

@@ -1,0 +1,91 @@
+"""How much a person or a team may make in a UTC day, where no season's limit bounds it.
+
+Each function is called after the making, in its transaction, and counts what was made with it: the
+owner's row is locked, so that those who make at once are counted one after the other.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from psycopg import sql
+
+from ladder.database.db import Connection
+from ladder.errors import LimitReached
+from ladder.ids import LeagueId, TeamId, UserId
+
+TOKENS: Final = 100
+LEAGUES: Final = 20
+SEASONS: Final = 50
+INVITATIONS: Final = 5000
+AGENTS: Final = 100
+UPLOADS: Final = 200
+UPLOAD_MB: Final = 4096
+
+
+def tokens(conn: Connection, user_id: UserId) -> None:
+    """Raises LimitReached when a person minted too many tokens today."""
+    _refuse(conn, "tokens a day", _made(conn, "tokens", "user_id", "users", user_id), TOKENS)
+
+
+def leagues(conn: Connection, user_id: UserId) -> None:
+    """Raises LimitReached when a person made too many leagues today."""
+    _refuse(conn, "leagues a day", _made(conn, "leagues", "created_by", "users", user_id), LEAGUES)
+
+
+def seasons(conn: Connection, league_id: LeagueId) -> None:
+    """Raises LimitReached when too many seasons of a league were made today."""
+    made = _made(conn, "seasons", "league_id", "leagues", league_id)
+    _refuse(conn, "seasons of a league a day", made, SEASONS)
+
+
+def invitations(conn: Connection, league_id: LeagueId) -> None:
+    """Raises LimitReached when too many codes of a league were made today."""
+    made = _made(conn, "invitations", "league_id", "leagues", league_id)
+    _refuse(conn, "invitation codes of a league a day", made, INVITATIONS)
+
+
+def agents(conn: Connection, team_id: TeamId) -> None:
+    """Raises LimitReached when a team made too many agents today."""
+    _refuse(
+        conn, "agents of a team a day", _made(conn, "agents", "team_id", "teams", team_id), AGENTS
+    )
+
+
+def uploads(conn: Connection, team_id: TeamId) -> None:
+    """Raises LimitReached when a team uploaded too many bundles or bytes today, into any season
+    or none."""
+    conn.execute("select 1 from teams where id = %s for no key update", (team_id,))
+    row = conn.execute(
+        "select count(*), coalesce(sum(s.size_bytes), 0) from submissions s"
+        " join agents a on a.id = s.agent_id"
+        " where a.team_id = %s and s.created_at >= date_trunc('day', now(), 'utc')",
+        (team_id,),
+    ).fetchone()
+    assert row is not None
+    _refuse(conn, "uploads of a team a day, over all seasons", row[0], UPLOADS)
+    megabytes = -(-int(row[1]) // (1 << 20))
+    _refuse(conn, "megabytes uploaded by a team a day", megabytes, UPLOAD_MB)
+
+
+def _made(conn: Connection, table: str, column: str, owners: str, owner: str) -> int:
+    """How many rows of ``table`` this owner made today; the owner's row is locked first."""
+    lock = sql.SQL("select 1 from {} where id = %s for no key update")
+    conn.execute(lock.format(sql.Identifier(owners)), (owner,))
+    count = sql.SQL(
+        "select count(*) from {} where {} = %s and created_at >= date_trunc('day', now(), 'utc')"
+    )
+    found = conn.execute(
+        count.format(sql.Identifier(table), sql.Identifier(column)), (owner,)
+    ).fetchone()
+    assert found is not None
+    return int(found[0])
+
+
+def _refuse(conn: Connection, limit: str, made: int, allowed: int) -> None:
+    if made > allowed:
+        found = conn.execute("select date_trunc('day', now(), 'utc') + interval '1 day'").fetchone()
+        assert found is not None
+        resets_at: datetime = found[0]
+        raise LimitReached(limit, allowed, allowed, resets_at)

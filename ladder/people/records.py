@@ -1,0 +1,40 @@
+"""People, teams, and who asks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from ladder.ids import LeagueId, TeamId, UserId
+from ladder.kinds import LeagueRole
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    id: UserId
+    name: str
+    is_admin: bool
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    id: TeamId
+    slug: str
+    name: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Viewer:
+    """Who asks. A stranger has no user; scopes are those of the token or session used."""
+
+    user_id: UserId | None = None
+    name: str = ""
+    is_admin: bool = False
+    scopes: frozenset[str] = frozenset()
+    team_ids: frozenset[TeamId] = frozenset()
+    roles: dict[LeagueId, LeagueRole] = field(default_factory=dict)
+
+
+STRANGER = Viewer()

@@ -1,0 +1,164 @@
+"""API tokens: ``peck_``, 43 random characters, 6 of checksum. Only the SHA-256 is stored.
+
+The text holds 256 random bits, so a fast hash is enough; the checksum lets a mistyped token be
+refused, and a leaked one be found by scanners, without asking the database.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import string
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, LiteralString
+
+from psycopg.rows import dict_row
+
+from ladder import ids
+from ladder.database.db import Connection, whole
+from ladder.errors import Conflict, LadderError, NotFound
+from ladder.ids import TokenId, UserId
+
+SCOPES: Final = ("read", "agents:write", "scrims:write", "leagues:write", "admin")
+PREFIX: Final = "peck_"
+LETTERS: Final = string.digits + string.ascii_uppercase + string.ascii_lowercase
+RANDOM_CHARS: Final = 43
+CHECK_CHARS: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """What may be told of a token: everything but its text."""
+
+    id: TokenId
+    user_id: UserId
+    label: str
+    scopes: tuple[str, ...]
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+
+
+def draw_text() -> str:
+    """A fresh token text."""
+    body = "".join(secrets.choice(LETTERS) for _ in range(RANDOM_CHARS))
+    return PREFIX + body + _check(body)
+
+
+def is_well_formed(text: str) -> bool:
+    """Whether the prefix, the length and the checksum are right."""
+    body, check = text[len(PREFIX) : -CHECK_CHARS], text[-CHECK_CHARS:]
+    return (
+        text.startswith(PREFIX)
+        and len(body) == RANDOM_CHARS
+        and text.isascii()
+        and check == _check(body)
+    )
+
+
+@whole
+def mint_token(
+    conn: Connection,
+    user_id: UserId,
+    label: str,
+    scopes: Sequence[str],
+    expires_at: datetime | None = None,
+) -> tuple[Token, str]:
+    """A new token and its text, which is told this once.
+
+    Raises LadderError for an unknown scope, Conflict for ``admin`` on somebody who is none.
+    """
+    unknown = sorted(set(scopes) - set(SCOPES))
+    if unknown:
+        raise LadderError(f"scopes: {', '.join(unknown)} unknown; choose from {', '.join(SCOPES)}")
+    person = conn.execute("select is_admin from users where id = %s", (user_id,)).fetchone()
+    if person is None:
+        raise NotFound.of("user")
+    if "admin" in scopes and not person[0]:
+        raise Conflict("scopes: admin is for administrators only; leave it out")
+    text = draw_text()
+    token_id = TokenId(ids.new("tok"))
+    kept = sorted(set(scopes), key=SCOPES.index)
+    conn.execute(
+        "insert into tokens (id, user_id, label, hash, scopes, expires_at)"
+        " values (%s, %s, %s, %s, %s, %s)",
+        (token_id, user_id, label, _hash(text), kept, expires_at),
+    )
+    return get_token(conn, user_id, token_id), text
+
+
+def list_tokens(conn: Connection, user_id: UserId) -> list[Token]:
+    """A person's tokens, newest first, revoked and expired ones included."""
+    with conn.cursor(row_factory=dict_row) as cur:
+        rows = cur.execute(
+            "select id, user_id, label, scopes, created_at, expires_at, revoked_at"
+            " from tokens where user_id = %s order by id desc",
+            (user_id,),
+        )
+        return [_token(row) for row in rows]
+
+
+def get_token(conn: Connection, user_id: UserId, token_id: TokenId) -> Token:
+    """A token of this person. Raises NotFound."""
+    return _token_of(conn, "id = %s and user_id = %s", (token_id, user_id))
+
+
+def end_of(conn: Connection, text: str) -> datetime | None:
+    """When the token with this text expires; None for never. Raises NotFound."""
+    return _token_of(conn, "hash = %s", (_hash(text),)).expires_at
+
+
+def revoke_token(conn: Connection, user_id: UserId, token_id: TokenId) -> Token:
+    """Ends a token of this person now; a second time is no error. Raises NotFound."""
+    conn.execute(
+        "update tokens set revoked_at = coalesce(revoked_at, now()) where id = %s and user_id = %s",
+        (token_id, user_id),
+    )
+    return get_token(conn, user_id, token_id)
+
+
+def user_of_token(conn: Connection, text: str) -> tuple[UserId, tuple[str, ...]] | None:
+    """The person and the scopes a live token stands for, else None."""
+    return user_of_hash(conn, _hash(text)) if is_well_formed(text) else None
+
+
+def user_of_hash(conn: Connection, token_hash: bytes) -> tuple[UserId, tuple[str, ...]] | None:
+    """The same by the SHA-256 of the token, which is all that a web session keeps of it."""
+    row = conn.execute(
+        "select user_id, scopes from tokens where hash = %s and revoked_at is null"
+        " and (expires_at is null or expires_at > now())",
+        (token_hash,),
+    ).fetchone()
+    return None if row is None else (row[0], tuple(row[1]))
+
+
+def _token_of(conn: Connection, where: LiteralString, arguments: Sequence[object]) -> Token:
+    with conn.cursor(row_factory=dict_row) as cur:
+        found = cur.execute(
+            "select id, user_id, label, scopes, created_at, expires_at, revoked_at"  # noqa: S608
+            f" from tokens where {where}",
+            arguments,
+        ).fetchone()
+    if found is None:
+        raise NotFound.of("token")
+    return _token(found)
+
+
+def _token(row: dict[str, Any]) -> Token:
+    return Token(**{**row, "scopes": tuple(row["scopes"])})
+
+
+def _hash(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
+
+
+def _check(body: str) -> str:
+    number = zlib.crc32(body.encode())
+    digits = []
+    for _ in range(CHECK_CHARS):
+        number, digit = divmod(number, len(LETTERS))
+        digits.append(LETTERS[digit])
+    return "".join(reversed(digits))

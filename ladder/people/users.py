@@ -1,0 +1,172 @@
+"""People and their teams. Names live only in these tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from psycopg import errors
+from psycopg.rows import class_row
+
+from ladder import ids
+from ladder.database.db import Connection, atomic
+from ladder.errors import Conflict, NotFound
+from ladder.ids import LeagueId, TeamId, UserId
+from ladder.kinds import LeagueRole
+from ladder.people.records import Team, User, Viewer
+from ladder.people.tokens import (
+    SCOPES,
+    user_of_hash,
+    user_of_token,
+)
+
+T = TypeVar("T")
+USER = "select id, name, is_admin, created_at from users"
+TEAM = "select t.id, t.slug, t.name, t.created_at from teams t"
+
+
+def create_user(conn: Connection, name: str, *, is_admin: bool = False) -> User:
+    """A new person. Raises Conflict when the name is taken (whatever its case)."""
+    try:
+        with atomic(conn), conn.cursor(row_factory=class_row(User)) as cur:
+            return _one(
+                cur.execute(
+                    "insert into users (id, name, is_admin) values (%s, %s, %s)"
+                    " returning id, name, is_admin, created_at",
+                    (ids.new("usr"), name, is_admin),
+                ).fetchone(),
+                "user",
+            )
+    except errors.UniqueViolation:
+        raise Conflict(f"name: there is a user {name!r} already; choose another") from None
+
+
+def get_user(conn: Connection, user_id: UserId) -> User:
+    """The person with this id. Raises NotFound."""
+    with conn.cursor(row_factory=class_row(User)) as cur:
+        return _one(cur.execute(f"{USER} where id = %s", (user_id,)).fetchone(), "user")
+
+
+def list_users(conn: Connection, after: UserId | None = None, limit: int = 50) -> list[User]:
+    """People in order of creation, from behind ``after``."""
+    with conn.cursor(row_factory=class_row(User)) as cur:
+        return cur.execute(
+            f"{USER} where id > %s and erased_at is null order by id limit %s",
+            (after or "", limit),
+        ).fetchall()
+
+
+def create_team(conn: Connection, name: str, slug: str, user_id: UserId | None) -> Team:
+    """A new team of this user, or of nobody yet (None). Raises Conflict when the slug is taken."""
+    try:
+        with atomic(conn), conn.cursor(row_factory=class_row(Team)) as cur:
+            team = _one(
+                cur.execute(
+                    "insert into teams (id, slug, name, created_by) values (%s, %s, %s, %s)"
+                    " returning id, slug, name, created_at",
+                    (ids.new("tea"), slug, name, user_id),
+                ).fetchone(),
+                "team",
+            )
+            if user_id is not None:
+                add_team_member(conn, team.id, user_id, is_owner=True)
+            return team
+    except errors.UniqueViolation:
+        raise Conflict(f"slug: there is a team {slug!r} already; choose another") from None
+    except errors.ForeignKeyViolation:
+        raise NotFound.of("user") from None
+
+
+def get_team(conn: Connection, team: TeamId | str) -> Team:
+    """The team with this id or slug. Raises NotFound."""
+    column = "id" if ids.is_id(team, "tea") else "slug"
+    with conn.cursor(row_factory=class_row(Team)) as cur:
+        found = cur.execute(f"{TEAM} where t.{column} = %s", (team,)).fetchone()
+        return _one(found, "team")
+
+
+def list_teams(conn: Connection, after: TeamId | None = None, limit: int = 50) -> list[Team]:
+    """All teams in order of creation, from behind ``after``."""
+    with conn.cursor(row_factory=class_row(Team)) as cur:
+        return cur.execute(
+            f"{TEAM} where t.id > %s order by t.id limit %s",
+            (after or "", limit),
+        ).fetchall()
+
+
+def teams_of(conn: Connection, user_id: UserId) -> list[Team]:
+    """The teams of a person, oldest first."""
+    with conn.cursor(row_factory=class_row(Team)) as cur:
+        return cur.execute(
+            f"{TEAM} join memberships m on m.team_id = t.id where m.user_id = %s order by t.id",
+            (user_id,),
+        ).fetchall()
+
+
+def team_members(conn: Connection, team_id: TeamId) -> list[tuple[User, bool]]:
+    """The people of a team, in order of joining, with whether each owns it."""
+    rows = conn.execute(
+        "select u.id, u.name, u.is_admin, u.created_at, m.is_owner from memberships m"
+        " join users u on u.id = m.user_id where m.team_id = %s order by m.created_at, u.id",
+        (team_id,),
+    )
+    return [(User(*row[:4]), row[4]) for row in rows]
+
+
+def add_team_member(
+    conn: Connection, team_id: TeamId, user_id: UserId, *, is_owner: bool = False
+) -> None:
+    """Adds a person to a team, or changes whether they own it. Raises NotFound."""
+    try:
+        with atomic(conn):
+            conn.execute(
+                "insert into memberships (team_id, user_id, is_owner) values (%s, %s, %s)"
+                " on conflict (team_id, user_id) do update set is_owner = excluded.is_owner",
+                (team_id, user_id, is_owner),
+            )
+    except errors.ForeignKeyViolation:
+        raise NotFound("there is no such team or user") from None
+
+
+def viewer(conn: Connection, token_text: str) -> Viewer | None:
+    """Who holds this token, or None when it is unknown, mistyped, expired or revoked.
+
+    The viewer is an admin only where the user is one and the token carries the scope ``admin``.
+    """
+    found = user_of_token(conn, token_text)
+    return None if found is None else viewer_of(conn, found[0], found[1])
+
+
+def viewer_by_hash(conn: Connection, token_hash: bytes) -> Viewer | None:
+    """Who holds the token with this SHA-256: a web session lives as long as its token."""
+    found = user_of_hash(conn, token_hash)
+    return None if found is None else viewer_of(conn, found[0], found[1])
+
+
+def viewer_of(conn: Connection, user_id: UserId, scopes: Sequence[str] = SCOPES) -> Viewer | None:
+    """The viewer a signed-in person is, with these scopes; None when there is no such person."""
+    row = conn.execute(
+        "select u.name, u.is_admin,"
+        " array(select team_id from memberships where user_id = u.id),"
+        " array(select league_id from league_members where user_id = u.id order by league_id),"
+        " array(select role from league_members where user_id = u.id order by league_id)"
+        " from users u where u.id = %s and u.erased_at is null",
+        (user_id,),
+    ).fetchone()
+    if row is None:
+        return None
+    name, is_admin, teams, leagues, roles = row
+    return Viewer(
+        user_id=user_id,
+        name=name,
+        is_admin=is_admin and "admin" in scopes,
+        scopes=frozenset(scopes),
+        team_ids=frozenset(TeamId(t) for t in teams),
+        roles={LeagueId(k): LeagueRole(r) for k, r in zip(leagues, roles, strict=True)},
+    )
+
+
+def _one(row: T | None, what: str) -> T:
+    if row is None:
+        raise NotFound.of(what)
+    return row

@@ -1,0 +1,65 @@
+"""``ladder.people.permissions.may_see`` told in SQL, for lists.
+
+A page is cut from what its reader may see, so that neither its length nor its cursor tells of
+anything hidden. Each function gives a condition and its arguments for a query whose tables bear the
+names said there. tests/integration/api/test_lists.py holds both tellings against each other.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ladder.kinds import LeagueRole
+from ladder.people.records import Viewer
+
+Condition = tuple[str, tuple[Any, ...]]
+EVERYTHING: Final[Condition] = ("true", ())
+LEAGUE: Final = "(l.visibility = 'public' or l.id = any (%s))"
+ON_BOARD: Final = "(e.state = 'active' or e.activated_at is not null)"
+"""Entries that stand on the board or once did; one withdrawn before that never has."""
+
+
+def leagues(viewer: Viewer) -> Condition:
+    """For a query with leagues as ``l``."""
+    return EVERYTHING if viewer.is_admin else (LEAGUE, (list(viewer.roles),))
+
+
+def agents(viewer: Viewer) -> Condition:
+    """For a query with agents as ``a``."""
+    if viewer.is_admin:
+        return EVERYTHING
+    return (
+        "(a.team_id = any (%s) or exists (select 1 from entries e"  # noqa: S608
+        " join seasons s on s.id = e.season_id join leagues l on l.id = s.league_id"
+        f" where e.agent_id = a.id and {ON_BOARD} and {LEAGUE}))",
+        (list(viewer.team_ids), list(viewer.roles)),
+    )
+
+
+def entries(viewer: Viewer) -> Condition:
+    """For a query with entries as ``e`` and their seasons as ``s``."""
+    if viewer.is_admin:
+        return EVERYTHING
+    return (
+        f"(e.team_id = any (%s) or s.league_id = any (%s) or ({ON_BOARD} and exists"  # noqa: S608
+        f" (select 1 from leagues l where l.id = s.league_id and {LEAGUE})))",
+        (list(viewer.team_ids), _hosted(viewer), list(viewer.roles)),
+    )
+
+
+def matches(viewer: Viewer) -> Condition:
+    """For a query with matches as ``m``, their seasons as ``s`` and scrims as ``c``."""
+    if viewer.is_admin:
+        return EVERYTHING
+    teams = list(viewer.team_ids)
+    return (
+        "(case m.kind when 'scrim' then c.team_id = any (%s)"  # noqa: S608
+        " when 'validation' then s.league_id = any (%s) or exists"
+        " (select 1 from seats v where v.match_id = m.id and v.team_id = any (%s))"
+        f" else exists (select 1 from leagues l where l.id = s.league_id and {LEAGUE}) end)",
+        (teams, _hosted(viewer), teams, list(viewer.roles)),
+    )
+
+
+def _hosted(viewer: Viewer) -> list[str]:
+    return [league for league, role in viewer.roles.items() if role is LeagueRole.HOST]

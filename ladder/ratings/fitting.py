@@ -1,0 +1,331 @@
+"""Official standings: fits of a season's whole log, written as versions that are never changed.
+
+A version names the log number it covers, the version whose messages it began from and the seed of
+its draws, so that the chain can be computed again to the byte. The last one, written when a season
+is finished, is a cold fit: a function of the log alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, fields
+from operator import attrgetter
+from typing import Any, Final
+
+import numpy as np
+from psycopg.rows import dict_row
+
+from ladder.database.db import Connection, whole
+from ladder.entries import deadlines
+from ladder.errors import NotFound
+from ladder.ids import EntryId, MatchId, SeasonId, TeamId
+from ladder.leagues.medals import Rules
+from ladder.ratings import seal_rule, sealing, solo
+from ladder.ratings.official import lineage
+from ladder.ratings.official.fit import Fit, Messages, Prior, fit
+from ladder.ratings.official.standing import PARENT_SD, Entrant, Place, Standing, draw_up
+from ladder.ratings.season_log import SeasonLog
+from ladder.ratings.versions import SEASONS_KEPT, Dropped, get_version, latest, places, why_dropped
+
+LOCK: Final = 0x6F666669  # "offi": class of the advisory locks, one per season
+
+
+FITTED_BY: Final = 2
+"""Grows with every change of the method that changes what comes out."""
+
+
+GROWTH: Final = 1.05
+
+
+LEAST_SECONDS: Final = 1.0
+
+
+MOST_SECONDS: Final = 10.0
+
+
+OPEN_WEIGHT: Final = 0.08
+
+
+FINAL_WEIGHT: Final = 5.0
+"""Of the medal boundaries in what a game is worth: while uploads are open, and after."""
+
+
+_fields = attrgetter(*(field.name for field in fields(Place)))
+
+
+@dataclass(slots=True)
+class _Kept:
+    """Where a season's next fit begins."""
+
+    log: SeasonLog
+    version: int = 0
+    readings: int = 0
+    messages: Messages | None = None
+
+
+class Fitter:
+    """Fits seasons, and keeps what makes the next fit a quick one; one to a process."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[SeasonId, _Kept] = OrderedDict()
+
+    def refit(self, conn: Connection, season_id: SeasonId) -> int:
+        """Writes the season's next version and returns its number; the caller commits.
+
+        A season that ranks by measures has nothing to fit: what stands is marked as final. Raises
+        NotFound.
+        """
+        if _season(conn, season_id)["measures"] is not None:
+            return solo.close(conn, season_id)
+        kept = self._kept.setdefault(season_id, _Kept(SeasonLog(season_id)))
+        self._kept.move_to_end(season_id)
+        while len(self._kept) > SEASONS_KEPT:
+            self._kept.popitem(last=False)
+        return _refit(conn, season_id, kept)
+
+
+def due(conn: Connection) -> list[SeasonId]:
+    """Seasons whose official standing is behind: the log grew by a twentieth or some time ago, or
+    the field changed. What is finished waits for its last games, gets one cold fit, and another
+    only when an audited act has made the log longer. Of one for a single seat that is all."""
+    rows = conn.execute(
+        "select id from seasons s where rated_no > 0 and (state <> 'finished' and measures is null"
+        " and (official_at is null"
+        "   or (rated_no > official_no and official_at <= now() - make_interval(secs => %s))"
+        "   or (official_at <= now() - make_interval(secs => %s)"
+        "       and (official_is_stale or rated_no > official_no and rated_no >= %s * official_no))"
+        "   ) or state = 'finished' and rated_no = accepted_no"
+        "   and (final_version is null or rated_no > official_no) and not exists ("
+        "     select 1 from matches m where m.season_id = s.id and m.kind = 'rated'"
+        "     and m.state in ('queued', 'running')) and not exists ("
+        "     select 1 from rejudged d join rejudgements r on r.id = d.rejudgement_id"
+        "     where r.season_id = s.id and d.by_match_id is null and d.refusal is null))"
+        " order by id",
+        (MOST_SECONDS, LEAST_SECONDS, GROWTH),
+    )
+    return [SeasonId(row[0]) for row in rows]
+
+
+def recomputed(conn: Connection, season_id: SeasonId, version: int) -> str:
+    """The digest of a version's content, computed again from the log and the chain that led to it.
+
+    Who was ranked in a version is known by its rows alone, so one whose rows were dropped cannot be
+    computed again. Raises NotFound, Dropped.
+    """
+    row = conn.execute(
+        "select content from standings where season_id = %s and version = %s", (season_id, version)
+    ).fetchone()
+    if row is None:
+        raise NotFound("there is no such version of the standings")
+    if row[0] is None:
+        raise Dropped(why_dropped(conn, season_id, version))
+    chain = [get_version(conn, season_id, version)]
+    while chain[-1].parent is not None:
+        chain.append(get_version(conn, season_id, chain[-1].parent))
+    log = SeasonLog(season_id)
+    fitted: Fit | None = None
+    for link in reversed(chain):
+        fitted = _fitted(conn, log, link.log_no, fitted.messages if fitted else None)
+    assert fitted is not None
+    season = _season(conn, season_id)
+    entrants = _entrants(conn, season_id, log, places(row[0]))
+    own = chain[0]
+    standing = _drawn(fitted, entrants, season, own.seed, own.boundary_weight, own.teams)
+    return _digest(_content(entrants, standing))
+
+
+def supposed(
+    conn: Connection, season_id: SeasonId, void: Collection[MatchId]
+) -> dict[EntryId, Place] | None:
+    """The places of the newest version if these matches had been void; None before the first.
+
+    A cold fit of the log that the version knows, with its draws. Nothing is written.
+    """
+    found = latest(conn, season_id)
+    if found is None:
+        return None
+    version, _ = found
+    log = SeasonLog(season_id, void)
+    fitted = _fitted(conn, log, version.log_no, None)
+    entrants = _entrants(conn, season_id, log)
+    season = _season(conn, season_id)
+    standing = _drawn(
+        fitted, entrants, season, version.seed, version.boundary_weight, version.teams
+    )
+    return {each.entry_id: place for each, place in zip(entrants, standing.places, strict=True)}
+
+
+@whole
+def _refit(conn: Connection, season_id: SeasonId, kept: _Kept) -> int:
+    conn.execute("select pg_advisory_xact_lock(%s, hashtext(%s))", (LOCK, season_id))
+    season = _season(conn, season_id)
+    parent: int | None = season["official_version"]
+    readings = kept.log.readings
+    until = int(season["rated_no"])
+    is_over = season["state"] == "finished"
+    warm = None if is_over or kept.version != parent else kept.messages
+    fitted = _fitted(conn, kept.log, until, warm)
+    if warm is None or kept.log.readings != readings:
+        parent = None
+    # From here on the season stands still; what it turned to while the fit was made, counts.
+    season = _season(conn, season_id, locked=True)
+    if season["state"] == "finished" and parent is not None:
+        fitted, parent = _fitted(conn, kept.log, until, None), None
+    is_over = season["state"] == "finished" and until == season["rated_no"]
+    version = int(season["official_version"]) + 1
+    kept.version, kept.messages = version, fitted.messages  # not committed: the next one is cold
+    entrants = _entrants(conn, season_id, kept.log)
+    weight = OPEN_WEIGHT if season["state"] == "open" else FINAL_WEIGHT
+    seed = _seed(season_id)
+    teams = season["medal_teams"]
+    standing = _drawn(fitted, entrants, season, seed, weight, teams)
+    content = _content(entrants, standing)
+    conn.execute(
+        "insert into standings (season_id, version, log_no, parent, seed, fitted_by,"
+        " boundary_weight, centre, spread, kappa, reference, wrong_medals, teams, digest, content)"
+        " values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+        (
+            *(season_id, version, until, parent, seed, FITTED_BY, weight),
+            *(fitted.centre, fitted.spread, fitted.kappa),
+            *(standing.reference, standing.wrong_medals, standing.teams, _digest(content), content),
+        ),
+    )
+    is_settled = is_over or (season["state"] == "locked" and not deadlines.awaited(conn, season_id))
+    is_sealed = is_settled and sealing.seal(
+        conn,
+        season_id,
+        version,
+        entrants,
+        standing,
+        Rules.of(season["medals"]),
+        season["medal_confidence"],
+        [] if is_over else _looks(conn, season_id, until),
+    )
+    # The live scores are put on the same scale: there, too, the reference agents stand at mu0.
+    conn.execute(
+        "update seasons s set official_version = %s, official_no = %s, official_at = now(),"
+        " official_is_stale = false, revision = revision + 1, is_sealed = %s,"
+        " final_version = case when %s then %s end,"
+        " medal_teams = case when %s then %s end,"
+        " score_offset = coalesce((select s.mu0 - avg(mu) from entries where season_id = s.id"
+        "   and is_anchor and state = 'active' and games > 0), 0) where id = %s",
+        (
+            *(version, until, is_sealed, is_over, version),
+            *(is_settled, standing.teams, season_id),
+        ),
+    )
+    return version
+
+
+def _looks(conn: Connection, season_id: SeasonId, log_no: int) -> list[dict[EntryId, Place]]:
+    """The places of the standings that a medal must be sure by besides the one of this log number;
+    none where there was no such standing."""
+    looks: list[dict[EntryId, Place]] = []
+    for _ in range(seal_rule.LOOKS - 1):
+        row = conn.execute(
+            "select log_no, content from standings where season_id = %s and log_no * %s <= %s"
+            " and content is not null order by version desc limit 1",
+            (season_id, seal_rule.GROWTH, log_no),
+        ).fetchone()
+        log_no, content = row or (0, "[]")
+        looks.append(places(content))
+    return looks
+
+
+def _fitted(conn: Connection, log: SeasonLog, until: int, warm: Messages | None) -> Fit:
+    """The fit of the log up to this number; cold where part of what was read has been withdrawn."""
+    readings = log.readings
+    while log.no < until:
+        log.read(conn, until)
+    n = log.contenders
+    parents = lineage.kept(log.games, log.parents)
+    prior = Prior(np.full(n, np.nan), np.full(n, np.nan), parents, PARENT_SD)
+    return fit(log.games, prior, warm=warm if log.readings == readings else None)
+
+
+def _drawn(
+    fitted: Fit,
+    entrants: Sequence[Entrant],
+    season: Mapping[str, Any],
+    seed: int,
+    weight: float,
+    teams: int | None,
+) -> Standing:
+    return draw_up(
+        fitted,
+        entrants,
+        mu0=season["mu0"],
+        beta=season["beta"],
+        seed=seed,
+        boundary_weight=weight,
+        rules=Rules.of(season["medals"]),
+        teams=teams,
+    )
+
+
+def _season(conn: Connection, season_id: SeasonId, *, locked: bool = False) -> Mapping[str, Any]:
+    if locked:
+        conn.execute("select 1 from seasons where id = %s for no key update", (season_id,))
+    with conn.cursor(row_factory=dict_row) as cur:
+        season = cur.execute(
+            "select state, mu0, beta, rated_no, official_version, medals, medal_confidence,"
+            " medal_teams, measures from seasons where id = %s",
+            (season_id,),
+        ).fetchone()
+    if season is None:
+        raise NotFound.of("season")
+    return season
+
+
+def _entrants(
+    conn: Connection,
+    season_id: SeasonId,
+    log: SeasonLog,
+    written: Mapping[EntryId, Place] | None = None,
+) -> list[Entrant]:
+    """The entries on the board, in order of their ids; or those of a version that was ``written``.
+
+    What teams had declared by then is what has a rank in it.
+    """
+    rows = conn.execute(
+        "select e.id, e.team_id, e.is_anchor, coalesce(e.parent_entry_id, ''),"
+        " d.entry_id is not null from entries e"
+        " left join declared_entries d on d.entry_id = e.id"
+        " where e.season_id = %s"
+        " and (e.id = any (%s) or %s and e.state in ('active', 'paused'))"
+        ' order by e.id collate "C"',
+        (season_id, list(written or ()), written is None),
+    ).fetchall()
+    number = log.numbers.get
+    return [
+        Entrant(
+            EntryId(entry),
+            TeamId(team),
+            number(entry, -1),
+            number(parent, -1),
+            is_anchor,
+            is_declared if written is None else written[entry].rank is not None,
+        )
+        for entry, team, is_anchor, parent, is_declared in rows
+    ]
+
+
+def _content(entrants: Sequence[Entrant], standing: Standing) -> str:
+    rows = zip(entrants, standing.places, strict=True)
+    return json.dumps(
+        [[each.entry_id, *_fields(place)] for each, place in rows], separators=(",", ":")
+    )
+
+
+def _digest(content: str) -> str:
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def _seed(season_id: SeasonId) -> int:
+    """63 bits that nobody chooses; the same for all versions, so that no medal is sealed because
+    somebody looked often enough."""
+    drawn = hashlib.sha256(season_id.encode()).digest()
+    return int.from_bytes(drawn[:8], "big") >> 1

@@ -1,0 +1,211 @@
+"""The official standing of a season, drawn up from a fit: scores, ranks, medal chances. Pure.
+
+Ranks and chances are of teams: a team stands by the entry its owner declared, once that has
+played, else by the one with the highest mean among those that have. Reference agents pin the scale,
+stand in their place and have no rank.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ladder.ids import EntryId, TeamId
+from ladder.leagues.medals import Rules
+from ladder.ratings.official import ranks
+from ladder.ratings.official.fit import Fit
+
+DRAWS: Final = 400
+"""Of everybody's rank: a chance of a half is told to 0.025."""
+PARENT_SD: Final = 0.4
+"""Beta by which a resubmission differs from what it replaces (rating.md section 8)."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Entrant:
+    """An active entry as the standing needs it."""
+
+    entry_id: EntryId
+    team_id: TeamId
+    contender: int
+    """Its number in the fit; -1 before its first game."""
+    parent: int
+    """The number of what it replaces, where it has not played itself; -1: nothing known."""
+    is_anchor: bool
+    is_declared: bool = False
+    """Its team stands by it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an entry stands."""
+
+    score: float
+    """Points."""
+    sigma: float
+    """Points; half of the 95 % interval is 1.96 of it."""
+    rank: int | None
+    """1 is best; equal scores share a rank and the next has the next number. None unless its team
+    stands by it."""
+    rank_low: int
+    """The best rank its team can expect with it, at 95 %."""
+    rank_high: int
+    """The worst."""
+    chances: tuple[float, float, float]
+    """Of gold, of silver or better, of any medal."""
+    loss: float
+    """What the standing loses by not knowing it better (``ranks.loss``)."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The whole of it."""
+
+    places: tuple[Place, ...]
+    """One for each entrant, in the order given."""
+    reference: float
+    """Mean of the reference agents, in beta: it stands at mu0."""
+    wrong_medals: float
+    """Expected number of teams with a medal that are not of that class."""
+    teams: int
+    """That its medals went by, equal ones counted once."""
+
+
+def draw_up(
+    fit: Fit,
+    entrants: Sequence[Entrant],
+    *,
+    mu0: float,
+    beta: float,
+    seed: int,
+    boundary_weight: float,
+    rules: Rules,
+    teams: int | None = None,
+) -> Standing:
+    """The standing of these entrants. ``mu0`` and ``beta`` are the season's, in points.
+
+    ``teams`` is the number that medals go by, where it is no longer that of the ranked teams, those
+    of equal score counted once.
+    """
+    mu, sigma = _skills(fit, entrants)
+    anchors = [mu[n] for n, each in enumerate(entrants) if each.is_anchor and each.contender >= 0]
+    reference = float(np.mean(anchors)) if anchors else fit.centre
+    standing_by = _representatives(entrants, mu)
+    scores = mu0 + beta * (mu - reference)
+    held = np.unique(scores[standing_by])
+    count = len(held) if teams is None else teams
+    last = rules.cuts(count)
+    drawn = ranks.draw_among(mu, sigma, _twins(entrants), standing_by, DRAWS, seed)
+    outlook = ranks.outlook(drawn, last)
+    losses = ranks.loss(drawn, last, boundary_weight)
+    chances = outlook.chances
+    if rules.lines is not None:
+        chances = _above(rules.lines, scores, beta * sigma)
+        expected = max(1.0, float(chances[standing_by, -1].sum()))
+        losses = losses + boundary_weight / expected * (chances * (1.0 - chances)).sum(axis=1)
+    among = len(held) - np.searchsorted(held, scores)
+    ranked = np.zeros(len(entrants), np.bool_)
+    ranked[standing_by] = True
+    columns = (
+        scores,
+        beta * sigma,
+        ranked,
+        among,
+        outlook.rank_low,
+        outlook.rank_high,
+        chances,
+        losses,
+    )
+    places: list[Place] = []
+    wrong = 0.0
+    for score, deviation, has_rank, rank, low, high, (gold, silver, bronze), lost in zip(
+        *(column.tolist() for column in columns), strict=True
+    ):
+        if has_rank:
+            earned = _earned(rules, rank, score, last)
+            wrong += _doubt(earned, (gold, silver, bronze))
+        places.append(
+            Place(
+                score=score,
+                sigma=deviation,
+                rank=rank if has_rank else None,
+                rank_low=low,
+                rank_high=high,
+                chances=(gold, silver, bronze),
+                loss=lost,
+            )
+        )
+    return Standing(tuple(places), reference, wrong, count)
+
+
+def _skills(fit: Fit, entrants: Sequence[Entrant]) -> tuple[Floats, Floats]:
+    """Means and deviations; who has not played is as good as what it replaces, or as anybody."""
+    mu = np.full(len(entrants), fit.centre)
+    sigma = np.full(len(entrants), fit.spread)
+    for n, each in enumerate(entrants):
+        if each.contender >= 0:
+            mu[n], sigma[n] = fit.mu[each.contender], fit.shown_sigma[each.contender]
+        elif each.parent >= 0:
+            mu[n] = fit.mu[each.parent]
+            sigma[n] = np.hypot(fit.shown_sigma[each.parent], PARENT_SD)
+    return mu, sigma
+
+
+def _representatives(entrants: Sequence[Entrant], mu: Floats) -> NDArray[np.intp]:
+    """The entrants that teams stand by, one a team."""
+    best: dict[TeamId, int] = {}
+    for n, each in enumerate(entrants):
+        if each.is_anchor or each.contender < 0:
+            continue
+        known = best.get(each.team_id)
+        if known is None or _claim(each, mu[n]) > _claim(entrants[known], mu[known]):
+            best[each.team_id] = n
+    return np.array(sorted(best.values()), np.intp)
+
+
+def _claim(each: Entrant, mean: float) -> tuple[bool, float]:
+    """The greatest of a team's is the one it stands by."""
+    return each.is_declared, mean
+
+
+def _above(lines: Sequence[float], scores: Floats, sigmas: Floats) -> Floats:
+    """[n, lines]: the probability of a score at each line or above."""
+    return np.array(
+        [
+            [0.5 * math.erfc((line - score) / (math.sqrt(2.0) * sigma)) for line in lines]
+            for score, sigma in zip(scores, np.maximum(sigmas, 1e-9), strict=True)
+        ]
+    ).reshape(len(scores), len(lines))
+
+
+def _twins(entrants: Sequence[Entrant]) -> NDArray[np.intp]:
+    """The first entrant that is the same contender: they have one skill, so one draw."""
+    first: dict[int, int] = {}
+    return np.array(
+        [
+            n if each.contender < 0 else first.setdefault(each.contender, n)
+            for n, each in enumerate(entrants)
+        ],
+        np.intp,
+    )
+
+
+def _earned(rules: Rules, rank: int, score: float, last: Sequence[int]) -> int | None:
+    """Which class a team has, 0 the best; None without a medal."""
+    if rules.lines is not None:
+        return next((n for n, line in enumerate(rules.lines) if score >= line), None)
+    return next((n for n, cut in enumerate(last) if rank <= cut), None)
+
+
+def _doubt(earned: int | None, chances: Sequence[float]) -> float:
+    """The probability that this class is another than deserved; 0 without."""
+    if earned is None:
+        return 0.0
+    return 1.0 - (chances[earned] - (chances[earned - 1] if earned else 0.0))

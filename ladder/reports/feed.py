@@ -1,0 +1,295 @@
+"""What happened to a team: validations, pauses, rated results, corrections, scrims, medals.
+
+Nothing is written for it: the feed is read from the rows that tell these things anyway. An item's
+key is its moment and what it is about, so keys sort by time, and a reader goes on from any of them.
+Results and medals of a league are for who may see it: not for who left it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any, Final
+
+from psycopg.rows import dict_row
+
+from ladder.database.db import Connection
+from ladder.errors import LadderError
+from ladder.ids import AgentId, EntryId, LeagueId, MatchId, ScrimId, SeasonId
+from ladder.leagues.medals import Medal, Status
+from ladder.people import visibility
+from ladder.people.records import Viewer
+from ladder.standings import leaderboard
+
+SETTLE_SECONDS: Final = 2.0
+"""Items are followed once they are this old: transactions that began before them have ended."""
+LOOKED_BACK: Final = 300
+"""Rated results of an entry that a follower can be behind; who is further behind reads pages."""
+KEY: Final = re.compile(r"(\d{10,17})\.([a-z0-9_.]{0,62})")
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Kind(StrEnum):
+    PASSED = "passed"
+    """A validation was passed: the entry plays."""
+    FAILED = "failed"
+    """A validation was failed; the reason says why."""
+    PAUSED = "paused"
+    """A remote agent has three strikes; the reason tells of the last."""
+    RESUMED = "resumed"
+    """It answers, and plays again."""
+    GIVEN_UP = "given_up"
+    """It was paused and is retired; the reason says why."""
+    RATED = "rated"
+    """A rated match was counted."""
+    CORRECTED = "corrected"
+    """A result was taken back, and the rating with it: one of the entry's own if it lost any, else
+    one of those it met. What went with it in the same stretch of the log is in the same item."""
+    SCRIM = "scrim"
+    """All games of a scrim are over."""
+    SEALED = "sealed"
+    """A medal was sealed: no game takes it away any more."""
+    UNSEALED = "unsealed"
+    """An audited act took a seal back."""
+    AWARDED = "awarded"
+    """The final standing gave a medal that was not sealed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing that happened. What does not belong to its kind is None."""
+
+    key: str
+    kind: Kind
+    at: datetime
+    league_id: LeagueId
+    league: str
+    entry_id: EntryId | None
+    agent_id: AgentId | None
+    agent_name: str | None
+    match_id: MatchId | None
+    scrim_id: ScrimId | None
+    reason: str | None
+    placement: int | None
+    seats: int | None
+    verdict: str | None
+    mu_before: float | None
+    mu_after: float | None
+    finished_games: int | None
+    games: int | None
+    team_name: str | None
+    """Of a medal."""
+    medal: Medal | None
+    chance: float | None
+    """Of this class or a better one, by the standing that gave it."""
+
+
+def latest(
+    conn: Connection, viewer: Viewer, *, before: str | None = None, limit: int = 50
+) -> list[Item]:
+    """Items of the viewer's teams, newest first, older than ``before``. Raises LadderError."""
+    at, about = _split(before) if before else (EPOCH + timedelta(days=365 * 200), "")
+    found = _read(conn, viewer, "<", "desc", at, about, "true", "", limit)
+    least = found[-1].at if len(found) == limit else EPOCH
+    given = [item for item in _awarded(conn, viewer, least, at) if _place(item) < (at, about)]
+    return sorted([*found, *given], key=_place, reverse=True)[:limit] if given else found
+
+
+def follow(conn: Connection, viewer: Viewer, after: str, limit: int) -> list[Item]:
+    """Items newer than ``after`` that have settled, oldest first; of each entry's results among its
+    newest LOOKED_BACK. Raises LadderError."""
+    at, about = _split(after)
+    settled = f"at <= clock_timestamp() - interval '{SETTLE_SECONDS} seconds'"
+    newest = f"order by no desc limit {LOOKED_BACK}"
+    until = _split(now(conn))[0]
+    found = _read(conn, viewer, ">", "asc", at, about, settled, newest, limit)
+    most = found[-1].at if len(found) == limit else until
+    given = [item for item in _awarded(conn, viewer, at, most) if _place(item) > (at, about)]
+    return sorted([*found, *given], key=_place)[:limit] if given else found
+
+
+def moment(key: str) -> datetime:
+    """When that was. Raises LadderError."""
+    return _split(key)[0]
+
+
+def now(conn: Connection) -> str:
+    """The key that everything settled from now on comes after."""
+    row = conn.execute("select clock_timestamp()").fetchone()
+    assert row is not None
+    return _key(row[0] - timedelta(seconds=SETTLE_SECONDS), "")
+
+
+def _read(
+    conn: Connection,
+    viewer: Viewer,
+    side: str,
+    order: str,
+    at: datetime,
+    about: str,
+    settled: str,
+    newest: str,
+    limit: int,
+) -> list[Item]:
+    """``side``, ``order``, ``settled`` and ``newest`` are words of ours."""
+    beyond = f'(at, about) {side} (%(at)s, %(about)s collate "C") and {settled}'
+    query = (
+        "with own as (select e.id, e.season_id, e.agent_id, a.name, e.state, e.reason,"  # noqa: S608
+        "   e.activated_at, e.validation_match_id, s.league_id = any (%(leagues)s) as is_seen"
+        "   from agents a join entries e on e.agent_id = a.id join seasons s on s.id = e.season_id"
+        "   where a.team_id = any (%(teams)s)),"
+        " counted as ("
+        "   select r.* from own o cross join lateral ("
+        "     select case c.act when 'accept' then 'rated' else 'corrected' end as kind,"
+        "       r.created_at as at, (r.entry_id || '.' || r.match_id) collate \"C\" as about,"
+        "       o.season_id, o.id as entry_id, o.agent_id, o.name, r.match_id, r.mu_before, r.mu"
+        f"     from (select * from ratings where entry_id = o.id {newest}) r"
+        "     join acceptances c on c.season_id = r.season_id and c.no = r.no where"
+        "       (r.created_at, (r.entry_id || '.' || r.match_id) collate \"C\")"
+        f'      {side} (%(at)s, %(about)s collate "C")'
+        f"    order by r.no {order} limit %(limit)s) r where o.is_seen),"
+        " seals as ("
+        "   select z.season_id, z.team_id, t.name, z.version, z.medal, z.chance, z.sealed_at,"
+        "     u.unsealed_at from sealed_medals z join seasons s on s.id = z.season_id"
+        "   join teams t on t.id = z.team_id left join unsealed_medals u"
+        "     on (u.season_id, u.team_id, u.version) = (z.season_id, z.team_id, z.version)"
+        "   where z.team_id = any (%(teams)s) and s.league_id = any (%(leagues)s)),"
+        " items as ("
+        "   select kind, at, about, season_id, entry_id, agent_id, name, match_id,"
+        "     null as scrim_id, null as reason, mu_before, mu, null::integer as finished_games,"
+        "     null::integer as games, null as team_name, null as medal,"
+        "     null::double precision as chance from counted"
+        "   union all"
+        "   select case o.state when 'rejected' then 'failed' else 'passed' end, m.finished_at,"
+        "     (o.id || '.' || m.id) collate \"C\", o.season_id, o.id, o.agent_id, o.name, m.id,"
+        "     null, case o.state when 'rejected' then o.reason end, null, null, null, null,"
+        "     null, null, null"
+        "   from own o join matches m on m.id = coalesce((select validation_match_id from pauses"
+        "     where entry_id = o.id order by paused_at limit 1), o.validation_match_id)"
+        "   where m.finished_at is not null"
+        "     and (o.state = 'rejected' or o.activated_at is not null)"
+        "   union all"
+        "   select k.kind, k.at, (o.id || '.' || k.kind) collate \"C\", o.season_id, o.id,"
+        "     o.agent_id, o.name, null, null, k.reason, null, null, null, null, null, null, null"
+        "   from own o join pauses p on p.entry_id = o.id cross join lateral (values"
+        "     ('paused', p.paused_at, p.reason), (case p.outcome when 'active' then 'resumed'"
+        "     else 'given_up' end, p.ended_at, case p.outcome when 'retired' then o.reason end))"
+        "     k(kind, at, reason) where k.at is not null"
+        "   union all"
+        "   select 'scrim', c.finished_at, c.id collate \"C\", c.season_id, null, null, null, null,"
+        "     c.id, null, null, null, c.finished_games, c.games, null, null, null"
+        "   from scrims c where c.team_id = any (%(teams)s) and c.state = 'finished'"
+        "   union all"
+        "   select 'sealed', z.sealed_at, (z.team_id || '.' || z.version) collate \"C\","
+        "     z.season_id, null, null, null, null, null, null, null, null, null, null, z.name,"
+        "     z.medal, z.chance from seals z"
+        "   union all"
+        "   select 'unsealed', z.unsealed_at, (z.team_id || '.' || z.version) collate \"C\","
+        "     z.season_id, null, null, null, null, null, null, null, null, null, null, z.name,"
+        "     z.medal, null from seals z where z.unsealed_at is not null)"
+        " select i.kind, i.at, i.about, l.id as league_id, l.title as league, i.entry_id,"
+        " i.agent_id, i.name as agent_name, i.match_id, i.scrim_id, i.reason, t.placement,"
+        " case when i.kind = 'rated' then s.seats end as seats, t.verdict,"
+        " case when s.measures is null then i.mu_before end as mu_before,"
+        " case when s.measures is null then i.mu end as mu_after, i.finished_games, i.games,"
+        " i.team_name, i.medal, i.chance"
+        f" from (select * from items where {beyond}"
+        f"   order by at {order}, about {order} limit %(limit)s) i"
+        " join seasons s on s.id = i.season_id join leagues l on l.id = s.league_id"
+        " left join lateral (select placement, verdict from seats where match_id = i.match_id"
+        "   and entry_id = i.entry_id and i.kind = 'rated' order by placement limit 1) t on true"
+        f" order by i.at {order}, i.about {order}"
+    )
+    given: dict[str, Any] = {
+        "teams": sorted(viewer.team_ids),
+        "leagues": _seen(conn, viewer),
+        "at": at,
+        "about": about,
+        "limit": limit,
+    }
+    with conn.cursor(row_factory=dict_row) as cur:
+        return [
+            Item(
+                **{
+                    "key": _key(row["at"], row.pop("about")),
+                    **row,
+                    "kind": Kind(row["kind"]),
+                    "medal": row["medal"] and Medal(row["medal"]),
+                }
+            )
+            for row in cur.execute(query, given)
+        ]
+
+
+def _seen(conn: Connection, viewer: Viewer) -> list[LeagueId]:
+    """Leagues that the viewer may see and whose teams they are in have played in."""
+    seen, values = visibility.leagues(viewer)
+    rows = conn.execute(
+        "select distinct l.id from agents a join entries e on e.agent_id = a.id"  # noqa: S608
+        " join seasons s on s.id = e.season_id join leagues l on l.id = s.league_id"
+        f" where a.team_id = any (%s) and {seen}",
+        (sorted(viewer.team_ids), *values),
+    )
+    return [LeagueId(row[0]) for row in rows]
+
+
+def _awarded(conn: Connection, viewer: Viewer, since: datetime, until: datetime) -> list[Item]:
+    """Medals that were given unsealed by the final standings made in this time. They stand in no
+    row of their own: they are what the board shows. Where matches have one seat the standing has
+    none either."""
+    seen, values = visibility.leagues(viewer)
+    rows = conn.execute(
+        "select s.id, s.final_version, coalesce(v.made_at, s.official_at) as at, l.id, l.title"  # noqa: S608
+        " from seasons s join leagues l on l.id = s.league_id"
+        " left join standings v on v.season_id = s.id and v.version = s.final_version"
+        " where s.final_version is not null"
+        " and coalesce(v.made_at, s.official_at) between %s and %s"
+        " and s.id in (select e.season_id from agents a"
+        f"   join entries e on e.agent_id = a.id where a.team_id = any (%s)) and {seen}",
+        (since, until, sorted(viewer.team_ids), *values),
+    ).fetchall()
+    return [
+        Item(
+            key=_key(at, f"{row.team_id}.{version}"),
+            kind=Kind.AWARDED,
+            at=at,
+            league_id=LeagueId(league_id),
+            league=league,
+            entry_id=row.entry_id,
+            agent_id=row.agent_id,
+            agent_name=row.agent_name,
+            match_id=None,
+            scrim_id=None,
+            reason=None,
+            placement=None,
+            seats=None,
+            verdict=None,
+            mu_before=None,
+            mu_after=None,
+            finished_games=None,
+            games=None,
+            team_name=row.team_name,
+            medal=row.medal,
+            chance=row.chance,
+        )
+        for season_id, version, at, league_id, league in rows
+        for row in leaderboard.read(conn, SeasonId(season_id)).rows
+        if row.team_id in viewer.team_ids and row.status is Status.AWARDED
+    ]
+
+
+def _place(item: Item) -> tuple[datetime, str]:
+    return item.at, _split(item.key)[1]
+
+
+def _key(at: datetime, about: str) -> str:
+    return f"{(at - EPOCH) // timedelta(microseconds=1)}.{about}"
+
+
+def _split(key: str) -> tuple[datetime, str]:
+    found = KEY.fullmatch(key)
+    if found is None:
+        raise LadderError("key: take it from an item of the feed")
+    return EPOCH + timedelta(microseconds=int(found[1])), found[2]

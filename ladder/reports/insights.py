@@ -1,0 +1,237 @@
+"""What stands in the rows about one entry: its games, its times, its prospects. Every query is
+bounded, whatever the length of the season: the entry's last games, the season's last hour."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+from ladder.database.db import Connection
+from ladder.entries import validations
+from ladder.entries.records import Entry, EntryState
+from ladder.ids import AgentId, EntryId, MatchId
+from ladder.leagues import measures
+from ladder.leagues.measures import Estimate
+from ladder.leagues.records import Season
+from ladder.ratings import versions
+from ladder.ratings.official.standing import Place
+from ladder.ratings.online import Rating
+from ladder.ratings.solo import of_json, worst_reward
+from ladder.reports import analysis
+from ladder.reports.analysis import Met, Played, Rival, SeatShare, Share, Strength, Times, Upset
+
+GAMES: Final = 1000
+"""Of the entry that are looked at, the newest."""
+OPPONENTS: Final = 30
+"""Of the head-to-head table: those met most often."""
+UPSETS: Final = 3
+PACE_SAMPLE: Final = 2000
+"""Results of the season's last hour that are looked at, the newest."""
+WAIT_SAMPLE: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An opponent as people know it."""
+
+    agent_id: AgentId
+    agent_name: str
+    team_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast a league plays, by its last hour."""
+
+    matches_an_hour: float
+    games_an_hour: float | None
+    """Of one active entry on average; None while there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Insights:
+    """Of one entry, from its last games."""
+
+    games: int
+    """That were looked at; results taken back are not among them."""
+    official: Place | None
+    estimates: tuple[Estimate, ...]
+    """By the measures of a season with one seat; empty in others."""
+    opponents: tuple[Met, ...]
+    opponents_met: int
+    strengths: dict[Strength, Share]
+    seats: tuple[SeatShare, ...]
+    upsets_won: tuple[Upset, ...]
+    upsets_lost: tuple[Upset, ...]
+    verdicts: dict[str, int]
+    times: Times | None
+    """For the owner's eyes only."""
+    games_left: int | None
+    """Until the score is expected to be known as well as asked for; None: never by games alone."""
+    pace: Pace
+    first_match_seconds: float | None
+    """Until the first rated match should be over; None once there was one, or while nobody can
+    tell. For an entry in validation it is for the owner's eyes only."""
+    names: dict[AgentId, Named]
+
+
+def read(conn: Connection, entry: Entry, season: Season, within: float) -> Insights:
+    """All of it; ``within`` is in points."""
+    games = _games(conn, entry.id)
+    found = versions.latest(conn, season.id)
+    places = {} if found is None else found[1]
+    place = places.get(entry.id)
+    live = Rating(entry.mu + season.score_offset, entry.sigma)
+    own = live if place is None else Rating(place.score, place.sigma)
+    opponents = analysis.head_to_head(games)
+    scores = _scores(conn, season, games, places)
+    fought = analysis.duels(games, own, scores, season.beta)
+    won, lost = analysis.upsets(fought, UPSETS)
+    pace = read_pace(conn, season)
+    shown = opponents[:OPPONENTS]
+    return Insights(
+        games=len(games),
+        official=place,
+        estimates=_estimates(conn, entry, season),
+        opponents=tuple(shown),
+        opponents_met=len(opponents),
+        strengths=analysis.by_strength(fought),
+        seats=tuple(analysis.by_seat(games, fought)),
+        upsets_won=tuple(won),
+        upsets_lost=tuple(lost),
+        verdicts=dict(Counter(game.verdict for game in games)),
+        times=analysis.times(games),
+        games_left=analysis.games_left(
+            own.sigma,
+            within,
+            beta=season.beta,
+            seats=season.seats,
+            strays=0.0 if found is None else found[0].kappa ** 2,
+            repeated=analysis.repetition(opponents),
+        ),
+        pace=pace,
+        first_match_seconds=first_match_seconds(conn, entry, season, pace),
+        names=_names(conn, {row.agent_id for row in shown} | {row.agent_id for row in won + lost}),
+    )
+
+
+def _estimates(conn: Connection, entry: Entry, season: Season) -> tuple[Estimate, ...]:
+    row = conn.execute("select totals from entries where id = %s", (entry.id,)).fetchone()
+    assert row is not None
+    worst = worst_reward(conn, season.id, season.measures)
+    return measures.estimates(season.measures, of_json(row[0]), worst)
+
+
+def read_pace(conn: Connection, season: Season) -> Pace:
+    """Of the last hour, or of the newest results of it where there are very many."""
+    row = conn.execute(
+        "select count(*), extract(epoch from now() - min(created_at)),"
+        " (select count(*) from entries where season_id = %s and state = 'active'"
+        "   and pairing_weight > 0)"
+        " from (select created_at from acceptances where season_id = %s order by no desc"
+        "   limit %s) a where created_at > now() - interval '1 hour'",
+        (season.id, season.id, PACE_SAMPLE),
+    ).fetchone()
+    assert row is not None
+    count, spanned, active = row
+    an_hour = float(count)
+    if count == PACE_SAMPLE:
+        an_hour *= 3600 / max(1.0, float(spanned))
+    return Pace(an_hour, an_hour * season.seats / active if active else None)
+
+
+def first_match_seconds(
+    conn: Connection, entry: Entry, season: Season, pace: Pace | None = None
+) -> float | None:
+    """Until its first rated match should be over: validation, the wait for the next lineup, and
+    what matches take from then on. None once there was one, or while nobody can tell."""
+    pace = pace or read_pace(conn, season)
+    if entry.games or pace.matches_an_hour == 0:
+        return None
+    validation = 0.0
+    if entry.state is EntryState.PENDING:
+        place = validations.place_in_queue(conn, entry.id)
+        if place is None or place.eta_seconds is None:
+            return None
+        validation = place.eta_seconds
+    elif entry.state is not EntryState.ACTIVE:
+        return None
+    row = conn.execute(
+        "select avg(extract(epoch from m.finished_at - m.created_at)) from ("
+        "   select match_id from acceptances where season_id = %s order by no desc limit %s) a"
+        " join matches m on m.id = a.match_id",
+        (season.id, WAIT_SAMPLE),
+    ).fetchone()
+    if row is None or row[0] is None:
+        return None
+    wait = 0.0 if entry.in_flight else 3600 / pace.matches_an_hour
+    return validation + wait + float(row[0])
+
+
+def _games(conn: Connection, entry_id: EntryId) -> list[Played]:
+    """The entry's last rated matches that stand, newest first."""
+    rows = conn.execute(
+        "with mine as materialized ("
+        "   select season_id, match_id, no from ratings where entry_id = %s order by no desc"
+        "   limit %s)"
+        " select m.match_id, a.created_at, t.seat, t.entry_id, t.agent_id, t.placement, t.reward,"
+        " t.verdict, t.charged_seconds, t.max_move_seconds"
+        " from mine m join acceptances a on a.season_id = m.season_id and a.no = m.no"
+        "   and a.act = 'accept'"
+        " join seats t on t.match_id = m.match_id"
+        " where not exists (select 1 from acceptances w where w.match_id = a.match_id"
+        "   and w.act = 'withdraw')"
+        " order by m.no desc, t.placement, t.seat",
+        (entry_id, GAMES),
+    )
+    games = []
+    for match_id, seats in groupby(rows, key=lambda row: row[0]):
+        listed = list(seats)
+        # An entry in several seats is rated by its best placed one.
+        own = next(row for row in listed if row[3] == entry_id)
+        games.append(
+            Played(
+                match_id=MatchId(match_id),
+                at=own[1],
+                seat=own[2],
+                placement=own[5],
+                reward=own[6],
+                verdict=own[7],
+                charged_seconds=own[8],
+                max_move_seconds=own[9],
+                rivals=tuple(
+                    Rival(EntryId(row[3]), AgentId(row[4]), *row[5:8])
+                    for row in listed
+                    if row[3] != entry_id
+                ),
+            )
+        )
+    return games
+
+
+def _scores(
+    conn: Connection,
+    season: Season,
+    games: Iterable[Played],
+    places: dict[EntryId, Place],
+) -> dict[EntryId, Rating]:
+    """Where the opponents stand now: officially, or live where they play no more."""
+    met = sorted({rival.entry_id for game in games for rival in game.rivals})
+    rows = conn.execute("select id, mu, sigma from entries where id = any (%s)", (met,))
+    scores = {EntryId(row[0]): Rating(row[1] + season.score_offset, row[2]) for row in rows}
+    for entry_id in scores:
+        if entry_id in places:
+            scores[entry_id] = Rating(places[entry_id].score, places[entry_id].sigma)
+    return scores
+
+
+def _names(conn: Connection, agent_ids: Iterable[AgentId]) -> dict[AgentId, Named]:
+    rows = conn.execute(
+        "select a.id, a.name, t.name from agents a join teams t on t.id = a.team_id"
+        " where a.id = any (%s)",
+        (sorted(agent_ids),),
+    )
+    return {AgentId(row[0]): Named(AgentId(row[0]), row[1], row[2]) for row in rows}

@@ -1,0 +1,30 @@
+"""Scrims as the database has them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from ladder.ids import LeagueId, ScrimId, SeasonId, SubmissionId, TeamId, UserId
+from ladder.people.permissions import ScrimSeen
+
+
+@dataclass(frozen=True, slots=True)
+class Scrim:
+    id: ScrimId
+    season_id: SeasonId
+    league_id: LeagueId
+    team_id: TeamId
+    requested_by: UserId
+    lineup: tuple[SubmissionId, ...]
+    games: int
+    state: str
+    finished_games: int
+    void_games: int
+    created_at: datetime
+    finished_at: datetime | None
+
+
+def scrim_seen(scrim: Scrim) -> ScrimSeen:
+    """The resource a scrim is."""
+    return ScrimSeen(scrim.team_id)

@@ -1,0 +1,260 @@
+"""Scrims: unrated games by request, private to the team that asked for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from psycopg.rows import dict_row
+from psycopg.types.json import Jsonb
+
+from ladder import ids
+from ladder.database.db import Connection, whole
+from ladder.errors import Conflict, LadderError, LimitReached, NotFound
+from ladder.ids import AgentId, MatchId, ScrimId, SubmissionId, TeamId, UserId
+from ladder.intervals import wilson
+from ladder.kinds import MatchKind
+from ladder.leagues.records import Season
+from ladder.matches import matches
+from ladder.matches.records import LineupSeat
+from ladder.profiles import REMOTE
+from ladder.scrims.records import Scrim
+
+MOST_GAMES: Final = 100  # in one scrim
+TEAM_GAMES_DAILY: Final = 500  # a team's scrim games in a UTC day
+SCRIM: Final = (
+    "select c.id, c.season_id, s.league_id, c.team_id, c.requested_by, c.lineup, c.games, c.state,"
+    " c.finished_games, c.void_games, c.created_at, c.finished_at"
+    " from scrims c join seasons s on s.id = c.season_id"
+)
+
+
+class ScrimLimitReached(LimitReached):
+    """A day's scrim games are used up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How a submission did in a scrim, over all seats it took in finished games."""
+
+    submission_id: SubmissionId
+    agent_id: AgentId
+    agent_name: str
+    team_id: TeamId
+    games: int
+    wins: float
+    """First places; one shared by k counts 1/k."""
+    mean_placement: float | None
+    win_rate: float | None
+    low: float
+    """Wilson's 95 % interval of the win rate."""
+    high: float
+    faults: int
+
+
+@whole
+def request(
+    conn: Connection,
+    *,
+    season: Season,
+    team_id: TeamId,
+    user_id: UserId,
+    lineup: Sequence[SubmissionId],
+    games: int,
+    seeds: Sequence[bytes] | None = None,
+) -> Scrim:
+    """A scrim of ``games`` matches; from game to game the lineup moves one seat on.
+
+    ``seeds`` are 16 bytes a game, drawn when None. At least one submission is the team's own;
+    others' must be active in this season and their agents open for scrims: anchors always are, so
+    that everybody may try an agent against them. Raises NotFound,
+    Conflict (agent not open, or paused), LadderError (numbers), ScrimLimitReached.
+    """
+    if len(lineup) != season.seats:
+        raise LadderError(f"lineup: {len(lineup)} submissions, this season plays {season.seats}")
+    if not 1 <= games <= MOST_GAMES:
+        raise LadderError(f"games: {games} is not between 1 and {MOST_GAMES}")
+    if seeds is not None and len(seeds) != games:
+        raise LadderError(f"seeds: {len(seeds)} given for {games} games")
+    if seeds is not None and any(len(seed) != 16 for seed in seeds):
+        raise LadderError("seeds: each must be 16 bytes")
+    # The team's row is locked, so that two requests at once are counted one after the other.
+    if conn.execute("select 1 from teams where id = %s for no key update", (team_id,)).fetchone():
+        seats = _seats(conn, season, team_id, lineup)
+    else:
+        raise NotFound.of("team")
+    _refuse_over_limits(conn, team_id, {s.agent_id for s in seats if s.team_id != team_id}, games)
+    scrim_id = ScrimId(ids.new("scr"))
+    conn.execute(
+        "insert into scrims (id, season_id, team_id, requested_by, lineup, games)"
+        " values (%s, %s, %s, %s, %s, %s)",
+        (scrim_id, season.id, team_id, user_id, Jsonb(list(lineup)), games),
+    )
+    waiting = _waiting(conn, team_id)
+    for game in range(games):
+        shift = game % len(seats)
+        matches.create(
+            conn,
+            season=season,
+            kind=MatchKind.SCRIM,
+            lineup=seats[shift:] + seats[:shift],
+            seed=None if seeds is None else seeds[game],
+            scrim_id=scrim_id,
+            turn=waiting + game,
+        )
+    return get_scrim(conn, scrim_id)
+
+
+def get_scrim(conn: Connection, scrim_id: ScrimId) -> Scrim:
+    """The scrim with this id. Raises NotFound."""
+    found = _scrims(conn, "where c.id = %s", (scrim_id,))
+    if not found:
+        raise NotFound.of("scrim")
+    return found[0]
+
+
+def list_scrims(
+    conn: Connection, team_ids: Sequence[TeamId], after: ScrimId | None = None, limit: int = 50
+) -> list[Scrim]:
+    """Scrims these teams asked for, newest first, from behind ``after``."""
+    return _scrims(
+        conn,
+        "where c.team_id = any (%s) and (%s::text is null or c.id < %s)"
+        " order by c.id desc limit %s",
+        (sorted(team_ids), after, after, limit),
+    )
+
+
+def summary(conn: Connection, scrim_id: ScrimId) -> tuple[Score, ...]:
+    """How each submission did so far, most wins first. Raises NotFound."""
+    scrim = get_scrim(conn, scrim_id)
+    rows = conn.execute(
+        "select b.id, a.id, a.name, a.team_id, count(t.match_id),"
+        " coalesce(sum(case when t.placement = 1 then 1.0 / t.firsts else 0 end), 0),"
+        " avg(t.placement), count(*) filter (where t.verdict <> 'DONE')"
+        " from submissions b join agents a on a.id = b.agent_id left join ("
+        "   select t.match_id, t.submission_id, t.placement, t.verdict,"
+        "   count(*) filter (where t.placement = 1) over (partition by t.match_id) as firsts"
+        "   from seats t join matches m on m.id = t.match_id"
+        "   where m.scrim_id = %s and m.state = 'finished') t on t.submission_id = b.id"
+        " where b.id = any (%s) group by b.id, a.id",
+        (scrim_id, list(scrim.lineup)),
+    )
+    scores = []
+    for submission, agent, name, team, games, wins, mean_placement, faults in rows:
+        low, high = wilson(float(wins), games)
+        scores.append(
+            Score(
+                submission_id=submission,
+                agent_id=agent,
+                agent_name=name,
+                team_id=team,
+                games=games,
+                wins=float(wins),
+                mean_placement=None if mean_placement is None else float(mean_placement),
+                win_rate=float(wins) / games if games else None,
+                low=low,
+                high=high,
+                faults=faults,
+            )
+        )
+    return tuple(
+        sorted(
+            scores, key=lambda s: (-(s.win_rate or 0.0), s.mean_placement or 0.0, s.submission_id)
+        )
+    )
+
+
+@whole
+def cancel(conn: Connection, scrim_id: ScrimId) -> Scrim:
+    """Voids what is not finished yet; finished games stay. No error when it is over already."""
+    scrim = get_scrim(conn, scrim_id)
+    rows = conn.execute(
+        "select id from matches where scrim_id = %s and state in ('queued', 'running') order by id",
+        (scrim_id,),
+    )
+    voided = matches.void(conn, [MatchId(row[0]) for row in rows], "the scrim was cancelled")
+    if voided:
+        conn.execute("update scrims set state = 'cancelled' where id = %s", (scrim.id,))
+    return get_scrim(conn, scrim_id)
+
+
+def _seats(
+    conn: Connection, season: Season, team_id: TeamId, lineup: Sequence[SubmissionId]
+) -> list[LineupSeat]:
+    """The seats, if this team may have these submissions play."""
+    rows = conn.execute(
+        "select b.id, e.id, b.agent_id, a.team_id, coalesce(e.profile,"
+        " case when b.url is null then 'numpy' else 'remote' end), e.state,"
+        " a.open_for_scrims or coalesce(e.is_anchor, false), a.name"
+        " from submissions b join agents a on a.id = b.agent_id"
+        " left join entries e on e.submission_id = b.id and e.season_id = %s"
+        " where b.id = any (%s)",
+        (season.id, list(lineup)),
+    )
+    known = {row[0]: row for row in rows}
+    if not any(row[3] == team_id for row in known.values()):
+        raise Conflict("lineup: at least one submission must be your own")
+    seats = []
+    for submission in lineup:
+        # An unknown submission and one that is not in play look the same from outside.
+        row = known.get(submission)
+        if row is None or (row[3] != team_id and row[5] not in ("active", "paused")):
+            raise NotFound(f"lineup: there is no submission {submission} in play here")
+        _, entry_id, agent_id, owner, profile, _, is_open, name = row
+        if owner != team_id and not is_open:
+            raise Conflict(f"lineup: {name} is not open for scrims; its owner can open it")
+        if row[5] == "paused":
+            raise Conflict(
+                f"lineup: {name} is paused: its address was away; it plays again once its owner"
+                " resumes it or it is found there"
+            )
+        if profile == REMOTE and not season.remote_agents:
+            raise Conflict(f"lineup: {name} is a remote agent; this season takes bundles alone")
+        seats.append(LineupSeat(entry_id, submission, agent_id, owner, profile))
+    return seats
+
+
+def _waiting(conn: Connection, team_id: TeamId) -> int:
+    """Scrim games the team has in the queue."""
+    row = conn.execute(
+        "select count(*) from scrims c join matches m on m.scrim_id = c.id and m.state = 'queued'"
+        " where c.team_id = %s and c.state = 'running'",
+        (team_id,),
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def _refuse_over_limits(
+    conn: Connection, team_id: TeamId, agents: set[AgentId], games: int
+) -> None:
+    """Counts today's scrims of the team; the row of the team is locked by the caller."""
+    used = conn.execute(
+        "select coalesce(sum(games), 0), date_trunc('day', now(), 'utc') + interval '1 day'"
+        " from scrims where team_id = %s and created_at >= date_trunc('day', now(), 'utc')",
+        (team_id,),
+    ).fetchone()
+    assert used is not None
+    total, resets_at = used
+    if total + games > TEAM_GAMES_DAILY:
+        raise ScrimLimitReached("your team's scrim games a day", total, TEAM_GAMES_DAILY, resets_at)
+    rows = conn.execute(
+        "select a.name, a.scrims_per_requester_daily, coalesce(sum(c.games), 0) from agents a"
+        " left join scrims c on c.team_id = %s and c.created_at >= date_trunc('day', now(), 'utc')"
+        " and exists (select 1 from submissions b where b.agent_id = a.id and c.lineup ? b.id)"
+        " where a.id = any (%s) group by a.id order by a.id",
+        (team_id, sorted(agents)),
+    )
+    for name, allowed, met in rows:
+        if met + games > allowed:
+            raise ScrimLimitReached(f"your scrim games a day with {name}", met, allowed, resets_at)
+
+
+def _scrims(conn: Connection, tail: str, arguments: Sequence[Any]) -> list[Scrim]:
+    with conn.cursor(row_factory=dict_row) as cur:
+        return [
+            Scrim(**{**row, "lineup": tuple(row["lineup"])})
+            for row in cur.execute(f"{SCRIM} {tail}", arguments)
+        ]

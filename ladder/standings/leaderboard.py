@@ -1,0 +1,111 @@
+"""The board of a season."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ladder.database.db import Connection
+from ladder.errors import NotFound
+from ladder.ids import EntryId, SeasonId, TeamId, is_id
+from ladder.kinds import ReplayVisibility, Visibility
+from ladder.leagues import measures as leagues_measures
+from ladder.leagues import seals, seasons
+from ladder.leagues.medals import Rules
+from ladder.people.permissions import LeagueSeen
+from ladder.ratings import versions
+from ladder.ratings.official.standing import Place
+from ladder.ratings.solo import of_json, worst_reward
+from ladder.standings.standings import Board, Contender, Fitted, Terms, build
+
+
+def read(
+    conn: Connection,
+    season_id: SeasonId,
+    supposed: Mapping[EntryId, Place] | None = None,
+    unsealed: Collection[TeamId] = (),
+    totals: Mapping[EntryId, leagues_measures.Totals] | None = None,
+) -> Board:
+    """The whole board and the revision it belongs to, of one moment. Raises NotFound.
+
+    Keep it per revision: it changes only when the season's revision does. With ``supposed`` places
+    it is the board as those would make it, were these teams ``unsealed``; with ``totals``, as it is
+    if those were what some have.
+    """
+    rows = conn.execute(
+        "select s.revision, s.score_offset, s.accepted_no, s.medals, s.medal_confidence,"
+        " s.medal_teams, s.final_version is not null, e.id, e.agent_id, a.name, e.team_id, t.name,"
+        " e.mu, e.sigma, e.games, e.last_match_at, e.is_anchor, d.entry_id is not null, e.totals,"
+        " e.profile = 'remote', e.state = 'paused', s.measures"
+        " from seasons s"
+        " left join entries e on e.season_id = s.id and e.state in ('active', 'paused')"
+        " left join declared_entries d on d.entry_id = e.id"
+        " left join agents a on a.id = e.agent_id left join teams t on t.id = e.team_id"
+        " where s.id = %s",
+        (season_id,),
+    ).fetchall()
+    if not rows:
+        raise NotFound.of("season")
+    revision, score_offset, accepted_no, medals, confidence, teams, is_final = rows[0][:7]
+    sealed = seals.of_season(conn, season_id)
+    sealed = {team: medal for team, medal in sealed.items() if team not in unsealed}
+    terms = Terms(Rules.of(medals), confidence, teams, sealed, is_final)
+    fitted, places = None, dict[EntryId, Place]()
+    found = versions.latest(conn, season_id)
+    if found is not None:
+        version, places = found
+        fitted = Fitted(version.version, version.log_no, version.made_at, version.wrong_medals)
+    if supposed is not None:
+        places = dict(supposed)
+    measures = seasons.measures_of(rows[0][-1])
+    worst = worst_reward(conn, season_id, measures, totals)
+    totals = totals or {}
+
+    def estimates(row: tuple[Any, ...]) -> tuple[leagues_measures.Estimate, ...]:
+        return leagues_measures.estimates(measures, totals.get(row[7], of_json(row[18])), worst)
+
+    contenders = (
+        Contender(*(*row[7:18], places.get(row[7]), estimates(row), *row[19:21]))
+        for row in rows
+        if row[7] is not None and (row[7] in places or measures or not is_final)
+    )
+    standings = build(contenders, score_offset, terms, measures)
+    return Board(season_id, revision, accepted_no, fitted, standings, terms, measures)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What must be known of a board before it is sent from memory."""
+
+    season_id: SeasonId
+    revision: int
+    league: LeagueSeen
+
+
+def head(conn: Connection, key: str) -> Head:
+    """Of the season with this id, or of the current one of the league with this slug, in one query.
+
+    Raises NotFound.
+    """
+    which = "s.id = %s"
+    if not is_id(key, "sea"):
+        which = "l.slug = %s and s.opens_at <= now() order by s.number desc limit 1"
+    row = conn.execute(
+        "select s.id, s.revision, l.id, l.visibility, l.replay_visibility"  # noqa: S608
+        f" from seasons s join leagues l on l.id = s.league_id where {which}",
+        (key,),
+    ).fetchone()
+    if row is None:
+        raise NotFound.of("season")
+    season_id, revision, league_id, visibility, replays = row
+    league = LeagueSeen(league_id, Visibility(visibility), ReplayVisibility(replays))
+    return Head(season_id, revision, league)
+
+
+def revision(conn: Connection, season_id: SeasonId) -> int:
+    """The season's revision alone: the board's ETag. Raises NotFound."""
+    row = conn.execute("select revision from seasons where id = %s", (season_id,)).fetchone()
+    if row is None:
+        raise NotFound.of("season")
+    return int(row[0])

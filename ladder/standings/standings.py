@@ -1,0 +1,224 @@
+"""The board of a season: who stands where, by the official standing; the live scores beside it.
+
+What the official fit has not seen yet (the first games of an entry, some seconds ago) stands where
+its live rating puts it: both are on one scale. Where a match has one seat there is neither: rows
+stand by the game's own measures, in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from ladder.ids import AgentId, EntryId, SeasonId, TeamId
+from ladder.leagues import measures as leagues_measures
+from ladder.leagues.measures import Estimate, Measure
+from ladder.leagues.medals import Medal, Rules, Status
+from ladder.ratings.official.standing import Place
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """An active or paused entry as the board needs it."""
+
+    entry_id: EntryId
+    agent_id: AgentId
+    agent_name: str
+    team_id: TeamId
+    team_name: str
+    mu: float
+    sigma: float
+    games: int
+    last_match_at: datetime | None
+    is_anchor: bool
+    is_declared: bool = False
+    """Its team wants to stand by it."""
+    official: Place | None = None
+    """None until a fit has seen it."""
+    estimates: tuple[Estimate, ...] = ()
+    """By the measures of the season, where it ranks by those."""
+    remote: bool = False
+    paused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One row of the board."""
+
+    rank: int | None
+    """1 is best; equal scores share a rank and the next has the next number. None for an anchor and
+    for a team that has not played yet."""
+    team_id: TeamId
+    team_name: str
+    agent_id: AgentId
+    agent_name: str
+    entry_id: EntryId
+    score: float
+    """Live, as are mu and sigma: it moves with each match."""
+    mu: float
+    sigma: float
+    games: int
+    last_match_at: datetime | None
+    medal: Medal | None
+    is_anchor: bool
+    official: Place | None = None
+    """The rank goes by its score."""
+    status: Status | None = None
+    """Of the medal; None without one."""
+    sealed: Medal | None = None
+    """What the team keeps whatever comes: this class or a better one."""
+    is_declared: bool = False
+    """The team stands by this entry because its owner said so, not because it is its best."""
+    estimates: tuple[Estimate, ...] = ()
+    """What the rank goes by where matches have one seat; the score says nothing there."""
+    remote: bool = False
+    """It runs at an address of its owner's."""
+    paused: bool = False
+    """That address was away: it stands here and is not paired."""
+
+    @property
+    def shown(self) -> tuple[float, float]:
+        """Score and sigma that the row stands by: official, or live before the first fit."""
+        place = self.official
+        return (self.score, self.sigma) if place is None else (place.score, place.sigma)
+
+    @property
+    def chance(self) -> float | None:
+        """That the team deserves this medal or a better one; None without a medal or a fit."""
+        if self.medal is None or self.official is None:
+            return None
+        return self.official.chances[list(Medal).index(self.medal)]
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """The official standing that a board shows."""
+
+    version: int
+    log_no: int
+    made_at: datetime
+    wrong_medals: float
+    """Expected number of medals that are of another class than deserved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How a season gives its medals, and how far it is with them."""
+
+    rules: Rules = field(default_factory=Rules)
+    confidence: float = 0.95
+    """From which on a medal is sealed, once uploads are locked."""
+    teams: int | None = None
+    """That medals go by, equal ones counted once; None while those that are ranked count."""
+    sealed: Mapping[TeamId, Medal] = field(default_factory=dict)
+    is_final: bool = False
+    """The standing is the last one: what is not sealed is given as it stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    season_id: SeasonId
+    revision: int
+    accepted_no: int
+    """Results in the season's log."""
+    fitted: Fitted | None
+    rows: tuple[Standing, ...]
+    terms: Terms
+    measures: tuple[Measure, ...] = ()
+    """What it ranks by where matches have one seat; empty: by score."""
+
+
+def build(
+    contenders: Iterable[Contender],
+    score_offset: float,
+    terms: Terms,
+    measures: Sequence[Measure] = (),
+) -> tuple[Standing, ...]:
+    """One row per team, and one per anchor in its place, best score first.
+
+    With ``measures`` the first one decides, and between equals the next. A team stands by the entry
+    that was declared, else by its best; one that has played goes before one that has not. Only
+    teams that have played are ranked, share medals and count as teams, those that stand equal as
+    one; the others follow at the end.
+    """
+
+    def worth(each: Contender) -> tuple[float, ...]:
+        """Less is better."""
+        if measures:
+            return leagues_measures.order(measures, each.estimates)
+        live = each.mu + score_offset
+        return (-live if each.official is None else -each.official.score,)
+
+    def order(each: Contender) -> tuple[bool, tuple[float, ...], str]:
+        return (each.games == 0, worth(each), each.entry_id)
+
+    def claim(each: Contender) -> tuple[bool, bool, tuple[float, ...], str]:
+        return (each.games == 0, not each.is_declared, worth(each), each.entry_id)
+
+    best: dict[TeamId, Contender] = {}
+    anchors = []
+    for each in contenders:
+        if each.is_anchor:
+            anchors.append(each)
+        elif each.team_id not in best or claim(each) < claim(best[each.team_id]):
+            best[each.team_id] = each
+    shown = sorted([*best.values(), *anchors], key=order)
+
+    rows = []
+    rank = 0
+    previous: tuple[float, ...] | None = None
+    for each in shown:
+        own_rank = None
+        if _is_ranked(each):
+            if worth(each) != previous:
+                rank, previous = rank + 1, worth(each)
+            own_rank = rank
+        rows.append(
+            Standing(
+                rank=own_rank,
+                team_id=each.team_id,
+                team_name=each.team_name,
+                agent_id=each.agent_id,
+                agent_name=each.agent_name,
+                entry_id=each.entry_id,
+                score=each.mu + score_offset,
+                mu=each.mu,
+                sigma=each.sigma,
+                games=each.games,
+                last_match_at=each.last_match_at,
+                medal=None,
+                is_anchor=each.is_anchor,
+                official=each.official,
+                is_declared=each.is_declared,
+                estimates=each.estimates,
+                remote=each.remote,
+                paused=each.paused,
+            )
+        )
+    return _awarded(rows, terms)
+
+
+def _awarded(rows: list[Standing], terms: Terms) -> tuple[Standing, ...]:
+    """The rows with the medals of those that are ranked."""
+    ranked = [(row.rank, row.shown[0], row.team_id) for row in rows if row.rank is not None]
+    sealed = [terms.sealed.get(team) for _, _, team in ranked]
+    teams = len({rank for rank, _, _ in ranked}) if terms.teams is None else terms.teams
+    given = iter(terms.rules.award([(rank, score) for rank, score, _ in ranked], teams, sealed))
+    awarded = []
+    for row in rows:
+        if row.rank is not None and (medal := next(given)) is not None:
+            kept = terms.sealed.get(row.team_id)
+            row = replace(row, medal=medal, sealed=kept, status=_status(medal, kept, terms))
+        awarded.append(row)
+    return tuple(awarded)
+
+
+def _status(medal: Medal, sealed: Medal | None, terms: Terms) -> Status:
+    if sealed is medal:
+        return Status.SEALED
+    return Status.AWARDED if terms.is_final else Status.LIKELY
+
+
+def _is_ranked(each: Contender) -> bool:
+    return each.games > 0 and not each.is_anchor

@@ -1,0 +1,345 @@
+"""Boxes by bubblewrap: namespaces and a control group without any container engine.
+
+As root a box is as strong as a container: no network, its own processes, a read-only root made of
+the interpreter and nothing else, scratch bounded in bytes and inodes, five capabilities for the
+supervisor and none for the agent, which runs under a uid of its own for each match. As an ordinary
+user only one uid exists in the box, so a box takes one match, and without the right to make
+control groups memory is bounded per process only; ``lacks`` says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import sysconfig
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+from sandbox import profiles
+from sandbox.errors import HostFault
+from sandbox.launchers import base, cgroups, choose, degraded, facts, gpu, system
+from sandbox.launchers.base import Box, BoxSpec
+from sandbox.launchers.engine_events import FROM_OUTSIDE
+from sandbox.profiles import Profile, Say
+
+_CAPABILITIES = ("SETUID", "SETGID", "KILL", "CHOWN", "SETPCAP", "SYS_ADMIN")
+"""For the supervisor; the last only until it has mounted the scratch, then given up for good."""
+_SYSTEM_LINKS = ("/lib", "/lib64")
+_PARENTS = (
+    *("/usr", "/etc", "/sys", "/kaggle_simulations"),
+    *("/peck", "/peck/python", "/peck/python/bin", "/peck/python/lib"),
+)
+_DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty"))
+"""The host's own files, which bubblewrap shows: touched, they would tell other boxes when."""
+_PROGRAM = "import sys; sys.path.append('/peck'); from peckbox.supervisor import main; main()"
+_PYTHON = "/peck/python/bin/python3"
+_JOIN = 'while [ "$1" != -- ]; do echo $$ >"$1" || exit 71; shift; done; shift; exec "$@"'
+_FIRST = "echo 1000 >/proc/self/oom_score_adj; "
+"""Where no group bounds a box's memory, the kernel shall look for it there before anywhere else."""
+_STOP_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class _Handle:
+    process: subprocess.Popen[bytes]
+    group: cgroups.Group | None
+
+
+class BubblewrapLauncher:
+    """Starts boxes with ``bwrap``; HostFault at once when it is not installed or not allowed."""
+
+    name = "bubblewrap"
+
+    def __init__(self, run_dir: Path, state_dir: Path) -> None:
+        program = shutil.which("bwrap")
+        if program is None:
+            raise HostFault(f"bubblewrap is not installed. {choose.INSTALL}")
+        self._program = program
+        self._state_dir = state_dir
+        self._libraries: dict[str, Path | None] = {}
+        self._program_folder = profiles.BOX_PROGRAM
+        self._system: Path | None = None
+        self._root = os.geteuid() == 0
+        self.reusable = self._root
+        key = hashlib.sha256(str(run_dir).encode()).hexdigest()[:12]
+        self._tree = cgroups.find(f"peck-{key}")
+        self._match_groups = cgroups.find_match_groups(f"peck-{key}")
+        self._powers = cgroups.powers_of(self._match_groups)
+        self._options = subprocess.run(
+            [program, "--help"], capture_output=True, text=True, check=False
+        ).stdout
+
+    def prepare(self, profile: Profile, say: Say) -> str:
+        """The profile's libraries in the state directory; the digest names them and our program."""
+        if profile.gpu and not self.gpus():
+            raise gpu.none_here(profile.name)
+        self._libraries[profile.name] = profiles.libraries(profile, self._state_dir, say)
+        self._program_folder = profiles.compiled_program(self._state_dir)
+        self._system = system.copied(self._state_dir, _executable(), _stdlib_here())
+        return f"bubblewrap:{profiles.content_digest(profile, sys.version.encode())}"
+
+    def has(self, profile: Profile) -> bool:
+        """Whether its libraries are installed, and there is a GPU where one is needed."""
+        if profile.gpu and not self.gpus():
+            return False
+        return profile.lock is None or profiles.installed(profile, self._state_dir) is not None
+
+    def gpus(self) -> tuple[gpu.Gpu, ...]:
+        """Those that CDI files of this machine describe."""
+        return gpu.find()
+
+    def start(self, spec: BoxSpec) -> Box:
+        """A box in its own control group, its supervisor at the other end of a socket pair."""
+        ours, theirs = socket.socketpair()
+        group = match_group = None
+        try:
+            group, match_group = self._groups(spec)
+            joins = [str(path) for path in group.process_files] if group else []
+            with theirs, _options_file(self._command(spec)[1:]) as options:
+                command = [self._program, "--args", str(options.fileno()), "--"]
+                command += [_PYTHON, "-I", "-S", "-B", "-c", _PROGRAM]
+                script = _JOIN if group is not None else _FIRST + _JOIN
+                process = subprocess.Popen(
+                    [
+                        "/bin/sh",
+                        "-c",
+                        script,
+                        "sh",
+                        *joins,
+                        "--",
+                        *command,
+                        f"fd:{theirs.fileno()}",
+                    ],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE,
+                    pass_fds=(theirs.fileno(), options.fileno()),
+                    env={},
+                    cwd="/",
+                )
+        except BaseException:
+            ours.close()
+            for made in (match_group, group):
+                if made is not None:
+                    made.remove()
+            raise
+        handle = _Handle(process, group)
+        complaint = partial(_complaint, process)
+        return Box(spec, ours, self._setup(spec), handle, complaint, match_group)
+
+    def stop(self, box: Box) -> None:
+        """The supervisor ends with its connection, its namespaces with it; then the group goes."""
+        handle: _Handle = box.handle
+        box.hang_up()
+        try:
+            handle.process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            handle.process.kill()
+            handle.process.wait()
+        if handle.process.stderr is not None:
+            handle.process.stderr.close()
+        for group in (box.group, handle.group):
+            if group is not None:
+                group.remove()
+
+    def oom_kills(self, box: Box) -> int:
+        """From the box's control group."""
+        handle: _Handle = box.handle
+        return handle.group.oom_kills() if handle.group is not None else 0
+
+    def lost_by_host(self, box: Box) -> str | None:
+        """Only a supervisor killed by a signal that no agent of its box could have caused.
+
+        As root agents have another uid and cannot signal it, which leaves memory: only where the
+        control group shows that the kernel killed nothing there is the signal somebody else's.
+        """
+        handle: _Handle = box.handle
+        if not self._root or handle.group is None or not base.hung_up(box):
+            return None
+        try:
+            code = handle.process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            return None
+        code = 128 - code if code < 0 else code
+        if code not in FROM_OUTSIDE or handle.group.oom_kills():
+            return None
+        return f"the box's supervisor was ended by signal {code - 128} from outside the box"
+
+    def usable(self, box: Box) -> bool:
+        """Always: bubblewrap is a program, not a service."""
+        return True
+
+    def sweep(self) -> None:
+        """Remove control groups of this run directory, killing what is in them."""
+        if self._tree is not None:
+            self._tree.sweep()
+        if self._match_groups is not None:
+            self._match_groups.sweep()
+
+    def lacks(self) -> tuple[str, ...]:
+        """What this user on this machine goes without, by the one list of degraded rows."""
+        limits = self._tree is not None
+        told = degraded.lacks(self.name, root=self._root, limits=limits, powers=self._powers)
+        return (*told, *gpu.lacks())
+
+    def _groups(self, spec: BoxSpec) -> tuple[cgroups.Group | None, cgroups.MatchGroup | None]:
+        """The box's group and the match group, which lies in it where both are in one tree."""
+        group = None
+        if self._tree is not None:
+            memory_mb = spec.memory_mb + base.overhead_mb(spec.profile)
+            group = self._tree.create(spec.name, memory_mb, base.MOST_PROCESSES, base.CPUS)
+        try:
+            if group is not None and group.version == 2:
+                return group, cgroups.MatchGroup(group.folders["cpu"] / "match")
+            if self._match_groups is not None:
+                return group, self._match_groups.create(spec.name)
+        except HostFault:
+            if group is not None:
+                group.remove()
+            raise
+        return group, None
+
+    def _setup(self, spec: BoxSpec) -> dict[str, object]:
+        limits = dict(base.LIMITS)
+        if self._tree is None:
+            limits["DATA"] = spec.memory_mb << 20
+        libraries = [profiles.MOUNTED] if self._libraries.get(spec.profile.name) else []
+        return base.setup_of(
+            spec,
+            "uids" if self._root else "single",
+            limits=limits,
+            library_paths=libraries,
+            mounts=_mounts(spec) if self._root else [],
+        )
+
+    def _command(self, spec: BoxSpec) -> list[str]:
+        command = [self._program, "--die-with-parent", "--new-session", "--clearenv"]
+        command += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
+        command += ["--unshare-cgroup-try", "--hostname", "box", "--cap-drop", "ALL"]
+        if self._root:
+            for capability in _CAPABILITIES:
+                command += ["--cap-add", f"CAP_{capability}"]
+        else:
+            # With one uid for all, a reaper of bwrap's would lie open to the agent's signals and
+            # writes; the supervisor as process 1 cannot be killed or stopped from inside.
+            command += ["--unshare-user", "--uid", "1000", "--gid", "1000", "--as-pid-1"]
+            if "--disable-userns" in self._options:
+                command.append("--disable-userns")
+        command += [*self._files(spec), *_usual_names()]
+        if self._root:
+            for folder in (base.SCRATCH, base.AGENT, base.OWN):
+                command += ["--dir", folder]
+        else:
+            command += self._sized(base.SCRATCH_MB, base.SCRATCH)
+            command += self._sized(base.unpacked_mb(spec.memory_mb), base.AGENT)
+            command += self._sized(1, base.OWN)
+        return [*command, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"]
+
+    def _files(self, spec: BoxSpec) -> list[str]:
+        """Mounts of the read-only root: system libraries, the interpreter, our program."""
+        files = ["--proc", "/proc", "--dev", "/dev"]
+        # Parents of what is bound come up closed to everybody but root unless they are named.
+        for folder in _PARENTS:
+            files += ["--dir", folder]
+        for path in facts.masked():
+            # Nobody in a box may change the host's settings, not even a supervisor taken over.
+            files += (
+                ["--tmpfs", path, "--remount-ro", path]
+                if os.path.isdir(path)
+                else ["--ro-bind", "/dev/null", path]
+            )
+        for path, source in facts.files(self._state_dir, spec.memory_mb).items():
+            files += ["--ro-bind", str(source), path]
+        files += self._system_files()
+        # Mounted at a path of our own, since others may not enter a home folder.
+        files += ["--ro-bind", _executable(), _PYTHON, "--ro-bind", _stdlib_here(), _stdlib()]
+        for name in ("site-packages", "dist-packages"):
+            own = f"{sysconfig.get_path('stdlib')}/{name}"
+            if os.path.isdir(own):
+                files += ["--tmpfs", f"{_stdlib()}/{name}"]
+        files += ["--ro-bind", str(self._program_folder), profiles.PROGRAM_MOUNTED]
+        libraries = self._libraries.get(spec.profile.name)
+        if libraries is not None:
+            files += ["--ro-bind", str(libraries), profiles.MOUNTED]
+        if spec.gpu is not None:
+            files += spec.gpu.bubblewrap_options()
+        return files
+
+    def _system_files(self) -> list[str]:
+        """The system's libraries at their usual paths."""
+        assert self._system is not None, "prepare() comes first"
+        files = ["--ro-bind", str(self._system), system.MOUNTED]
+        for folder in system.folders(self._system):
+            files += ["--dir", folder]
+        for link in _SYSTEM_LINKS:
+            if os.path.islink(link):
+                files += ["--symlink", os.readlink(link), link]
+        for target, path in system.links(self._system):
+            files += ["--symlink", target, path]
+        return files
+
+    def _sized(self, size_mb: int, path: str) -> list[str]:
+        size = ["--size", str(size_mb << 20)] if "--size" in self._options else []
+        return [*size, "--tmpfs", path]
+
+
+def _complaint(process: subprocess.Popen[bytes]) -> str:
+    """The end of what bwrap and the supervisor wrote; the box is ended for it."""
+    process.kill()
+    process.wait()
+    assert process.stderr is not None
+    os.set_blocking(process.stderr.fileno(), False)
+    return (process.stderr.read() or b"")[-400:].decode("utf-8", "replace")
+
+
+def _usual_names() -> list[str]:
+    """Options that put a shell and the list of users at the paths where programs expect them."""
+    options = ["--dir", "/usr/bin", "--symlink", "usr/bin", "/bin"]
+    if os.path.exists(system.SHELL):
+        options += ["--ro-bind", os.path.realpath(system.SHELL), "/usr/bin/sh"]
+    for link, target in base.OWN_LINKS.items():
+        options += ["--symlink", target, link]
+    return options
+
+
+def _mounts(spec: BoxSpec) -> list[dict[str, object]]:
+    scratch = f"mode=1777,size={base.SCRATCH_MB}m,nr_inodes={base.SCRATCH_INODES}"
+    room_mb = base.unpacked_mb(spec.memory_mb)
+    unpacked = f"mode=755,size={room_mb}m,nr_inodes={base.AGENT_INODES}"
+    own = f"mode=755,size={base.OWN_KB}k,nr_inodes=16"
+    # Without times of access: a match could leave them behind on files that it may only read.
+    hygiene = ["nosuid", "nodev", "noatime"]
+    devices = [dict[str, object](path=path, flags=["read_only", "nosuid"]) for path in _DEVICES]
+    return [
+        *devices,
+        {"path": base.SCRATCH, "options": scratch, "flags": [*hygiene, "noexec"]},
+        {"path": base.AGENT, "options": unpacked, "flags": hygiene},
+        {"path": base.OWN, "options": own, "flags": [*hygiene, "noexec"]},
+    ]
+
+
+def _stdlib() -> str:
+    return f"/peck/python/lib/{Path(sysconfig.get_path('stdlib')).name}"
+
+
+def _stdlib_here() -> str:
+    return sysconfig.get_path("stdlib")
+
+
+def _executable() -> str:
+    """The path of this interpreter's program."""
+    return os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
+
+
+def _options_file(options: list[str]) -> IO[bytes]:
+    """A file for ``--args``. In a command line every agent could read the host's paths."""
+    file = os.fdopen(os.memfd_create("options"), "w+b")
+    file.write(b"".join(os.fsencode(option) + b"\0" for option in options))
+    file.seek(0)
+    return file

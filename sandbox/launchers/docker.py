@@ -1,0 +1,397 @@
+"""Boxes by a Docker engine. Beside ``engine`` the only module that imports ``docker``.
+
+Each container is one box: no network, read-only root, no capability but the supervisor's five, no
+new privileges, bounded processes, memory (no swap), cpu and scratch, no shared memory, no log of
+the engine's. What the agent prints never reaches the engine: a flood there would burn the host's
+cpu outside every limit. The only thing mounted is a folder with the socket the supervisor calls
+back on once; the listener is closed before any agent comes in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import socket
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import docker
+import docker.errors
+from docker.types import DeviceRequest, LogConfig, Ulimit
+
+from sandbox import profiles
+from sandbox.errors import EngineAway, HostFault
+from sandbox.launchers import base, cgroups, degraded, engine, facts, gpu, runtimes
+from sandbox.launchers.base import Box, BoxSpec
+from sandbox.launchers.engine_events import EVENTS, Ear
+from sandbox.profiles import Profile, Say
+
+RUN_LABEL = "pecking-order.run"
+_CAPABILITIES = ["SETUID", "SETGID", "KILL", "CHOWN", "SETPCAP"]
+_PROGRAM = "import sys; sys.path.append('/peck'); from peckbox.supervisor import main; main()"
+_INSIDE = "/run/peck"
+_ENGINE_SECONDS = 60
+_ASK_SECONDS = 10
+_ANSWER_SECONDS = 2
+_LOST_SECONDS = 5.0
+_CONNECT_SECONDS = 30.0
+_SOCKET_NAME = "control"
+_LONGEST_SOCKET_PATH = 100
+_MASKED = (
+    *("/sys/firmware", "/sys/kernel", "/sys/block", "/sys/bus", "/sys/class", "/sys/dev"),
+    *("/sys/module", "/sys/devices/virtual", "/sys/devices/system/node", "/sys/power"),
+    "/sys/hypervisor",
+)
+"""What else of the host is not shown. The supervisor reads /sys/fs/cgroup."""
+_TROUBLE = (docker.errors.DockerException, OSError)
+
+
+@dataclass(frozen=True)
+class _Handle:
+    container: str
+    epoch: int
+
+
+class DockerLauncher:
+    """Starts boxes through the engine's socket; HostFault at once when no engine answers."""
+
+    name = "docker"
+    reusable = True
+
+    def __init__(self, run_dir: Path, runtime: str = "") -> None:
+        self._boxes = run_dir / "boxes"
+        self._facts = run_dir / "facts"
+        self._key = hashlib.sha256(str(run_dir).encode()).hexdigest()[:12]
+        self._images: dict[str, str] = {}
+        self._lock = threading.Lock()
+        self._ours: set[str] = set()
+        """Names of the containers that are started or being started."""
+        self._ear = Ear(self._listen, self._remove_strays, _TROUBLE)
+        try:
+            self._engine = docker.from_env(timeout=_ENGINE_SECONDS)
+            self._info: dict[str, Any] = self._engine.info()
+        except _TROUBLE as error:
+            raise HostFault(f"no Docker engine answers: {error}") from None
+        self._runtime = runtimes.find(self._info, runtime)
+        is_plain = self._info.get("CgroupDriver") == "cgroupfs"
+        self._parent = f"peck-{self._key}" if is_plain else None
+        """The control group of our boxes. With systemd each box is in systemd's own, and has its
+        own weight."""
+        self._match_groups = cgroups.find_match_groups(f"peck-{self._key}")
+        self._powers = cgroups.powers_of(self._match_groups)
+
+    def prepare(self, profile: Profile, say: Say) -> str:
+        """The profile's image, built when it is missing; returns its id, with the runtime's name
+        where one was given."""
+        if profile.gpu and not self.gpus():
+            raise gpu.none_here(profile.name)
+        image = engine.find(self._engine, profile)
+        if image is None and profile.on_command:
+            raise profiles.not_built(profile)
+        if image is None:
+            image = engine.build(self._engine, profile, say)
+        self._images[profile.name] = image
+        return self._runtime.digest(image)
+
+    def has(self, profile: Profile) -> bool:
+        """Whether its image is built, and the engine has a GPU where one is needed."""
+        if profile.gpu and not self.gpus():
+            return False
+        return engine.find(self._engine, profile) is not None
+
+    def gpus(self) -> tuple[gpu.Gpu, ...]:
+        """Those the engine can give to a container."""
+        return () if self._runtime.is_gvisor else gpu.of_engine(self._info)
+
+    def start(self, spec: BoxSpec) -> Box:
+        """A container whose supervisor has called back on its socket."""
+        self._ear.begin()
+        epoch = self._ear.epoch()
+        folder = self._boxes / spec.name
+        container: str | None = None
+        control: socket.socket | None = None
+        with self._lock:
+            self._ours.add(self._name(spec))
+        try:
+            self._boxes.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._boxes.chmod(0o700)  # keeps the rest of the host away from the sockets below
+            folder.mkdir(mode=0o711)
+            folder.chmod(0o711)
+            with _listener(folder / _SOCKET_NAME) as listener:
+                container = self._create(spec, folder)
+                self._ear.follow(container)
+                self._engine.api.start(container)
+                if self._parent is not None:
+                    cgroups.weigh(self._parent)
+                control = self._accept(listener, container)
+            (folder / _SOCKET_NAME).unlink()
+            group = self._group(spec, container)
+        except (*_TROUBLE, HostFault) as error:
+            if control is not None:
+                control.close()
+            self._remove(spec, container)
+            kind = HostFault if self._ear.is_of(epoch) else EngineAway
+            raise kind(f"the engine gave no box: {error}") from None
+        setup = base.setup_of(
+            spec, "uids", library_paths=[profiles.MOUNTED] if spec.profile.lock else []
+        )
+        setup["limits"] = self._runtime.limits(setup["limits"])
+        return Box(spec, control, setup, _Handle(container, epoch), group=group)
+
+    def stop(self, box: Box) -> None:
+        """Remove the container, whatever it does, and its folder."""
+        handle: _Handle = box.handle
+        box.hang_up()
+        self._remove(box.spec, handle.container)
+        if box.group is not None:
+            box.group.remove()
+
+    def oom_kills(self, box: Box) -> int:
+        """1 once the engine has told of any; it is not asked, and tells a moment late.
+
+        The supervisor counts inside its container, which is enough while it lives.
+        """
+        handle: _Handle = box.handle
+        told = self._ear.out_of_memory(handle.container)
+        if self._runtime.is_gvisor and not told:
+            # A box that dies as a whole takes the telling along now and then; nothing else kills it
+            # but a hand on the host.
+            told = self._ear.was_killed(handle.container)
+            told = told and not self._ear.killed_by_request(handle.container)
+        return int(told)
+
+    def lost_by_host(self, box: Box) -> str | None:
+        """The engine went away since the box was started, or somebody killed the supervisor.
+
+        Agents cannot signal it: its uid is another. A kill for memory they can bring about, so
+        where one was told of the loss is theirs. In gVisor such a kill takes the whole box and is
+        not always told: there only one that the engine was asked for is somebody else's.
+        """
+        handle: _Handle = box.handle
+        if base.hung_up(box):
+            heard = self._ear.settled(handle.container, handle.epoch, _LOST_SECONDS)
+            if not heard and not self._answers(handle.container):
+                return "the engine does not answer"
+        if not self._ear.is_of(handle.epoch):
+            return "the engine was restarted"
+        from_outside = (
+            self._ear.killed_by_request
+            if self._runtime.is_gvisor
+            else self._ear.killed_from_outside
+        )
+        if from_outside(handle.container):
+            return "the box's supervisor was ended by a signal from outside the box"
+        return None
+
+    def usable(self, box: Box) -> bool:
+        """Whether the engine that started it has been there ever since."""
+        handle: _Handle = box.handle
+        return self._ear.is_of(handle.epoch)
+
+    def sweep(self) -> None:
+        """Remove containers and folders of this run directory."""
+        try:
+            found = self._engine.api.containers(
+                all=True, quiet=True, filters={"label": f"{RUN_LABEL}={self._key}"}
+            )
+        except _TROUBLE as error:
+            raise HostFault(f"the engine cannot list containers: {error}") from None
+        for entry in found:
+            self._force_off(entry["Id"])
+        shutil.rmtree(self._boxes, ignore_errors=True)
+        shutil.rmtree(self._facts, ignore_errors=True)
+        if self._match_groups is not None:
+            self._match_groups.sweep()
+        if self._parent is not None:
+            cgroups.remove_empty(self._parent)
+
+    def close(self) -> None:
+        """Let go of the engine; boxes stay."""
+        self._engine.close()
+
+    def lacks(self) -> tuple[str, ...]:
+        """What the engine says it cannot limit, and what it runs without."""
+        root = os.geteuid() == 0
+        told = degraded.lacks(self.name, root=root, limits=True, powers=self._powers)
+        if self._runtime.is_gvisor:
+            told = degraded.sentences(degraded.GVISOR)
+        return (*lacks_of(self._info), *told)
+
+    def _group(self, spec: BoxSpec, container: str) -> cgroups.MatchGroup | None:
+        """The box's match group: in the container's own group where the tree is one, which keeps
+        the container's limits around it, and in a folder of ours beside version 1 controllers.
+        gVisor's processes are not the host's to put anywhere."""
+        if self._runtime.is_gvisor:
+            return None
+        if self._info.get("CgroupVersion") == "2":
+            folder = cgroups.container_folder(container, self._parent)
+            return None if folder is None else cgroups.MatchGroup(folder / "match")
+        return None if self._match_groups is None else self._match_groups.create(spec.name)
+
+    def _create(self, spec: BoxSpec, folder: Path) -> str:
+        overhead_mb = base.overhead_mb(spec.profile) + self._runtime.more_mb
+        memory = f"{spec.memory_mb + overhead_mb}m"
+        # Without times of access: a match could leave them behind on files that it may only read.
+        scratch = f"rw,nosuid,nodev,noexec,noatime,mode=1777,size={base.SCRATCH_MB}m"
+        bundle = f"rw,nosuid,nodev,exec,noatime,mode=755,size={base.unpacked_mb(spec.memory_mb)}m"
+        own = f"rw,nosuid,nodev,noexec,noatime,mode=755,size={base.OWN_KB}k"
+        host = self._engine.api.create_host_config(
+            network_mode="none",
+            read_only=True,
+            cap_drop=["ALL"],
+            cap_add=_CAPABILITIES,
+            security_opt=["no-new-privileges"],
+            pids_limit=base.MOST_PROCESSES + self._runtime.more_processes,
+            mem_limit=memory,
+            memswap_limit=memory,
+            nano_cpus=round(base.CPUS * 1e9),
+            cpu_shares=cgroups.SHARES,
+            cgroup_parent=None if self._parent is None else f"/{self._parent}",
+            ipc_mode="none",
+            init=True,
+            auto_remove=True,
+            tmpfs={
+                base.SCRATCH: f"{scratch},nr_inodes={base.SCRATCH_INODES}",
+                base.AGENT: f"{bundle},nr_inodes={base.AGENT_INODES}",
+                base.OWN: f"{own},nr_inodes=16",
+            },
+            log_config=LogConfig(type="none"),
+            ulimits=[Ulimit(name="core", soft=base.CORE_BYTES, hard=base.CORE_BYTES)],
+            binds=self._binds(spec, folder),
+            device_requests=self._devices(spec),
+            runtime=self._runtime.name or None,
+        )
+        host["KernelMemoryTCP"] = cgroups.TCP_BYTES  # for version 1; version 2 counts it as memory
+        host["MaskedPaths"] = [*facts.masked(), *_MASKED, *_file_systems()]
+        created = self._engine.api.create_container(
+            self._images[spec.profile.name],
+            [
+                *("python3", "-I", "-S", "-B", "-c", _PROGRAM),
+                f"path:{_INSIDE}/{_SOCKET_NAME}",
+            ],
+            name=self._name(spec),
+            hostname="box",
+            user="0:0",
+            working_dir="/",
+            labels={RUN_LABEL: self._key},
+            host_config=host,
+            network_disabled=True,
+        )
+        return str(created["Id"])
+
+    def _binds(self, spec: BoxSpec, folder: Path) -> dict[str, Mapping[str, str]]:
+        """The read-only mounts: path on the host to path in the box."""
+        shown = {str(folder): _INSIDE}
+        if not self._runtime.is_gvisor:  # its kernel reports on itself, not on the host
+            files = facts.files(self._facts, spec.memory_mb)
+            shown |= {str(source): path for path, source in files.items()}
+        return {source: {"bind": path, "mode": "ro"} for source, path in shown.items()}
+
+    def _devices(self, spec: BoxSpec) -> list[DeviceRequest] | None:
+        return [DeviceRequest(**spec.gpu.docker_request(self._info))] if spec.gpu else None
+
+    def _accept(self, listener: socket.socket, container: str) -> socket.socket:
+        listener.settimeout(_CONNECT_SECONDS)
+        try:
+            control, _ = listener.accept()
+        except TimeoutError:
+            raise HostFault(
+                f"container {container[:12]} did not call back; is {self._boxes} the same path "
+                "on the engine's host?"
+            ) from None
+        return control
+
+    def _remove(self, spec: BoxSpec, container: str | None) -> None:
+        """While the engine is away only the folder goes, the container when it is heard again."""
+        with contextlib.suppress(*_TROUBLE, EngineAway):
+            if container is not None:
+                self._ear.forget(container)
+                self._ear.epoch()
+                self._force_off(container)
+        with self._lock:
+            self._ours.discard(self._name(spec))
+        shutil.rmtree(self._boxes / spec.name, ignore_errors=True)
+
+    def _name(self, spec: BoxSpec) -> str:
+        """Several nodes of one engine may start at the same moment, each with its probe."""
+        return f"peck-{self._key}-{spec.name}"
+
+    def _force_off(self, container: str) -> None:
+        with contextlib.suppress(docker.errors.NotFound, docker.errors.APIError):
+            self._engine.api.remove_container(container, force=True, v=True)
+
+    def _listen(self) -> Iterable[Mapping[str, Any]]:
+        label = f"{RUN_LABEL}={self._key}"
+        filters = {"type": "container", "event": list(EVENTS), "label": label}
+        events: Iterable[Mapping[str, Any]] = self._engine.api.events(decode=True, filters=filters)
+        return events
+
+    def _remove_strays(self) -> None:
+        """Containers of ours that nobody holds: they could not be removed while it was away."""
+        label = f"{RUN_LABEL}={self._key}"
+        for entry in self._engine.api.containers(all=True, filters={"label": label}):
+            names = {name.lstrip("/") for name in entry.get("Names") or ()}
+            with self._lock:
+                is_ours = bool(names & self._ours)
+            if not is_ours:
+                self._force_off(entry["Id"])
+
+    def _answers(self, container: str) -> bool:
+        """Whether the engine can still tell of a container; asked in a match's worst case only."""
+        try:
+            with contextlib.closing(docker.from_env(timeout=_ANSWER_SECONDS)) as engine:
+                engine.api.inspect_container(container)
+        except docker.errors.NotFound:
+            return True
+        except _TROUBLE:
+            return False
+        return True
+
+
+def _file_systems() -> list[str]:
+    """Folders of the kernel's reports on its file systems, except the box's own control groups."""
+    with contextlib.suppress(OSError):
+        return [f"/sys/fs/{name}" for name in os.listdir("/sys/fs") if name != "cgroup"]
+    return []
+
+
+def describe() -> dict[str, Any]:
+    """The engine's own account of itself; HostFault when none answers."""
+    try:
+        engine = docker.from_env(timeout=_ASK_SECONDS)
+        with contextlib.closing(engine):
+            info: dict[str, Any] = engine.info()
+    except _TROUBLE as error:
+        raise HostFault(f"no Docker engine answers: {error}") from None
+    return info
+
+
+def lacks_of(info: Mapping[str, Any]) -> tuple[str, ...]:
+    """What an engine of this account cannot limit, and what it runs without, a sentence each."""
+    missing = []
+    for field, what in (
+        ("MemoryLimit", "memory"),
+        ("SwapLimit", "swap"),
+        ("PidsLimit", "processes"),
+        ("CpuCfsQuota", "cpu"),
+    ):
+        if info.get(field) is False:
+            missing.append(f"the engine cannot limit {what} on this kernel")
+    if not any("seccomp" in option for option in info.get("SecurityOptions") or ()):
+        missing.append("the engine has no seccomp profile of its own; only ours is in force")
+    return tuple(missing)
+
+
+def _listener(path: Path) -> socket.socket:
+    if len(str(path)) > _LONGEST_SOCKET_PATH:
+        raise HostFault(f"run-dir: {path} is too long for a socket; use a shorter folder")
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(str(path))
+    path.chmod(0o666)
+    listener.listen(1)
+    return listener

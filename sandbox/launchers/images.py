@@ -1,0 +1,205 @@
+"""The profiles of a node, built by hand.
+
+``python -m sandbox.launchers.images build --profile torch`` builds a profile that nodes do not
+build by themselves; ``list`` tells what is built here, ``prune`` removes images of earlier
+programs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from sandbox import profiles
+from sandbox.errors import HostFault
+from sandbox.profiles import Profile
+
+LAUNCHERS = ("docker", "bubblewrap")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One profile as one launcher has it."""
+
+    profile: str
+    launcher: str
+    built: bool
+    where: str
+    """The image's id or the libraries' folder; else what is missing, in words."""
+    base: str | None = None
+    size_bytes: int | None = None
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """0; 1 with one line on stderr when something cannot be had."""
+    options = _arguments(arguments)
+    try:
+        rows = options.act(options)
+    except HostFault as fault:
+        print(f"images: {fault}", file=sys.stderr)
+        return 1
+    if options.as_json:
+        print(json.dumps([asdict(row) for row in rows], indent=2))
+        return 0
+    for row in rows:
+        size = "" if row.size_bytes is None else f"  {row.size_bytes >> 20} MiB"
+        base = "" if row.base is None else f"  base {row.base}"
+        print(f"{row.profile:<10}  {row.launcher:<10}  {row.where}{size}{base}")
+    if not rows:
+        print("(nothing)")
+    return 0
+
+
+def build(options: argparse.Namespace) -> list[Row]:
+    """Build each profile asked for, whether it is there already or not."""
+    launcher = options.launcher
+    if launcher == "auto":
+        launcher = "docker" if _engine_or_none() is not None else "bubblewrap"
+    made = []
+    for name in options.profile or profiles.BY_ITSELF:
+        profile = profiles.get(name)
+        if launcher == "docker":
+            made.append(_build_image(profile, options))
+        else:
+            made.append(_install(profile, options))
+    return made
+
+
+def listing(options: argparse.Namespace) -> list[Row]:
+    """Every profile for every launcher of this machine."""
+    rows = []
+    for launcher in LAUNCHERS:
+        for profile in profiles.PROFILES.values():
+            rows.append(_found(profile, launcher, options.state_dir))
+    return rows
+
+
+def prune(options: argparse.Namespace) -> list[Row]:
+    """Images of earlier programs that no container uses are removed."""
+    from sandbox.launchers import engine
+
+    found = _engine()
+    gone = [image for image in engine.stale(found) if engine.remove(found, image)]
+    return [Row(one.profile, "docker", False, one.id, one.base, one.size_bytes) for one in gone]
+
+
+def _build_image(profile: Profile, options: argparse.Namespace) -> Row:
+    from sandbox.launchers import engine
+
+    wheels = engine.Wheels(options.index_url, options.find_links, is_loud=True)
+    image_id = engine.build(_engine(), profile, _say, wheels)
+    return next(
+        Row(profile.name, "docker", True, one.id, one.base, one.size_bytes)
+        for one in engine.listed(_engine())
+        if one.id == image_id
+    )
+
+
+def _install(profile: Profile, options: argparse.Namespace) -> Row:
+    if profile.lock is not None and profiles.installed(profile, options.state_dir) is None:
+        profiles.install(
+            profile,
+            options.state_dir,
+            _say,
+            index_url=options.index_url,
+            find_links=options.find_links,
+            is_loud=True,
+        )
+    return _found(profile, "bubblewrap", options.state_dir)
+
+
+def _found(profile: Profile, launcher: str, state_dir: Path) -> Row:
+    if launcher == "bubblewrap":
+        return _folder_of(profile, state_dir)
+    found = _engine_or_none()
+    if found is None:
+        return Row(profile.name, launcher, False, "no Docker engine answers")
+    from sandbox.launchers import engine
+
+    image_id = engine.find(found, profile)
+    for image in engine.listed(found):
+        if image.id == image_id:
+            return Row(profile.name, launcher, True, image.id, image.base, image.size_bytes)
+    return Row(profile.name, launcher, False, _remedy(profile))
+
+
+def _folder_of(profile: Profile, state_dir: Path) -> Row:
+    if shutil.which("bwrap") is None:
+        return Row(profile.name, "bubblewrap", False, "bubblewrap is not installed")
+    if profile.lock is None:
+        return Row(profile.name, "bubblewrap", True, "needs no libraries")
+    folder = profiles.installed(profile, state_dir)
+    if folder is None:
+        return Row(profile.name, "bubblewrap", False, _remedy(profile))
+    size_bytes = sum(path.lstat().st_size for path in folder.rglob("*"))
+    return Row(profile.name, "bubblewrap", True, str(folder), None, size_bytes)
+
+
+def _remedy(profile: Profile) -> str:
+    if profile.on_command:
+        command = f"python -m sandbox.launchers.images build --profile {profile.name}"
+        return f"not built here; type: {command}"
+    return "not built here; a node builds it when it starts"
+
+
+def _engine() -> Any:
+    import docker
+    import docker.errors
+
+    from sandbox.launchers import engine
+
+    try:
+        client = docker.from_env(timeout=engine.BUILD_SECONDS)
+        client.ping()
+    except (docker.errors.DockerException, OSError) as error:
+        raise HostFault(f"no Docker engine answers: {error}") from None
+    return client
+
+
+def _engine_or_none() -> Any:
+    try:
+        return _engine()
+    except HostFault:
+        return None
+
+
+def _say(line: str) -> None:
+    print(f"images: {line}", file=sys.stderr, flush=True)
+
+
+def _arguments(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m sandbox.launchers.images", description=__doc__)
+    verbs = parser.add_subparsers(required=True, metavar="VERB")
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument("--json", action="store_true", dest="as_json")
+    shared.add_argument(
+        "--state-dir",
+        type=Path,
+        default=profiles.cache_dir(),
+        help="libraries for bubblewrap; default: %(default)s, where every node of this user looks",
+    )
+    one = verbs.add_parser("build", parents=[shared], help="build a profile")
+    one.add_argument("--profile", action="append", choices=list(profiles.PROFILES))
+    one.add_argument("--launcher", choices=("auto", *LAUNCHERS), default="auto")
+    one.add_argument(
+        "--index-url",
+        default=os.environ.get(profiles.TORCH_INDEX) or None,
+        help=f"an index beside pip's own; default: {profiles.TORCH_INDEX}",
+    )
+    one.add_argument("--find-links", type=Path, help="a folder of wheels")
+    one.set_defaults(act=build)
+    verbs.add_parser("list", parents=[shared], help="what is built here").set_defaults(act=listing)
+    verbs.add_parser(
+        "prune", parents=[shared], help="remove images of earlier programs"
+    ).set_defaults(act=prune)
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,297 @@
+"""Plays one match: asks the seats, keeps their time, judges their answers, records the episode.
+
+The referee trusts the game and the node, and no agent. It returns when the game is over, whatever
+the agents did; it raises only when the failure was nobody's among them. All seats' processes are
+ended on every way out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from random import Random
+from time import monotonic
+from typing import Any, Final
+
+from games.protocol import Game, Json, Outcome, S, Verdict, with_clock
+from sandbox.errors import BundleRefused, HostFault
+from sandbox.match.canary import Canary
+from sandbox.match.channel import StopReached, ask
+from sandbox.match.clock import Clock
+from sandbox.match.loans import Loan, end_together
+from sandbox.match.meter import OwnQueue
+from sandbox.match.record import EpisodeRecord, Played, SeatReport
+from sandbox.match.seat import END_SECONDS, Seat, Timing
+
+SEED_BYTES: Final = 16
+WAITING_SECONDS: Final = 150.0
+"""How much waiting for a core is forgiven to a seat in one episode, unless the caller says."""
+LARGEST: Final = 2**53
+"""Of the numbers of an outcome: their squares are added up."""
+
+
+class GameFault(HostFault):
+    """The rules raised; no agent is to blame, and another node will not do better."""
+
+
+def play(
+    game: Game[S],
+    configuration: Mapping[str, Json],
+    clock: Clock,
+    seed: bytes,
+    loans: Sequence[Loan | BundleRefused],
+    *,
+    lanes: int,
+    stop_after_seconds: float,
+    waiting_seconds: float = WAITING_SECONDS,
+    forgive_lateness: bool = False,
+    on_step: Callable[[int], None] | None = None,
+) -> Played:
+    """One episode from reset to end; ``loans`` by seat.
+
+    A refused bundle in place of a loan is a seat that fails while loading. ``lanes`` is how many
+    seats may think at a time. No seat is forgiven more than ``waiting_seconds`` of waiting for a
+    core in the episode; after that its wall time counts. With
+    ``forgive_lateness`` a time-out that waiting beyond ``waiting_seconds`` caused is HostTooSlow.
+    Where a seat's meter cannot forgive, a time-out that the node's own lateness may have caused is
+    then a HostFault. Without it both stand. ``on_step`` is called with the number of each step
+    played, between steps, on nobody's clock; what it raises ends the match and is passed on.
+
+    Raises GameFault when the rules raised, HostFault when the node failed or
+    ``stop_after_seconds`` passed. Give more than ``clock.longest_seconds`` and the waiting of all
+    seats together: then no agent can bring it about, however it makes itself wait, because all
+    time that is not forgiven is charged.
+    """
+    stop_at = monotonic() + stop_after_seconds
+    with contextlib.ExitStack() as stack:
+        own = stack.enter_context(contextlib.closing(OwnQueue()))
+        timing = Timing(clock, own, waiting_seconds, forgives_host=forgive_lateness)
+        meters = {i: loan.meter for i, loan in enumerate(loans) if isinstance(loan, Loan)}
+        if forgive_lateness and not all(meter.can_forgive for meter in meters.values()):
+            timing = replace(timing, canary=stack.enter_context(Canary()))
+        seats = [
+            Seat(
+                index,
+                loan,
+                timing,
+                [meter for i, meter in meters.items() if i != index],
+                game.lenient,
+            )
+            for index, loan in enumerate(loans)
+        ]
+        try:
+            match = _Match(game, configuration, timing, seed, seats, lanes, stop_at)
+            match.start()
+            while match.step():
+                if on_step is not None:
+                    on_step(match.steps)
+            return match.report()
+        except StopReached:
+            raise HostFault(f"the match did not end within {stop_after_seconds:g} s") from None
+        finally:
+            with contextlib.suppress(HostFault):
+                _end(seats)
+
+
+def game_random(seed: bytes) -> Random:
+    """The generator of the game's own draws; no seat's seed tells anything of it."""
+    return Random(int.from_bytes(_derive(seed, b"game"), "big"))  # noqa: S311 (a game's dice)
+
+
+def seat_seed(seed: bytes, seat: int) -> bytes:
+    """The 16 bytes that a seat's own generators are seeded from."""
+    return _derive(seed, b"seat" + str(seat).encode())[:SEED_BYTES]
+
+
+class _Match:
+    """The state of one running episode."""
+
+    def __init__(
+        self,
+        game: Game[Any],
+        configuration: Mapping[str, Json],
+        timing: Timing,
+        seed: bytes,
+        seats: Sequence[Seat],
+        lanes: int,
+        stop_at: float,
+    ) -> None:
+        self._game = game
+        self._configuration = configuration = with_clock(
+            game, configuration, timing.clock.to_json()
+        )
+        self._clock, self._own = timing.clock, timing.own
+        self._seed, self._seats = seed, seats
+        self._lanes, self._stop_at = max(1, lanes), stop_at
+        self._random = game_random(seed)
+        self.steps = 0
+        with _rules("reset"):
+            self._state, chance = game.reset(configuration, len(seats), self._random)
+        self._record = EpisodeRecord(
+            game=game.name,
+            version=game.version,
+            configuration=configuration,
+            clock=timing.clock,
+            seats=len(seats),
+            chance=chance,
+        )
+
+    def start(self) -> None:
+        """Tell every child what it plays and wait until each is ready or has failed."""
+        able = [seat for seat in self._seats if seat.fault is None]
+        # Where the agent's file is executed now, its imports are on a clock and need a core each.
+        size = self._lanes if self._clock.load == "own" else len(able)
+        for group in _chunks(able, size):
+            questions = [
+                seat.starting(self._configuration, seat_seed(self._seed, seat.index))
+                for seat in group
+            ]
+            ask(questions, self._own, self._stop_at)
+            for seat, question in zip(group, questions, strict=True):
+                seat.started(question)
+
+    def step(self) -> bool:
+        """Play one step; False when there is none left to play."""
+        with _rules("to_move"):
+            to_move = self._game.to_move(self._state)
+        if not to_move:
+            return False
+        if monotonic() > self._stop_at:
+            raise StopReached
+        self.steps += 1
+        moves: dict[int, Json | Verdict] = {}
+        able = []
+        for index in to_move:
+            fault = self._seats[index].fault
+            if fault is None:
+                able.append(self._seats[index])
+            else:
+                moves[index] = fault.verdict
+        if len(to_move) < len(self._seats):
+            for seat in self._seats:
+                if seat.index not in to_move:
+                    seat.watch()
+        for group in self._groups(able):
+            # Who waits for its turn, or has answered, must not compute while these are asked.
+            for seat in able:
+                if seat not in group:
+                    seat.watch()
+            moves.update(self._ask(group))
+        answers = {seat.index: seat.record.answers[-1] for seat in able}
+        with _rules("step"):
+            self._state, chance = self._game.step(self._state, moves, self._random)
+        self._record.add(moves, answers, chance)
+        return True
+
+    def report(self) -> Played:
+        """End every process and put the result together."""
+        with _rules("outcome"):
+            outcome = self._game.outcome(self._state)
+            if outcome is None:
+                raise ValueError("nobody is to move and there is no outcome")
+            _check_numbers(self._game, outcome)
+        self._tell_end()
+        _end(self._seats)
+        reports = tuple(_report(seat, outcome) for seat in self._seats)
+        return Played(self._record.close(outcome), reports)
+
+    def _ask(self, group: Sequence[Seat]) -> Iterator[tuple[int, Json | Verdict]]:
+        with _rules("observe"):
+            seen = [self._game.observe(self._state, seat.index) for seat in group]
+        questions = {}
+        for seat, observation in zip(group, seen, strict=True):
+            question = seat.asking(self.steps, observation)
+            if isinstance(question, Verdict):
+                yield seat.index, question
+            else:
+                questions[seat.index] = question
+        ask(tuple(questions.values()), self._own, self._stop_at)
+        for seat in group:
+            if seat.index in questions:
+                parse = self._parser(seat.index)
+                yield seat.index, seat.moved(self.steps, questions[seat.index], parse)
+
+    def _tell_end(self) -> None:
+        """For agents whose contract has a word for it; nothing that comes of it counts."""
+        questions = []
+        for seat in [seat for seat in self._seats if seat.hears_end]:
+            with contextlib.suppress(Exception):  # a game need not show a seat that is out anything
+                seen = self._game.observe(self._state, seat.index)
+                questions.append(seat.telling_end(seen))
+        if questions:
+            # Whoever computes instead may seem to wait for a core: the match is over all the same.
+            with contextlib.suppress(StopReached):
+                ask(questions, self._own, monotonic() + 2 * END_SECONDS)
+
+    def _parser(self, seat: int) -> Callable[[Json], Json]:
+        return lambda raw: self._game.parse(self._state, seat, raw)
+
+    def _groups(self, able: Sequence[Seat]) -> list[Sequence[Seat]]:
+        """Quick and remote seats together; the others ``lanes`` at a time, another one first in
+        each step."""
+        together = [seat for seat in able if seat.disturbs_nobody]
+        apart = [seat for seat in able if not seat.disturbs_nobody]
+        first = self.steps % len(apart) if apart else 0
+        groups = [*_chunks(apart[first:] + apart[:first], self._lanes)]
+        return [together, *groups] if together else groups
+
+
+@contextlib.contextmanager
+def _rules(what: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        raise GameFault(f"the rules failed in {what}: {error!r}") from error
+
+
+def _check_numbers(game: Game[Any], outcome: Outcome) -> None:
+    """Raises ValueError for what no season could add up: once accepted, it would stand for ever."""
+    shares = {measure.name for measure in game.measures if measure.kind == "share"}
+    told = [("reward", reward) for reward in outcome.rewards if reward is not None]
+    told += [pair for seat in outcome.statistics for pair in seat.items()]
+    for name, value in told:
+        is_number = isinstance(value, int | float) and abs(value) <= LARGEST
+        if not is_number or (name in shares and not 0 <= value <= 1):
+            limits = "from 0 to 1" if name in shares else f"up to {LARGEST} on either side of 0"
+            raise ValueError(f"{name} should be a number {limits}, it is {value!r:.100}")
+
+
+def _report(seat: Seat, outcome: Outcome) -> SeatReport:
+    how = outcome.verdicts[seat.index]
+    costs = [answer.cost.charged_seconds for answer in seat.record.answers]
+    off_turn = sum(answer.off_turn_seconds for answer in seat.record.answers)
+    pardons = seat.record.pardoned
+    # A game may end a seat by its faults though none of them did: those that it never made good.
+    fault = seat.fault or (pardons[how].first if how in pardons else None)
+    return SeatReport(
+        placement=outcome.placements[seat.index],
+        reward=outcome.rewards[seat.index],
+        verdict=how,
+        reason=fault.reason if fault else None,
+        failed_step=fault.step if fault else None,
+        charged_seconds=round(sum(costs) + off_turn, 6),
+        max_move_seconds=round(max(costs, default=0.0), 6),
+        statistics=outcome.statistics[seat.index] if outcome.statistics else None,
+        log=seat.log_blob(how),
+        pardoned={kind: found.times for kind, found in pardons.items()},
+        answered=seat.record.moved or not seat.record.answers,
+    )
+
+
+def _end(seats: Sequence[Seat]) -> None:
+    """End all processes side by side, since each waits for a sweep; the first HostFault travels."""
+    end_together([loan for seat in seats for loan in seat.giving_back()])
+    for seat in seats:
+        seat.end()
+
+
+def _chunks(seats: Sequence[Seat], size: int) -> Iterator[Sequence[Seat]]:
+    for first in range(0, len(seats), max(1, size)):
+        yield seats[first : first + size]
+
+
+def _derive(seed: bytes, purpose: bytes) -> bytes:
+    return hmac.new(seed, purpose, hashlib.sha256).digest()

@@ -1,0 +1,387 @@
+"""One seat of a running match: its loan, its bank, its record, and how it failed if it did.
+
+Everything read from the child is hostile. It is bounded (``channel``), decoded strictly, and handed
+to the game's own ``parse``; whatever the child writes, the worst it reaches is its own verdict.
+Time is measured by the seat's ``Tally`` and paid from its ``Bank``.
+
+A *pardoned* fault costs one answer and not the seat: the game says which are (``Game.lenient``). It
+ends the seat all the same where nothing could answer any more (the process has gone, or what it
+writes is not the protocol), and while it is loaded. A seat that is pardoned for an answer that has
+not come is frozen until its next turn, and owes that answer then: nothing it computes in between is
+off turn, and what it still needs for the old answer passes on the next question's clock.
+What it computes off turn and its bank cannot pay is taken from what its next answer may take.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any, Final
+
+import msgspec
+
+from games.protocol import InvalidMove, Json, Verdict
+from sandbox.box.contract import Contract
+from sandbox.box.harness import IMPORTED, IMPORTING
+from sandbox.errors import AgentAway, BoxLate, BundleRefused, HostFault, HostTooSlow
+from sandbox.match import frames, verdict
+from sandbox.match.canary import Canary
+from sandbox.match.channel import TO_CHILD_CAP, Question, Trouble
+from sandbox.match.charge import Cost, Tally
+from sandbox.match.clock import Bank, Charge, Clock
+from sandbox.match.loans import Ending, Loan
+from sandbox.match.meter import Meter, OwnQueue
+from sandbox.match.record import Answer, SeatRecord
+from sandbox.match.verdict import Fault
+
+QUICK_SECONDS: Final = 0.002
+"""A seat whose last answers all cost less does not disturb the seats asked beside it."""
+BUSY_SHARE: Final = 0.8
+"""A seat that used this much of its limit in cpu time was late by its own work."""
+LATE_NODE_SECONDS: Final = 0.01
+END_SECONDS: Final = 0.25
+"""How long a match's end waits for those that are told of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """What all seats of a match share for telling their time."""
+
+    clock: Clock
+    own: OwnQueue
+    """Of the thread that plays the match."""
+    waiting_seconds: float
+    """How much waiting is forgiven to each seat in one episode."""
+    canary: Canary | None = None
+    """There to tell whether the node was late, where a seat's meter cannot forgive; then a
+    time-out that the node may have caused is a HostFault. None where a time-out stands."""
+    forgives_host: bool = False
+    """Whether a time-out that waiting beyond ``waiting_seconds`` caused is HostTooSlow."""
+
+
+class Seat:
+    """A player index with the process behind it."""
+
+    def __init__(
+        self,
+        index: int,
+        loan: Loan | BundleRefused,
+        timing: Timing,
+        others: Sequence[Meter] = (),
+        lenient: frozenset[Verdict] = frozenset(),
+    ) -> None:
+        """``others`` are the meters of the match's other seats; ``lenient`` faults are pardoned."""
+        self.index = index
+        self.record = SeatRecord()
+        self.fault: Fault | None = None
+        """The one that ended it."""
+        self.contract = Contract.CALLABLE
+        """By its own word; for the wording of its reasons, and whether it wants to be told of the
+        end."""
+        self._lenient = lenient
+        self._owed: int | None = None
+        self._notices = [IMPORTING, IMPORTED]  # those that have not come
+        self.bank = Bank(timing.clock)
+        self._timing, self._clock = timing, timing.clock
+        self._loan = loan if isinstance(loan, Loan) else None
+        self._meter = loan.meter if isinstance(loan, Loan) else Meter({}, 1.0, False)
+        self._tally = Tally(
+            self._meter,
+            others,
+            timing.own,
+            timing.waiting_seconds,
+            waits_for_host=timing.forgives_host,
+        )
+        self._ending: Ending | None = None
+        self._observation: Mapping[str, Json] = {}
+        """The observation of its last question."""
+        self._nonce = -1
+        self._off_turn_seconds = self._debt_seconds = 0.0
+        self._costs: deque[float] = deque(maxlen=4)
+        if isinstance(loan, Loan):
+            loan.socket.setblocking(False)
+        else:
+            is_away = isinstance(loan, AgentAway)
+            self.fault = verdict.away(str(loan)) if is_away else verdict.refused(str(loan))
+
+    @property
+    def disturbs_nobody(self) -> bool:
+        """Whether others may be asked at the same time: its recent answers were short, or it
+        computes on none of our cores."""
+        if self._loan is not None and self._loan.is_elsewhere:
+            return True
+        return bool(self._costs) and max(self._costs) < QUICK_SECONDS
+
+    def starting(self, configuration: Mapping[str, Json], seed: bytes) -> Question:
+        """The start message; its answer comes within the load allowance."""
+        self._tally.open(monotonic(), self._clock.load_seconds)
+        return self._question(
+            {
+                "k": "start",
+                "configuration": configuration,
+                "seed": seed.hex(),
+                "load": self._clock.load,
+                "clock": self._clock.to_json(),
+                "notices": True,
+            },
+            self._clock.load_seconds,
+        )
+
+    def asking(self, step: int, observation: dict[str, Json]) -> Question | Verdict:
+        """The question for a move, numbered so that only its own answer counts; its verdict for a
+        seat that used up its bank while it was not asked."""
+        owes, self._observation = self._owed is not None, observation
+        self._debt_seconds = 0.0
+        self._off_turn_seconds = self._tally.open(monotonic(), self._clock.act_seconds, owes=owes)
+        if self._off_turn_seconds:
+            charge = self.bank.draw(self._off_turn_seconds)
+            if charge.timed_out:
+                if Verdict.TIMEOUT in self._lenient:
+                    self._debt_seconds = -self.bank.left_seconds
+                    self.bank.forgive()
+                if not 0 < self._debt_seconds < self._clock.act_seconds:
+                    self._record(step, Cost(0.0, 0.0, 0.0, 0.0), is_put=False)
+                    return self._faulted(verdict.off_turn(step, charge))
+        self._nonce = secrets.randbits(48)
+        seen = {**observation, "remainingOverageTime": self.bank.shown()}
+        message = {"k": "act", "n": self._nonce, "observation": seen}
+        limit_seconds = self.bank.deadline(0.0) - self._debt_seconds
+        return self._question(message, limit_seconds, self._is_owed if owes else None)
+
+    def watch(self) -> None:
+        """In a step in which it is not asked: it may not compute."""
+        if self.fault is None:
+            self._tally.watch()
+
+    @property
+    def hears_end(self) -> bool:
+        """Whether it is there to be told of the end, and its contract has words for that."""
+        is_there = self.fault is None and self._owed is None
+        return is_there and self.contract is Contract.HTTP
+
+    def telling_end(self, observation: dict[str, Json]) -> Question:
+        """The message that the match is over; what comes of it is nobody's business."""
+        self._tally.open(monotonic())
+        return self._question({"k": "end", "observation": observation}, END_SECONDS)
+
+    def started(self, question: Question) -> None:
+        """Take the answer to the start message.
+
+        Raises HostFault where the child was lost before it had run any of the agent's code.
+        """
+        self.record.loading = question.cost
+        self.fault = self._start_fault(question)
+        if self.fault is not None:
+            self.end()
+
+    def moved(self, step: int, question: Question, parse: Callable[[Json], Json]) -> Json | Verdict:
+        """Charge the answer and give the canonical move, or the verdict on what came instead; the
+        seat has ended with it where ``fault`` is set.
+
+        Raises HostFault where the node's lateness may have been what the seat is late by.
+        """
+        cost = question.cost
+        self._costs.append(cost.charged_seconds)
+        charged = cost.charged_seconds
+        if question.trouble is Trouble.LATE:  # the kernel may count pressure late
+            charged = max(charged, question.limit_seconds)
+        charge = self.bank.charge(charged + self._debt_seconds)
+        self._record(step, cost, is_put=question.is_put)
+        if question.is_put:
+            self._owed = self._nonce if question.answer is None else None
+        if question.trouble is Trouble.LATE:
+            return self._late(step, question, charge)
+        if question.answer is None:
+            return self._fail(self._trouble_fault(step, question))
+        try:
+            frame = frames.decode(question.answer)
+        except frames.MALFORMED as error:
+            return self._fail(verdict.broken(step, f"its answer is no frame ({error})"))
+        if isinstance(frame, frames.Ready) or frame.n != self._nonce:
+            return self._fail(verdict.broken(step, "it answered something that was not asked"))
+        if isinstance(frame, frames.ProgramFault) and frame.is_gone:
+            return self._fail(self._program_fault(step, frame))
+        if isinstance(frame, frames.Failed):
+            return self._faulted(verdict.raised(step, frame.trace))
+        if charge.timed_out:
+            return self._late(step, question, charge)
+        if isinstance(frame, frames.ProgramFault):
+            return self._faulted(self._program_fault(step, frame))
+        try:
+            move = parse(frames.read_action(frame.action))
+            self.record.moved = True
+            return move
+        except InvalidMove as error:
+            return self._faulted(verdict.invalid(step, str(error)))
+        except Exception:  # whatever parse trips over came from the agent
+            return self._faulted(verdict.invalid(step, "it cannot be read as a move of this game"))
+
+    def end(self) -> None:
+        """End the seat's process and keep what the box knows of it; safe to repeat.
+
+        Raises HostFault when the node is gone, which takes the blame from the agent.
+        """
+        for loan in self.giving_back():
+            self._ending = loan.end()
+
+    def giving_back(self) -> Sequence[Loan]:
+        """The loan, if it has not ended yet; a frozen child is thawed by the node to be killed."""
+        return () if self._loan is None or self._ending is not None else (self._loan,)
+
+    def log_blob(self, how: Verdict) -> bytes:
+        """The seat's private log, once it has ended."""
+        return self.record.log_blob(how, self.fault, self._ending.log if self._ending else ())
+
+    @property
+    def _is_importing(self) -> bool:
+        """By the child's own word, which words the reason of a time-out and nothing else."""
+        return self._notices == [IMPORTED]
+
+    def _record(self, step: int, cost: Cost, *, is_put: bool) -> None:
+        left = self.bank.left_seconds
+        self.record.add(Answer(step, cost, self._off_turn_seconds, left, is_put))
+
+    def _question(
+        self,
+        message: dict[str, Any],
+        limit_seconds: float,
+        owed: Callable[[bytes], bool] | None = None,
+    ) -> Question:
+        assert self._loan is not None
+        body = msgspec.json.encode(message)
+        if len(body) > TO_CHILD_CAP:
+            raise HostFault(f"what the game tells seat {self.index} has {len(body)} bytes")
+        return Question(self._loan.socket, body, limit_seconds, self._tally, owed, self._notices)
+
+    def _is_owed(self, packet: bytes) -> bool:
+        """Whether this is the one answer that is owed, whatever it says."""
+        try:
+            frame = frames.decode(packet)
+        except frames.MALFORMED:
+            return False
+        return not isinstance(frame, frames.Ready) and frame.n == self._owed
+
+    def _excuse(self, question: Question) -> None:
+        """Raise HostFault where this time-out may be the node's doing and nobody can tell.
+
+        Not where the game pardons it: it costs one answer, and whoever may be late as often as it
+        likes would in the end be late together with the node, and lose no match.
+        """
+        canary, cost = self._timing.canary, question.cost
+        if canary is None or self._meter.can_forgive or Verdict.TIMEOUT in self._lenient:
+            return
+        used = (cost.cpu_seconds or 0.0) / self._meter.cpus
+        if used >= BUSY_SHARE * question.limit_seconds:
+            return
+        lag = canary.lag_seconds(question.started_at)
+        if lag >= LATE_NODE_SECONDS:
+            raise HostFault(
+                f"seat {self.index} was late and the node itself was late by {lag * 1000:.0f} ms; "
+                "without pressure readings nobody can tell them apart"
+            )
+
+    def _late(self, step: int, question: Question, charge: Charge) -> Verdict:
+        """Record the time-out, which ends the seat unless the game pardons it. HostTooSlow when the
+        host caused it; HostFault when the host may have caused it and nobody can tell."""
+        self._excuse(question)
+        over = charge.seconds - self._clock.act_seconds - max(0.0, charge.bank_before_seconds)
+        fault = self._unless_host(step, over, question)
+        if fault is not None:
+            return self._fail(fault)
+        self._tally.unforgiven_before_seconds = 0.0  # a pardon forgives what the bank lacks
+        is_silent = question.answer is None
+        hint = verdict.silent(self.contract, is_importing=self._is_importing) if is_silent else None
+        fault = verdict.late(step, charge, question.cost, self._clock, hint=hint)
+        return self._faulted(fault)
+
+    def _unless_host(self, step: int, over_seconds: float, question: Question) -> Fault | None:
+        """Raise HostTooSlow if the seat would be in time with all its waiting forgiven.
+
+        Nobody knows whether an answer that has not come would have been in time. Then the seat must
+        have waited for most of the time charged, so that an agent gains nothing by sleep.
+
+        If its box ran out of memory meanwhile, returns that fault of the agent instead.
+        """
+        now = self._tally.unforgiven_now_seconds
+        unforgiven = self._tally.unforgiven_before_seconds + now
+        if not self._timing.forgives_host or unforgiven <= max(0.0, over_seconds):
+            return None
+        if question.answer is None and now < question.cost.charged_seconds / 2:
+            return None
+        self.end()
+        if self._ending is not None and self._ending.out_of_memory:
+            assert self._loan is not None
+            return verdict.out_of_memory(step, self._loan.memory_mb)
+        waited = self._timing.waiting_seconds + unforgiven
+        raise HostTooSlow(
+            f"seat {self.index} waited {waited:.1f} s for a core in this episode and was late in "
+            f"step {step}; this host is too slow for this season"
+        )
+
+    def _start_fault(self, question: Question) -> Fault | None:
+        unbegun = self._clock.load == "first_move"
+        if question.trouble is Trouble.LATE:
+            self._excuse(question)
+            if unbegun:
+                raise BoxLate(f"seat {self.index}: the box was not ready in time")
+            over = question.cost.charged_seconds - question.limit_seconds
+            return self._unless_host(0, over, question) or verdict.late_load(
+                self._clock, question.cost, is_importing=self._is_importing
+            )
+        if question.trouble is Trouble.CLOSED and unbegun:
+            self.end()
+            raise HostFault(f"seat {self.index}: the process ended before the agent's code ran")
+        if question.answer is None:
+            return self._trouble_fault(0, question)
+        try:
+            frame = frames.decode(question.answer)
+        except frames.MALFORMED as error:
+            return verdict.broken(0, f"its answer is no frame ({error})")
+        if isinstance(frame, frames.Failed):
+            return verdict.raised(0, frame.trace)
+        if isinstance(frame, frames.ProgramFault):
+            return self._program_fault(0, frame)
+        if isinstance(frame, frames.Reply):
+            return verdict.broken(0, "it answered too early")
+        self.contract = frame.contract
+        return None
+
+    def _program_fault(self, step: int, frame: frames.ProgramFault) -> Fault:
+        if frame.is_gone:
+            self.end()
+        if self._ending is not None and self._ending.out_of_memory:
+            assert self._loan is not None
+            return verdict.out_of_memory(step, self._loan.memory_mb)
+        return verdict.told(step, frame.why, is_invalid=frame.is_invalid, is_late=frame.is_late)
+
+    def _trouble_fault(self, step: int, question: Question) -> Fault:
+        if question.trouble is Trouble.BROKEN:
+            return verdict.broken(step, question.detail)
+        self.end()
+        assert self._loan is not None
+        assert self._ending is not None
+        if self._ending.out_of_memory:
+            return verdict.out_of_memory(step, self._loan.memory_mb)
+        if self._ending.signal is not None:
+            return verdict.killed(step, self._ending.signal)
+        if self._ending.exit_code is not None:
+            return verdict.exited(step, self._ending.exit_code)
+        return verdict.vanished(step)
+
+    def _faulted(self, fault: Fault) -> Verdict:
+        """Pardon the fault where the game does, else end the seat for it."""
+        if fault.verdict not in self._lenient:
+            return self._fail(fault)
+        self.record.pardon(verdict.counted_by_game(fault, self._observation))
+        self.bank.forgive()
+        if self._owed is not None or self._tally.ponders:
+            self._meter.freeze()
+        return fault.verdict
+
+    def _fail(self, fault: Fault) -> Verdict:
+        self.fault = verdict.counted_by_game(fault, self._observation)
+        self.end()
+        return fault.verdict

@@ -1,0 +1,207 @@
+"""The node daemon: alone holds the engine and the cgroups, lends boxes over one unix socket.
+
+``python -m sandbox.node --socket PATH --run-dir DIR --launcher auto|docker|bubblewrap|process``
+
+One connection is one match's loans (``lending``). It takes profile names and bundles' descriptors,
+never a container's options; it knows no database, no broker and no network. On SIGTERM, and when
+the process named by ``--parent`` dies, every box is removed; a killed daemon's boxes end by
+themselves because their control connections close, and its guard (``guard``, the process that was
+started) removes the control groups and folders that then stay.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import signal
+import socket
+import sys
+import threading
+from pathlib import Path
+
+from sandbox import guard, profiles
+from sandbox.errors import HostFault
+from sandbox.launchers import base, choose, degraded, runtimes
+from sandbox.launchers.gpu import Devices
+from sandbox.listener import Doors, listen
+from sandbox.match import steal
+from sandbox.match.steal import Witness
+from sandbox.node import leftovers
+from sandbox.node.lending import Lender
+from sandbox.node.pool import Pool
+
+STOP_SECONDS = 22.0
+"""From SIGTERM to the end; `peck up` gives its node a little more."""
+
+
+def _say(line: str) -> None:
+    print(f"node: {line}", file=sys.stderr, flush=True)
+
+
+def _witness() -> tuple[Witness | None, tuple[str, ...]]:
+    """Who sees cores go away, where they can; and what is lacking where nobody may."""
+    if not steal.is_needed():
+        return None, ()
+    try:
+        return Witness(), ()
+    except OSError:
+        return None, degraded.sentences(degraded.NO_WITNESS)
+
+
+def _quarter() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4
+
+
+def _give_up(*_: object) -> None:
+    raise SystemExit(128 + signal.SIGTERM)  # not in order: the guard looks for what is left
+
+
+def _warm(profile: str, wanted: int) -> int:
+    """How many boxes of this profile to keep ready: none with a GPU, which an idle box would
+    block."""
+    return 0 if profiles.get(profile).gpu else wanted
+
+
+def _serve_more(
+    kind: base.Launcher, digests: dict[str, str], pool: Pool, doors: Doors, warm: int
+) -> None:
+    """Prepare the other profiles while the node lends the first one: those that every node has,
+    and those that an operator has built here."""
+    for name in (*profiles.BY_ITSELF, *profiles.ON_COMMAND):
+        profile = profiles.get(name)
+        if name in digests or (profile.on_command and not kind.has(profile)):
+            continue
+        try:
+            digests[name] = kind.prepare(profile, _say)
+        except HostFault as fault:
+            _say(f"profile {name} is not served: {fault}")
+            continue
+        pool.serve(name, _warm(name, warm))
+        doors.update_hello(profiles=sorted(digests), image_digests=dict(digests))
+        _say(f"lends {name} too")
+
+
+def _abandon() -> None:
+    """End the process without waiting for its threads."""
+    _say("not every box could be removed in time; the guard removes the rest")
+    os._exit(1)
+
+
+def _arguments(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m sandbox.node", description="lends boxes")
+    parser.add_argument("--socket", type=Path, required=True, help="where to listen")
+    parser.add_argument("--run-dir", type=Path, required=True, help="sockets and files of boxes")
+    parser.add_argument("--state-dir", type=Path, help="libraries of profiles; default: run-dir")
+    parser.add_argument("--launcher", choices=choose.CHOICES, default="auto")
+    parser.add_argument(
+        "--runtime",
+        default=runtimes.from_environment(),
+        help="the engine's runtime for boxes, as runsc; default: $PECK_NODE_RUNTIME, or its own",
+    )
+    parser.add_argument("--profile", action="append", choices=sorted(profiles.PROFILES))
+    parser.add_argument("--warm", type=int, default=2, help="generic boxes ready per profile")
+    parser.add_argument("--memory-mb", type=int, default=1024, help="memory of those boxes")
+    parser.add_argument("--keep", type=int, default=24, help="idle boxes kept for submissions")
+    parser.add_argument("--keep-mb", type=int, help="their bundles; default: 1/4 of all memory")
+    parser.add_argument("--most", type=int, default=64, help="boxes in all")
+    parser.add_argument("--allow-uid", type=int, action="append", default=[])
+    parser.add_argument(
+        "--patience", type=float, default=0.0, help="seconds to wait for another node here to end"
+    )
+    parser.add_argument("--parent", type=int, help="end when this parent process has died")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Serve until SIGTERM or SIGINT; 2 with one line when the node cannot start."""
+    options = _arguments(arguments)
+    run_dir: Path = options.run_dir.resolve()
+    left = ["--run-dir", str(run_dir), "--socket", str(options.socket.resolve())]
+    left += ["--state-dir", str((options.state_dir or run_dir).resolve())]
+    left += ["--launcher", options.launcher]
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _give_up)  # while images are built; later the orderly way
+    try:
+        return guard.guarded(
+            lambda: _run(options, threading.Event()),
+            run_dir,
+            left,
+            options.parent,
+            options.patience,
+        )
+    except HostFault as fault:
+        _say(str(fault))
+        return 2
+
+
+def _run(options: argparse.Namespace, stop: threading.Event) -> int:
+    name = f"node-{secrets.token_hex(4)}"
+    run_dir: Path = options.run_dir.resolve()
+    state_dir = (options.state_dir or run_dir).resolve()
+    names = options.profile or (profiles.FIRST,)
+    lock = leftovers.wait_to_hold(run_dir)  # a predecessor may be closing down
+    kind, digests = choose.choose(
+        options.launcher,
+        names,
+        run_dir,
+        state_dir,
+        _say,
+        runtime=options.runtime,
+    )
+    cores, unseen = _witness()
+    lacks = (*kind.lacks(), *unseen)
+    for sentence in lacks:
+        _say(f"lacks: {sentence}")
+    listener = listen(options.socket.resolve())
+    devices = Devices(kind.gpus())
+    guard.stops(stop)  # before the first box starts and the first client connects
+    pool = Pool(
+        kind,
+        name,
+        warm={n: _warm(n, options.warm) for n in digests},
+        devices=devices,
+        memory_mb=options.memory_mb,
+        keep=options.keep,
+        keep_bytes=_quarter() if options.keep_mb is None else options.keep_mb << 20,
+        most=options.most,
+        say=_say,
+    )
+    hello = {
+        "node": name,
+        "launcher": kind.name,
+        "profiles": sorted(digests),
+        "image_digests": digests,
+        "lacks": list(lacks),
+        "gpus": len(devices),
+    }
+    allowed = frozenset({0, os.getuid(), *options.allow_uid})
+    doors = Doors(Lender(name, kind, pool, digests, cores).serve, hello, allowed)
+    doors.open(listener)
+    _say(f"ready: {name} lends {', '.join(digests)} by {kind.name} at {options.socket}")
+    if not options.profile:
+        more = (kind, digests, pool, doors, options.warm)
+        threading.Thread(target=_serve_more, args=more, daemon=True).start()
+    stop.wait()
+    late = threading.Timer(STOP_SECONDS, _abandon)  # for an engine that does not answer
+    late.daemon = True
+    late.start()
+    listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+    doors.hang_up()
+    if not pool.close():
+        _abandon()
+    if cores is not None:
+        cores.close()
+    kind.sweep()
+    options.socket.unlink(missing_ok=True)
+    os.close(lock)
+    if os.getpgrp() == os.getpid():  # pip may still be installing libraries
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        os.killpg(os.getpid(), signal.SIGTERM)
+    _say("stopped; every box is removed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""Removes what a node that was killed has left: containers, control groups, folders, its socket.
+
+``python -m sandbox.node.leftovers --run-dir DIR [--socket PATH] [--launcher NAME]``
+
+Run by the node's guard, and by an operator or a unit's ``ExecStopPost`` where both were killed. It
+waits for the daemon's lock first: a node that still runs, or has started again, is left alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import socket
+import sys
+from pathlib import Path
+
+from sandbox.errors import HostFault
+from sandbox.guard import hold
+from sandbox.launchers import choose
+
+LOCK_SECONDS = 30.0
+
+
+def remove(run_dir: Path, socket_path: Path | None, state_dir: Path, name: str) -> None:
+    """Remove it all; HostFault when a node runs there."""
+    with contextlib.ExitStack() as held:
+        held.callback(os.close, wait_to_hold(run_dir))
+        choose.remove_leftovers(name, run_dir, state_dir, _say)
+        if socket_path is not None and not _answered(socket_path):
+            socket_path.unlink(missing_ok=True)
+
+
+def wait_to_hold(run_dir: Path, seconds: float = LOCK_SECONDS) -> int:
+    """The daemon's lock, as soon as the daemon before us has ended; HostFault when it does not."""
+    return hold(run_dir / "node.lock", f"run-dir: another node runs in {run_dir}", seconds)
+
+
+def _answered(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex(str(path)) == 0
+
+
+def _say(line: str) -> None:
+    print(f"node: {line}", file=sys.stderr, flush=True)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The given status, so that the guard ends as its daemon did; 2 when a node runs there."""
+    parser = argparse.ArgumentParser(
+        prog="python -m sandbox.node.leftovers", description="removes what a killed node left"
+    )
+    parser.add_argument("--run-dir", type=Path, required=True)
+    parser.add_argument("--state-dir", type=Path)
+    parser.add_argument("--socket", type=Path)
+    parser.add_argument("--launcher", choices=choose.CHOICES, default="auto")
+    parser.add_argument("--status", type=int, default=0, help="what to exit with")
+    options = parser.parse_args(arguments)
+    run_dir = options.run_dir.resolve()
+    if not run_dir.is_dir():
+        return int(options.status)
+    if options.status:
+        _say(f"the daemon ended with status {options.status}; removing what it left")
+    try:
+        remove(run_dir, options.socket, options.state_dir or run_dir, options.launcher)
+    except HostFault as fault:
+        _say(str(fault))
+        return 2 if options.status == 0 else int(options.status)
+    return int(options.status)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,27 @@
+"""A connection to the test's own database, and a contest on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from ladder.database import db
+from ladder.database.db import Connection
+from tests.integration.ladder.contest import Contest, raise_contest
+
+# Its asserts are the machine's: a failing one shows both sides.
+pytest.register_assert_rewrite("tests.integration.ladder.lease_acts")
+
+
+@pytest.fixture
+def conn(database_url: str) -> Iterator[Connection]:
+    """An autocommit connection: each call of the store is a transaction of its own."""
+    with db.connect(database_url, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def contest(conn: Connection) -> Contest:
+    """An open season of a four-seat game, without entries."""
+    return raise_contest(conn)

@@ -1,0 +1,181 @@
+"""The feed on real rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from ladder.database.db import Connection
+from ladder.entries import entries
+from ladder.ids import EntryId
+from ladder.kinds import LeagueRole, Visibility
+from ladder.leagues import leagues, seasons
+from ladder.leagues import seals as leagues_seals
+from ladder.leagues.medals import Kind as RuleKind
+from ladder.leagues.medals import Medal, Rules
+from ladder.people import audits
+from ladder.people.records import Viewer
+from ladder.ratings import ratings
+from ladder.ratings.seal_rule import LOOKS
+from ladder.reports import feed
+from ladder.reports.feed import Kind
+from tests.integration.ladder.contest import Contest, raise_contest
+from tests.integration.ladder.test_fitting import play, refit
+
+ONE_EACH = Rules(RuleKind.COUNTS, gold=1, silver=1, bronze=1)
+MEDALS = {Kind.SEALED, Kind.UNSEALED, Kind.AWARDED}
+
+
+def rate(contest: Contest) -> None:
+    while ratings.apply(contest.conn, contest.season.id):
+        pass
+
+
+def owner(contest: Contest, *entry_ids: EntryId) -> Viewer:
+    """Somebody who is in the teams of these entries."""
+    found = (entries.get_entry(contest.conn, entry_id).team_id for entry_id in entry_ids)
+    return Viewer(team_ids=frozenset(found))
+
+
+def test_everything_that_happened_to_a_team_is_told_once_newest_first(contest: Contest) -> None:
+    a, *others = (contest.active() for _ in range(4))
+    conn, team = contest.conn, owner(contest, a)
+    match_id = contest.rated(a, *others)
+    contest.play(match_id, [2, 1, 3, 4], ["TIMEOUT", "DONE", "DONE", "DONE"])
+    rate(contest)
+    failed = contest.pending(entries.get_entry(conn, a).agent_id)
+    validation = entries.get_entry(conn, failed).validation_match_id
+    assert validation is not None
+    contest.play(validation, [1] * 4, ["ERROR", "DONE", "DONE", "DONE"])
+    found = feed.latest(conn, team)
+    assert [item.kind for item in found] == [Kind.FAILED, Kind.RATED, Kind.PASSED]
+    refused, rated, passed = found
+    assert "it broke" in (refused.reason or "")
+    assert (rated.match_id, rated.placement, rated.seats, rated.verdict) == (
+        match_id,
+        2,
+        4,
+        "TIMEOUT",
+    )
+    assert (rated.mu_after or 0) < (rated.mu_before or 0)
+    assert (passed.entry_id, passed.reason) == (a, None)
+    assert feed.latest(conn, Viewer()) == []
+
+
+def test_pages_hold_every_item_once_and_a_follower_gets_them_in_turn(contest: Contest) -> None:
+    four = [contest.active() for _ in range(4)]
+    conn, teams = contest.conn, owner(contest, *four[:2])
+    for _ in range(5):
+        contest.play(contest.rated(*four), [1, 2, 3, 4])
+    rate(contest)
+    whole = feed.latest(conn, teams)
+    assert len(whole) == 2 + 5 * 2
+    paged: list[feed.Item] = []
+    while page := feed.latest(conn, teams, before=paged[-1].key if paged else None, limit=5):
+        paged += page
+    assert paged == whole
+    assert feed.follow(conn, teams, whole[-1].key, 100) == [], "they have not settled yet"
+    conn.execute("select pg_sleep(%s)", (feed.SETTLE_SECONDS,))
+    followed: list[feed.Item] = []
+    while page := feed.follow(conn, teams, followed[-1].key if followed else "1000000000.", 5):
+        followed += page
+    assert followed == whole[::-1]
+    assert feed.follow(conn, teams, feed.now(conn), 5) == []
+
+
+def test_a_result_taken_back_is_told_as_a_correction(contest: Contest) -> None:
+    a, *others = (contest.active() for _ in range(4))
+    first = contest.rated(a, *others)
+    contest.play(first, [1, 2, 3, 4])
+    rate(contest)
+    contest.play(contest.rated(a, *others, rejudges=first), [4, 3, 2, 1])
+    rate(contest)
+    kinds = [item.kind for item in feed.latest(contest.conn, owner(contest, a))]
+    assert sorted(kinds) == ["corrected", "passed", "rated", "rated"]
+
+
+def test_a_correction_names_the_result_that_its_reader_lost(contest: Contest) -> None:
+    field = [contest.active() for _ in range(8)]
+    lineups = field[:4], field[4:]
+    lost = [contest.rated(*lineup) for lineup in lineups]
+    for match_id in lost:
+        contest.play(match_id, [1, 2, 3, 4])
+    rate(contest)
+    for match_id, lineup in zip(lost, lineups, strict=True):
+        contest.play(contest.rated(*lineup, rejudges=match_id), [2, 1, 3, 4])
+    rate(contest)
+    for match_id, entry in zip(lost, (field[0], field[4]), strict=True):
+        told = feed.latest(contest.conn, owner(contest, entry))
+        assert [item.match_id for item in told if item.kind == "corrected"] == [match_id]
+
+
+def test_who_left_a_private_league_reads_no_more_of_its_results(
+    contest: Contest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    four = [contest.active() for _ in range(4)]
+    conn, league = contest.conn, contest.league.id
+    contest.play(contest.rated(*four), [1, 2, 3, 4])
+    rate(contest)
+    leagues.update_league(conn, league, visibility=Visibility.PRIVATE)
+    teams = owner(contest, four[0]).team_ids
+    member = Viewer(team_ids=teams, roles={league: LeagueRole.COMPETITOR})
+    assert [item.kind for item in feed.latest(conn, member)] == [Kind.RATED, Kind.PASSED]
+    left = Viewer(team_ids=teams)
+    assert [item.kind for item in feed.latest(conn, left)] == [Kind.PASSED]
+    monkeypatch.setattr(feed, "SETTLE_SECONDS", 0.0)
+    assert [item.kind for item in feed.follow(conn, left, "1000000000.", 9)] == [Kind.PASSED]
+
+
+def medals(contest: Contest, who: Viewer) -> list[tuple[Kind, Medal | None]]:
+    """What pages of three items tell of medals."""
+    found: list[feed.Item] = []
+    while page := feed.latest(contest.conn, who, before=found[-1].key if found else None, limit=3):
+        found += page
+    return [(item.kind, item.medal) for item in found if item.kind in MEDALS]
+
+
+def test_a_medal_is_told_when_it_is_sealed_and_when_that_is_taken_back(conn: Connection) -> None:
+    contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
+    four = [contest.active() for _ in range(4)]
+    for games in (60, *[5] * (LOOKS - 1)):  # as many standings as a seal asks for
+        refit(contest)
+        play(contest, four, games, seed=3)
+    seasons.set_season_state(conn, contest.season.id, "locked")
+    refit(contest)
+    seals = leagues_seals.list_seals(conn, contest.season.id)
+    golden = next(seal for seal in seals if seal.medal == Medal.GOLD)
+    who = Viewer(team_ids=frozenset({golden.team_id}))
+    assert medals(contest, who) == [(Kind.SEALED, Medal.GOLD)]
+    act = audits.record(
+        conn,
+        contest.league.id,
+        by=contest.host,
+        act="rejudge",
+        subject=contest.season.id,
+        reason="a broken node",
+        season_id=contest.season.id,
+    )
+    leagues_seals.unseal(conn, contest.season.id, golden.team_id, act)
+    assert medals(contest, who) == [(Kind.UNSEALED, Medal.GOLD), (Kind.SEALED, Medal.GOLD)]
+
+
+def test_a_medal_that_was_not_sealed_is_told_when_the_final_standing_awards_it(
+    conn: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.99)
+    four = [contest.active() for _ in range(4)]
+    play(contest, four, 1)
+    refit(contest)
+    who = owner(contest, *four)
+    assert medals(contest, who) == []
+    seasons.set_season_state(conn, contest.season.id, "finished")
+    refit(contest)
+    given = sorted((Kind.AWARDED, medal) for medal in Medal)
+    assert sorted(medals(contest, who)) == given
+    monkeypatch.setattr(feed, "SETTLE_SECONDS", 0.0)
+    followed: list[feed.Item] = []
+    while page := feed.follow(conn, who, followed[-1].key if followed else "1000000000.", 3):
+        followed += page
+    assert sorted((item.kind, item.medal) for item in followed if item.kind in MEDALS) == given
+    whole = feed.latest(conn, who)
+    assert followed == whole[::-1]
+    assert {item.kind for item in whole} == {Kind.PASSED, Kind.RATED, Kind.AWARDED}

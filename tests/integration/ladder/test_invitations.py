@@ -1,0 +1,192 @@
+"""Invitation codes and consent on real rows."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from ladder.database.db import Connection
+from ladder.errors import Conflict, LadderError, NotFound
+from ladder.ids import UserId
+from ladder.kinds import LeagueRole, ReplayVisibility, Visibility
+from ladder.leagues import invitations, leagues, records, terms
+from ladder.people import permissions, users
+from tests.integration.ladder.contest import Contest, raise_contest
+
+OWN, PUBLIC = ReplayVisibility.OWN, ReplayVisibility.PUBLIC
+BY_CODE = Visibility.INVITATION
+
+
+@pytest.fixture
+def club(conn: Connection) -> Contest:
+    """A league by invitation whose replays are the teams' own."""
+    made = raise_contest(conn, visibility="invitation")
+    leagues.update_league(conn, made.league.id, replay_visibility=OWN)
+    return made
+
+
+def invite(club: Contest, role: str = "competitor", **more: object) -> tuple[str, str]:
+    made, code = invitations.invite(
+        club.conn,
+        club.league.id,
+        role=role,
+        created_by=club.host,
+        **more,  # type: ignore[arg-type]
+    )
+    return made.id, code
+
+
+def join(club: Contest, user: UserId, code: str) -> LeagueRole:
+    league = leagues.get_league(club.conn, club.league.id)
+    digest = terms.digest(league.visibility, league.replay_visibility)
+    return invitations.join(club.conn, user, code, digest)[2]
+
+
+def person(club: Contest, name: str) -> UserId:
+    return users.create_user(club.conn, name).id
+
+
+def test_a_code_makes_a_member_who_sees_the_league_and_may_enter(club: Contest) -> None:
+    ada = person(club, "Ada Lovelace")
+    seen = records.league_seen(club.league)
+    before = users.viewer_of(club.conn, ada)
+    assert before is not None
+    assert not permissions.may_see(before, seen)
+    _, code = invite(club)
+    assert join(club, ada, code) is LeagueRole.COMPETITOR
+    after = users.viewer_of(club.conn, ada)
+    assert after is not None
+    (team,) = users.teams_of(club.conn, ada)
+    assert (team.name, team.slug) == ("Ada Lovelace", "ada-lovelace")
+    assert permissions.may_enter(after, seen, team.id)
+    kept = invitations.agreed(club.conn, club.league.id, ada)
+    assert kept is not None
+    assert kept.terms_digest == terms.digest(BY_CODE, OWN)
+    assert kept.at is not None
+
+
+def test_the_code_is_not_stored(club: Contest) -> None:
+    _, code = invite(club)
+    row = club.conn.execute("select to_jsonb(i)::text from invitations i").fetchone()
+    assert row is not None
+    assert code.removeprefix("join_") not in row[0]
+
+
+def test_a_code_ends_by_uses_by_date_and_by_revocation_with_one_sentence(club: Contest) -> None:
+    ada, bob = person(club, "ada"), person(club, "bob")
+    once_id, once = invite(club, max_uses=1)
+    join(club, ada, once)
+    assert join(club, ada, once) is LeagueRole.COMPETITOR  # again, by the same person
+    _, late = invite(club, expires_at=datetime.now(UTC) - timedelta(seconds=1))
+    gone_id, gone = invite(club)
+    invitations.revoke(club.conn, club.league.id, gone_id)  # type: ignore[arg-type]
+    for code in (once, late, gone, "join_nonsense", ""):
+        with pytest.raises(NotFound, match="mistyped, expired, revoked or used up"):
+            join(club, bob, code)
+    listed = invitations.list_invitations(club.conn, club.league.id)
+    assert [(row.id, row.uses) for row in listed if row.uses] == [(once_id, 1)]
+    revoked = next(row for row in listed if row.id == gone_id)
+    assert revoked.revoked_at is not None
+
+
+def test_nobody_loses_a_role_by_a_code(club: Contest) -> None:
+    ada = person(club, "ada")
+    _, look = invite(club, "viewer")
+    _, play = invite(club, "competitor")
+    assert join(club, ada, look) is LeagueRole.VIEWER
+    assert users.teams_of(club.conn, ada) == []
+    assert join(club, ada, play) is LeagueRole.COMPETITOR
+    assert join(club, ada, look) is LeagueRole.COMPETITOR
+    assert join(club, club.host, play) is LeagueRole.HOST
+    with pytest.raises(LadderError, match="role: a code makes competitors or viewers"):
+        invite(club, "host")
+
+
+def test_a_private_league_takes_no_codes(club: Contest) -> None:
+    leagues.update_league(club.conn, club.league.id, visibility=Visibility.PRIVATE)
+    with pytest.raises(Conflict, match="a private league takes no codes"):
+        invite(club)
+
+
+def test_terms_that_changed_meanwhile_are_read_again(club: Contest) -> None:
+    ada = person(club, "ada")
+    _, code = invite(club)
+    stale = terms.digest(BY_CODE, OWN)
+    leagues.update_league(club.conn, club.league.id, replay_visibility=PUBLIC)
+    with pytest.raises(Conflict, match="read them again"):
+        invitations.join(club.conn, ada, code, stale)
+
+
+def test_settings_are_not_widened_past_what_competitors_agreed_to(club: Contest) -> None:
+    ada = person(club, "ada")
+    _, code = invite(club)
+    widen = (club.conn, club.league.id, BY_CODE, PUBLIC)
+    invitations.refuse_widening(*widen)  # nobody is there but the host
+    join(club, ada, code)
+    with pytest.raises(Conflict, match=r"1 members and 0 teams.*--replays public"):
+        invitations.refuse_widening(*widen)
+    invitations.refuse_widening(club.conn, club.league.id, Visibility.PRIVATE, OWN)
+    invitations.consent(club.conn, club.league, ada, terms.digest(BY_CODE, PUBLIC))
+    invitations.refuse_widening(*widen)
+    with pytest.raises(Conflict, match="1 members"):
+        invitations.refuse_widening(club.conn, club.league.id, Visibility.PUBLIC, PUBLIC)
+
+
+def test_who_was_made_a_viewer_since_must_still_agree(club: Contest) -> None:
+    ada = person(club, "ada")
+    join(club, ada, invite(club)[1])
+    leagues.set_role(club.conn, club.league.id, ada, "viewer")
+    with pytest.raises(Conflict, match="1 members"):
+        invitations.refuse_widening(club.conn, club.league.id, BY_CODE, PUBLIC)
+
+
+def test_a_used_code_gives_back_nothing_that_a_host_took(club: Contest) -> None:
+    ada = person(club, "ada")
+    _, code = invite(club)
+    join(club, ada, code)
+    leagues.set_role(club.conn, club.league.id, ada, "viewer")
+    assert join(club, ada, code) is LeagueRole.VIEWER
+    club.conn.execute("delete from league_members where user_id = %s", (ada,))
+    with pytest.raises(NotFound):
+        join(club, ada, code)
+
+
+def test_codes_of_before_admit_nobody_to_a_league_that_became_private(club: Contest) -> None:
+    _, code = invite(club)
+    leagues.update_league(club.conn, club.league.id, visibility=Visibility.PRIVATE)
+    with pytest.raises(NotFound):
+        invitations.read_code(club.conn, person(club, "ada"), code)
+
+
+def test_who_was_added_by_a_host_is_kept_to_the_settings_of_that_day(club: Contest) -> None:
+    ada = person(club, "ada")
+    leagues.set_role(club.conn, club.league.id, ada, "competitor")
+    with pytest.raises(Conflict, match="1 members"):
+        invitations.refuse_widening(club.conn, club.league.id, BY_CODE, PUBLIC)
+
+
+def test_a_team_that_entered_a_public_league_agrees_by_becoming_a_member(conn: Connection) -> None:
+    contest = raise_contest(conn)
+    leagues.update_league(conn, contest.league.id, replay_visibility=OWN)
+    user, team = contest.team()
+    contest.pending(contest.agent(team))
+    widen = (conn, contest.league.id, Visibility.PUBLIC, PUBLIC)
+    with pytest.raises(Conflict, match="0 members and 1 teams"):
+        invitations.refuse_widening(*widen)
+    invitations.consent(conn, contest.league, user, terms.digest(Visibility.PUBLIC, PUBLIC))
+    invitations.refuse_widening(*widen)
+    roles = {member: role for member, _, role in leagues.list_members(conn, contest.league.id)}
+    assert roles[user] is LeagueRole.COMPETITOR
+
+
+def test_consent_names_a_text_in_force_or_wider_and_makes_no_member_of_a_hidden_league(
+    club: Contest,
+) -> None:
+    ada = person(club, "ada")
+    with pytest.raises(NotFound, match="no such league"):
+        invitations.consent(club.conn, club.league, ada, terms.digest(BY_CODE, OWN))
+    leagues.update_league(club.conn, club.league.id, replay_visibility=PUBLIC)
+    for digest in (terms.digest(BY_CODE, OWN), "0" * 64):
+        with pytest.raises(Conflict, match="no text of this league"):
+            invitations.consent(club.conn, club.league, ada, digest)

@@ -1,0 +1,315 @@
+"""The lease, one story at a time; test_lease_machine.py has all the orders."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+import psycopg
+import pytest
+
+from ladder.database import db
+from ladder.database.db import Connection
+from ladder.ids import MatchId
+from ladder.kinds import MatchState
+from ladder.matches import history, lease, matches, workers
+from ladder.matches.records import EpisodeResult, Finish
+from tests.integration.ladder.contest import Contest, digest, hello, raise_contest, results
+
+T = TypeVar("T")
+
+
+@pytest.fixture
+def lineup(contest: Contest) -> MatchId:
+    """A queued rated match of four active entries."""
+    return contest.rated(*(contest.active() for _ in range(4)))
+
+
+def meanwhile(url: str, act: Callable[[Connection], T], then: Callable[[], None]) -> T:
+    """What ``act`` answers when it was begun before ``then`` and had to wait for it."""
+    answers: list[T] = []
+
+    def run() -> None:
+        with db.connect(url, autocommit=True) as conn:
+            started.set()
+            answers.append(act(conn))
+
+    started = threading.Event()
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert started.wait(10)
+    _wait_until_blocked(url)
+    then()
+    thread.join(30)
+    return answers[0]
+
+
+def _wait_until_blocked(url: str) -> None:
+    with db.connect(url, autocommit=True) as conn:
+        for _ in range(1000):
+            row = conn.execute(
+                "select 1 from pg_stat_activity where datname = current_database()"
+                " and wait_event_type = 'Lock'"
+            ).fetchone()
+            if row is not None:
+                return
+            conn.execute("select pg_sleep(0.01)")
+    pytest.fail("the second connection never waited for the first")
+
+
+def test_an_order_holds_all_a_worker_needs(contest: Contest, lineup: MatchId) -> None:
+    order = contest.claim(lineup)
+    match = history.get_match(contest.conn, lineup)
+    assert (order.match_id, order.attempt, order.kind) == (lineup, 1, "rated")
+    assert order.configuration == {"rows": 7}
+    assert order.clock == {"act_seconds": 1.0, "bank_seconds": 60.0}
+    assert order.seed == match.seed
+    assert len(order.seed) == 16
+    assert len(order.digests) == 4
+    assert order.profiles == ("numpy",) * 4
+    assert match.state is MatchState.RUNNING
+
+
+def test_of_two_workers_claiming_at_once_one_gets_the_match(
+    database_url: str, contest: Contest, lineup: MatchId
+) -> None:
+    for worker in ("w1", "w2"):
+        workers.register_worker(contest.conn, hello(worker))
+    with db.connect(database_url) as first:
+        assert lease.claim(first, lineup, "w1") is not None
+        second = meanwhile(database_url, lambda conn: lease.claim(conn, lineup, "w2"), first.commit)
+    assert second is None
+    assert history.get_match(contest.conn, lineup).attempt == 1
+
+
+def test_of_two_results_sent_at_once_one_is_accepted(
+    database_url: str, contest: Contest, lineup: MatchId
+) -> None:
+    order = contest.claim(lineup)
+    with db.connect(database_url) as first:
+        done = contest.finish(lineup, order.attempt, [1, 2, 3, 4], conn=first)
+        again = meanwhile(
+            database_url,
+            lambda conn: contest.finish(lineup, order.attempt, [4, 3, 2, 1], conn=conn),
+            first.commit,
+        )
+    assert (done, again) == (Finish.ACCEPTED, Finish.LATE)
+    placements = [seat.placement for seat in history.get_match(contest.conn, lineup).seats]
+    assert placements == [1, 2, 3, 4]
+
+
+def test_a_late_result_of_an_expired_attempt_is_refused(contest: Contest, lineup: MatchId) -> None:
+    first = contest.claim(lineup)
+    _let_lapse(contest, lineup)
+    second = contest.claim(lineup, "w2")
+    assert contest.finish(lineup, first.attempt, [1, 2, 3, 4]) is Finish.LATE
+    assert contest.finish(lineup, second.attempt, [4, 3, 2, 1], worker="w2") is Finish.ACCEPTED
+    match = history.get_match(contest.conn, lineup)
+    assert [seat.placement for seat in match.seats] == [4, 3, 2, 1]
+    assert (match.attempt, match.accepted_no) == (2, 1)
+
+
+def test_numbers_of_the_log_follow_the_commits_and_leave_no_gap(
+    database_url: str, contest: Contest
+) -> None:
+    entries = [contest.active() for _ in range(4)]
+    one, two, three = (contest.rated(*entries) for _ in range(3))
+    orders = {match_id: contest.claim(match_id) for match_id in (one, two, three)}
+    with db.connect(database_url) as early:
+        # The first to report is the last to commit, and one more never commits at all.
+        contest.finish(one, orders[one].attempt, [1, 2, 3, 4], conn=early)
+        early.rollback()
+        contest.finish(three, orders[three].attempt, [1, 2, 3, 4], conn=early)
+        blocked = meanwhile(
+            database_url,
+            lambda conn: contest.finish(two, orders[two].attempt, [1, 2, 3, 4], conn=conn),
+            early.commit,
+        )
+    assert blocked is Finish.ACCEPTED
+    assert contest.finish(one, orders[one].attempt, [1, 2, 3, 4]) is Finish.ACCEPTED
+    log = contest.conn.execute("select no, match_id from acceptances order by no").fetchall()
+    assert log == [(1, three), (2, two), (3, one)]
+
+
+def test_a_worker_that_let_a_lease_lapse_is_refused_while_another_one_lives(
+    contest: Contest, lineup: MatchId
+) -> None:
+    contest.claim(lineup, "w1")
+    _let_lapse(contest, lineup)
+    assert lease.claim(contest.conn, lineup, "w1") is not None  # nobody else is there
+    _let_lapse(contest, lineup)
+    workers.register_worker(contest.conn, hello("w2"))
+    assert lease.claim(contest.conn, lineup, "w1") is None
+    wait = contest.conn.execute(
+        "select extract(epoch from refused_until - now()) from matches where id = %s", (lineup,)
+    ).fetchone()
+    assert wait is not None
+    assert 0 < wait[0] <= 10
+    assert lease.claim(contest.conn, lineup, "w2") is not None
+
+
+@pytest.mark.parametrize(
+    ("lacking", "terms"),
+    [
+        ({"profiles": ("torch",)}, {}),
+        ({"queues": ("validate",)}, {}),
+        ({}, {"gpu": 1}),
+        ({"gpu": 1, "queues": ("play.cpu", "play.gpu")}, {"gpu": 2}),
+    ],
+)
+def test_a_worker_gets_only_what_its_node_can_play(
+    contest: Contest, lacking: dict[str, object], terms: dict[str, int]
+) -> None:
+    match_id = contest.rated(*(contest.active() for _ in range(4)), **terms)
+    workers.register_worker(contest.conn, hello("lacking", **lacking))
+    assert lease.claim(contest.conn, match_id, "lacking") is None
+    able = hello("able", gpu=2, queues=("play.cpu", "play.gpu"), profiles=("numpy", "torch"))
+    workers.register_worker(contest.conn, able)
+    assert lease.claim(contest.conn, match_id, "able") is not None
+
+
+def test_a_season_of_a_speed_class_goes_to_nodes_of_it(conn: Connection) -> None:
+    contest = raise_contest(conn, speed_class="a")
+    match_id = entry_match(contest)
+    workers.register_worker(conn, hello("slow", speed_class="b"))
+    workers.register_worker(conn, hello("fast", speed_class="a"))
+    assert lease.claim(conn, match_id, "slow") is None
+    assert lease.claim(conn, match_id, "fast") is not None
+
+
+def entry_match(contest: Contest) -> MatchId:
+    """The validation match of a new entry."""
+    contest.pending()
+    return history.list_matches(contest.conn, kind="validation")[0].id
+
+
+def test_a_worker_nobody_knows_is_told_to_say_hello(contest: Contest, lineup: MatchId) -> None:
+    with pytest.raises(lease.ProtocolError, match="said hello"):
+        lease.claim(contest.conn, lineup, "stranger")
+    assert workers.see_worker(contest.conn, "stranger") is False
+
+
+@pytest.mark.parametrize("placements", [[1, 2, 3], [1, 2, 3, 5], [1, 2, 3, 0], [1, 2, 3, 4, 5]])
+def test_a_result_that_does_not_fit_is_refused_and_changes_nothing(
+    contest: Contest, lineup: MatchId, placements: list[int]
+) -> None:
+    order = contest.claim(lineup)
+    with pytest.raises(lease.ProtocolError, match="each of its 4 seats"):
+        contest.finish(lineup, order.attempt, placements)
+    assert history.get_match(contest.conn, lineup).state is MatchState.RUNNING
+    assert contest.finish(lineup, order.attempt, [1, 1, 3, 3]) is Finish.ACCEPTED
+
+
+def test_a_failed_attempt_is_played_again_until_its_attempts_are_used_up(
+    contest: Contest, lineup: MatchId
+) -> None:
+    for attempt in (1, 2, 3):
+        order = contest.claim(lineup, f"w{attempt}")
+        assert order.attempt == attempt
+        assert lease.fail(contest.conn, lineup, attempt, f"w{attempt}", "host", "disk full")
+        assert not lease.fail(contest.conn, lineup, attempt, f"w{attempt}", "host", "again")
+    match = history.get_match(contest.conn, lineup)
+    assert match.state is MatchState.VOID
+    assert match.void_reason == "3 attempts used up; the last: disk full"
+    tries = contest.conn.execute(
+        "select attempt, ended, fault, detail from attempts where match_id = %s order by 1",
+        (lineup,),
+    ).fetchall()
+    assert tries == [(n, "fault", "host", "disk full") for n in (1, 2, 3)]
+
+
+def test_a_finished_match_is_never_changed(contest: Contest, lineup: MatchId) -> None:
+    contest.play(lineup, [1, 2, 3, 4])
+    for change in (
+        "update matches set void_reason = 'x'",
+        "delete from matches",
+        "update seats set placement = 1",
+        "delete from seats",
+        "update attempts set detail = 'x'",
+        "delete from attempts",
+        "update acceptances set act = 'withdraw'",
+        "delete from acceptances",
+        "update episodes set steps = 1",
+    ):
+        with pytest.raises(psycopg.errors.DatabaseError, match="never changed"):
+            contest.conn.execute(change)
+
+
+def test_a_rejudge_withdraws_the_old_result_and_accepts_the_new(
+    contest: Contest, lineup: MatchId
+) -> None:
+    contest.play(lineup, [1, 2, 3, 4])
+    old = history.get_match(contest.conn, lineup)
+    entries = [seat.entry_id for seat in old.seats]
+    again = contest.rated(*[e for e in entries if e is not None], rejudges=lineup)
+    assert history.get_match(contest.conn, again).seed == old.seed
+    contest.play(again, [4, 3, 2, 1])
+    log = contest.conn.execute("select no, match_id, act from acceptances order by no").fetchall()
+    assert log == [(1, lineup, "accept"), (2, lineup, "withdraw"), (3, again, "accept")]
+    assert history.get_match(contest.conn, lineup) == old
+
+
+def test_bells_ring_for_the_oldest_and_stay_within_the_number_given(contest: Contest) -> None:
+    entries = [contest.active() for _ in range(4)]
+    queued = [contest.rated(*entries) for _ in range(3)]
+    first = matches.ring_due(contest.conn, {"play.cpu": 2})
+    assert first == [("play.cpu", match_id) for match_id in queued[:2]]
+    assert matches.ring_due(contest.conn, {"play.cpu": 2}) == []
+    matches.bell_failed(contest.conn, [queued[0]])
+    assert matches.ring_due(contest.conn, {"play.cpu": 2}) == [("play.cpu", queued[0])]
+    assert matches.ring_due(contest.conn, {"play.cpu": 3}) == [("play.cpu", queued[2])]
+
+
+def test_a_finish_wakes_whoever_listens(
+    database_url: str, contest: Contest, lineup: MatchId
+) -> None:
+    heard = db.listen(database_url, ["peck_finished"], poll_seconds=0.1)
+    assert next(heard) is None
+    contest.play(lineup, [1, 2, 3, 4])
+    woken = next(note for note in heard if note is not None)
+    assert (woken.channel, woken.payload) == ("peck_finished", lineup)
+    heard.close()  # type: ignore[attr-defined]
+
+
+def test_the_workers_role_may_play_and_nothing_else(
+    database_url: str, contest: Contest, lineup: MatchId, worker_role: None
+) -> None:
+    db.set_worker_login(contest.conn, None)
+    with db.connect(database_url, autocommit=True) as worker:
+        worker.execute("set role peck_worker")
+        workers.register_worker(worker, hello("w1"))
+        order = lease.claim(worker, lineup, "w1")
+        assert order is not None
+        assert lease.renew(worker, [(lineup, 1), (lineup, 2)]) == [(lineup, 1)]
+        assert not lease.fail(worker, lineup, 2, "w1", "host", "not mine")
+        done = lease.finish(
+            worker,
+            lineup,
+            order.attempt,
+            "w1",
+            results([1, 2, 3, 4]),
+            [EpisodeResult(42, digest("replay"))],
+            node="node",
+            image_digest="",
+            rules_digest="",
+        )
+        assert done is Finish.ACCEPTED
+        for forbidden in (
+            "select * from matches",
+            "select hash from tokens",
+            "update entries set mu = 5000",
+            "select lease_void(array['x'], 'x')",
+            "select lease_drop(array['x'], 'lapsed', null, 'x', true)",
+            "select lease_reap(1)",
+            "create table mine (a int)",
+        ):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                worker.execute(forbidden)
+
+
+def _let_lapse(contest: Contest, match_id: MatchId) -> None:
+    contest.conn.execute(
+        "update matches set lease_until = now() - interval '1 s' where id = %s", (match_id,)
+    )
+    assert lease.reap(contest.conn).requeued == 1

@@ -1,0 +1,180 @@
+"""Scrims: who may play whom, the caps, the turns of the lineup, the summary."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ladder.entries import agents, entries
+from ladder.errors import Conflict, LadderError, NotFound
+from ladder.ids import EntryId, MatchId, SubmissionId, TeamId, UserId
+from ladder.kinds import MatchState
+from ladder.matches import history, matches, workers
+from ladder.scrims import scrims
+from ladder.scrims.records import Scrim
+from tests.integration.ladder.contest import Contest, hello
+
+
+@pytest.fixture
+def own(contest: Contest) -> tuple[UserId, TeamId, SubmissionId]:
+    """A person, their team, and a submission of theirs that is in no season."""
+    user, team = contest.team()
+    return user, team, contest.submission(contest.agent(team)).id
+
+
+def opponent(contest: Contest, *, is_open: bool = True, daily: int = 50) -> SubmissionId:
+    """The active submission of another team's agent."""
+    agent = contest.agent()
+    agents.update_agent(
+        contest.conn, agent, open_for_scrims=is_open, scrims_per_requester_daily=daily
+    )
+    return _submission(contest, contest.active(agent))
+
+
+def test_a_scrim_turns_its_lineup_and_takes_its_seeds(
+    contest: Contest, own: tuple[UserId, TeamId, SubmissionId]
+) -> None:
+    other = opponent(contest)
+    lineup = [own[2], other, own[2], own[2]]
+    seeds = [bytes([n]) * 16 for n in range(5)]
+    scrim = _request(contest, own, lineup, games=5, seeds=seeds)
+    played = list(reversed(history.list_matches(contest.conn, scrim_id=scrim.id)))
+    assert [m.seed for m in played] == seeds
+    assert [[s.submission_id for s in m.seats].index(other) for m in played] == [1, 0, 3, 2, 1]
+    assert {(m.queue, m.kind, m.scrim_team_id) for m in played} == {("scrim", "scrim", own[1])}
+    assert played[0].seats[0].entry_id is None
+
+
+def test_teams_take_turns_in_the_queue_whoever_asked_first(
+    contest: Contest, own: tuple[UserId, TeamId, SubmissionId]
+) -> None:
+    workers.register_worker(contest.conn, hello("w1"))
+    heap = _games(contest, _request(contest, own, [own[2]] * 4, games=3))
+    heap += _games(contest, _request(contest, own, [own[2]] * 4, games=2))
+    user, team = contest.team()
+    other = (user, team, contest.submission(contest.agent(team)).id)
+    late = _games(contest, _request(contest, other, [other[2]] * 4, games=2))
+    rung = [match_id for _, match_id in matches.ring_due(contest.conn, {"scrim": 7})]
+    assert rung == [heap[0], late[0], heap[1], late[1], *heap[2:]]
+
+
+def test_a_closed_agent_and_an_upload_that_does_not_play_are_refused(
+    contest: Contest, own: tuple[UserId, TeamId, SubmissionId]
+) -> None:
+    closed, hidden = opponent(contest, is_open=False), contest.submission().id
+    with pytest.raises(Conflict, match="not open for scrims"):
+        _request(contest, own, [own[2], closed, own[2], own[2]])
+    for unknown in (hidden, SubmissionId("sub_none")):
+        with pytest.raises(NotFound, match=r"no submission .* in play here"):
+            _request(contest, own, [own[2], unknown, own[2], own[2]])
+    with pytest.raises(Conflict, match="at least one"):
+        _request(contest, own, [opponent(contest)] * 4)
+
+
+@pytest.mark.parametrize(
+    ("terms", "message"),
+    [
+        ({"games": 0}, "games: 0 is not between 1 and 100"),
+        ({"games": 101}, "games: 101"),
+        ({"games": 2, "seeds": [b"x" * 16]}, "seeds: 1 given for 2 games"),
+        ({"games": 1, "seeds": [b"x"]}, "seeds: each must be 16 bytes"),
+    ],
+)
+def test_numbers_out_of_range_are_named(
+    contest: Contest,
+    own: tuple[UserId, TeamId, SubmissionId],
+    terms: dict[str, Any],
+    message: str,
+) -> None:
+    with pytest.raises(LadderError, match=message):
+        _request(contest, own, [own[2]] * 4, **terms)
+    with pytest.raises(LadderError, match="lineup: 3 submissions, this season plays 4"):
+        _request(contest, own, [own[2]] * 3)
+
+
+def test_an_open_agent_is_played_up_to_its_daily_cap(
+    contest: Contest, own: tuple[UserId, TeamId, SubmissionId]
+) -> None:
+    other = opponent(contest, daily=3)
+    lineup = [own[2], other, own[2], own[2]]
+    _request(contest, own, lineup, games=2)
+    with pytest.raises(scrims.ScrimLimitReached, match="2 of 3 used, 1 left; resets at"):
+        _request(contest, own, lineup, games=2)
+    _request(contest, own, lineup, games=1)
+    user, team = contest.team()
+    mine = contest.submission(contest.agent(team)).id
+    _request(contest, (user, team, mine), [mine, other, mine, mine], games=3)  # another requester
+
+
+def test_a_teams_games_a_day_are_capped(
+    contest: Contest,
+    own: tuple[UserId, TeamId, SubmissionId],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(scrims, "TEAM_GAMES_DAILY", 3)
+    _request(contest, own, [own[2]] * 4, games=3)
+    with pytest.raises(scrims.ScrimLimitReached) as caught:
+        _request(contest, own, [own[2]] * 4, games=1)
+    assert (caught.value.used, caught.value.allowed, caught.value.left) == (3, 3, 0)
+
+
+def test_the_summary_counts_wins_and_gives_their_interval(
+    contest: Contest, own: tuple[UserId, TeamId, SubmissionId]
+) -> None:
+    other = opponent(contest)
+    lineup = [own[2], other, own[2], own[2]]
+    scrim = _request(contest, own, lineup, games=3)
+    first, second, third = reversed(history.list_matches(contest.conn, scrim_id=scrim.id))
+    contest.play(first.id, [4, 1, 2, 3])  # the opponent wins
+    contest.play(second.id, [1, 1, 3, 4])  # the opponent, in seat 0, shares the first place
+    matches.void(contest.conn, [third.id], "no luck")
+    theirs, mine = scrims.summary(contest.conn, scrim.id)
+    assert (theirs.submission_id, theirs.games, theirs.wins) == (other, 2, 1.5)
+    assert (theirs.win_rate, theirs.mean_placement) == (0.75, 1.0)
+    assert 0 < theirs.low < 0.75 < theirs.high < 1
+    assert (mine.submission_id, mine.games, mine.wins, mine.faults) == (own[2], 6, 0.5, 0)
+    done = scrims.get_scrim(contest.conn, scrim.id)
+    assert (done.state, done.finished_games, done.void_games) == ("finished", 2, 1)
+    assert done.finished_at is not None
+
+
+def test_a_cancelled_scrim_keeps_what_was_played(
+    contest: Contest, own: tuple[UserId, TeamId, SubmissionId]
+) -> None:
+    scrim = _request(contest, own, [own[2]] * 4, games=3)
+    newest = history.list_matches(contest.conn, scrim_id=scrim.id)
+    contest.play(newest[0].id, [1, 2, 3, 4])
+    running = contest.claim(newest[1].id)
+    done = scrims.cancel(contest.conn, scrim.id)
+    assert (done.state, done.finished_games, done.void_games) == ("cancelled", 1, 2)
+    assert contest.finish(newest[1].id, running.attempt, [1, 2, 3, 4]) == "late"
+    assert scrims.cancel(contest.conn, scrim.id) == done
+    assert history.get_match(contest.conn, newest[0].id).state is MatchState.FINISHED
+    assert scrims.list_scrims(contest.conn, [own[1]]) == [done]
+
+
+def _request(
+    contest: Contest,
+    own: tuple[UserId, TeamId, SubmissionId],
+    lineup: list[SubmissionId],
+    games: int = 1,
+    seeds: list[bytes] | None = None,
+) -> Scrim:
+    return scrims.request(
+        contest.conn,
+        season=contest.season,
+        team_id=own[1],
+        user_id=own[0],
+        lineup=lineup,
+        games=games,
+        seeds=seeds,
+    )
+
+
+def _games(contest: Contest, scrim: Scrim) -> list[MatchId]:
+    return [m.id for m in reversed(history.list_matches(contest.conn, scrim_id=scrim.id))]
+
+
+def _submission(contest: Contest, entry_id: EntryId) -> SubmissionId:
+    return entries.get_entry(contest.conn, entry_id).submission_id

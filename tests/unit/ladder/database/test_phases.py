@@ -1,0 +1,122 @@
+"""What may stand in a migration, and that ours and the function files keep to it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ladder.database import migrate
+from ladder.database.phases import Phase, faults, phase
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+BEFORE, AFTER = "0002_before_x.sql", "0002_after_x.sql"
+
+
+def test_our_migrations_keep_to_their_phase() -> None:
+    assert [fault for name, text in migrate.files() for fault in faults(name, text)] == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "remedy"),
+    [
+        ("drop table teams", "move it to"),
+        ("alter table teams drop column name", "move it to"),
+        ("alter table teams drop name", "move it to"),
+        ("alter table teams add x text, drop column if exists name", "move it to"),
+        ("alter table teams alter column name drop default", "move it to"),
+        ("drop type mood", "move it to"),
+        ("drop function greet(text)", "move it to"),
+        ("drop trigger seats_written on seats", "move it to"),
+        ("delete from teams", "move it to"),
+        ("truncate teams", "move it to"),
+        ("revoke execute on function greet(text) from peck_worker", "move it to"),
+        ("do $$ begin drop table teams; end $$", "move it to"),
+        ("alter table teams alter column name type citext", "add a column beside it"),
+        ("alter table teams alter name set data type citext", "add a column beside it"),
+        ("alter table teams rename column name to title", "add a column beside it"),
+        ("alter table teams rename to squads", "add a column beside it"),
+        ("alter table teams alter column name set not null", "give a default"),
+        ("alter table teams add column motto text not null", "give a default"),
+        ("alter table teams add motto numeric(3, 1) not null", "give a default"),
+    ],
+)
+def test_a_before_file_takes_nothing_from_the_version_before(statement: str, remedy: str) -> None:
+    text = f"-- A comment; with a semicolon.\nselect 'drop table x';\n\n{statement};\n"
+    [fault] = faults(BEFORE, text)
+    assert fault.startswith(f"{BEFORE}:4: ")
+    assert remedy in fault
+    assert faults(AFTER, text) == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "alter table teams add column motto text",
+        "alter table teams add column motto text not null default ''",
+        "alter table teams add column motto text not null default '', add column x numeric(3, 1)",
+        "alter table teams add constraint motto_short check (motto is not null)",
+        "alter table teams alter column motto set default '', alter column motto set not null",
+        "alter table teams drop constraint motto_short",
+        "alter table teams alter column motto drop not null",
+        "create table mottos (team_id text not null references teams on delete cascade)",
+        "create index teams_motto on teams (motto)",
+        "drop index teams_motto",
+        "grant execute on function greet(text) to peck_worker",
+        "update teams set motto = 'truncate; rename; delete from'",
+        "-- drop table teams\nselect 1 /* drop table teams; */",
+    ],
+)
+def test_a_before_file_may_add(statement: str) -> None:
+    assert faults(BEFORE, statement) == []
+
+
+@pytest.mark.parametrize("name", [BEFORE, AFTER])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "create function f() returns integer language sql as $$ select 1 $$",
+        "create or replace procedure p() language sql as $$ select 1 $$",
+        "create trigger t before update on teams for each row execute function f()",
+    ],
+)
+def test_functions_and_triggers_stand_in_their_own_files(name: str, statement: str) -> None:
+    [fault] = faults(name, statement)
+    assert "functions/*.sql" in fault
+
+
+def test_a_file_name_says_the_phase() -> None:
+    assert (phase("0001_schema.sql"), phase(BEFORE), phase(AFTER)) == (
+        Phase.BEFORE,
+        Phase.BEFORE,
+        Phase.AFTER,
+    )
+
+
+@pytest.mark.parametrize("name", ["0002_x.sql", "2_before_x.sql", "0002_during_x.sql"])
+def test_a_file_name_without_phase_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name}: call it NNNN_before"):
+        phase(name)
+
+
+def test_every_function_has_one_copy() -> None:
+    texts = [re.sub(r"--[^\n]*", "", text) for _, text in migrate.functions()]
+    heads = [
+        " ".join(head.split())
+        for text in texts
+        for head in re.findall(r"(?i)\bcreate (?:or replace )?function (\w+\([^)]*\))", text)
+    ]
+    defined = [name for text in texts for name in migrate.DEFINED.findall(text)]
+    assert len(heads) == len(defined), "begin a line with `create or replace function`"
+    assert len(heads) == len(set(heads))
+
+
+def test_every_function_has_a_caller() -> None:
+    texts = [text for _, text in migrate.functions()]
+    no_call = re.compile(r"--[^\n]*|^(?:revoke|grant) [^;]*;|create or replace function \w+", re.M)
+    called = "".join(no_call.sub("", text) for text in texts)
+    for folder in ("ladder", "workers", "services"):
+        called += "".join(file.read_text() for file in (CHECKOUT / folder).rglob("*.py"))
+    defined = {name for text in texts for name in migrate.DEFINED.findall(text)}
+    assert {name for name in defined if not re.search(rf"\b{name}\(", called)} == set()

@@ -1,0 +1,80 @@
+"""A roster as CSV: what is read, and how its faults are told."""
+
+from __future__ import annotations
+
+import pytest
+
+from ladder.kinds import LeagueRole
+from ladder.leagues.roster_file import MOST_LINES, Expected, RosterError, parse
+
+HEADER = "name,team,role,external_id\n"
+
+
+def test_columns_come_in_any_order_and_a_role_may_be_empty() -> None:
+    text = '\ufeffExternal_ID,role,team,name\r\n7,,"Engines, Ltd", Ada \r\n\r\n8,Viewer,,Bob\r\n'
+    assert parse(text) == [
+        Expected("7", "Ada", "Engines, Ltd", LeagueRole.COMPETITOR),
+        Expected("8", "Bob", "", LeagueRole.VIEWER),
+    ]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("bom", ["", "\ufeff"])
+@pytest.mark.parametrize("between", [",", ";", "\t"])
+def test_what_spreadsheets_write_is_read_alike(between: str, bom: str, end: str) -> None:
+    lines = [
+        ["name", "team", "role", "external_id"],
+        ['"Lovelace; Ada, ""Countess"""', '"Engines, Ltd; UK"', "", "=1+1"],
+        ["Bob", "", "viewer", "@8"],
+    ]
+    text = bom + end.join(between.join(line) for line in lines) + end
+    assert parse(text) == [
+        Expected("=1+1", 'Lovelace; Ada, "Countess"', "Engines, Ltd; UK", LeagueRole.COMPETITOR),
+        Expected("@8", "Bob", "", LeagueRole.VIEWER),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "line 1: the header must be name,team,role,external_id, in any order"),
+        ("name,team\nAda,x\n", "line 1: the header must be"),
+        (HEADER, "line 2: there is nobody below the header"),
+        (HEADER + "Ada,,,1\n,,,2\n", "line 3, name: it is empty"),
+        (HEADER + "Ada,,,\n", "line 2, external_id: it is empty"),
+        (HEADER + "Ada,,host,1\n", "line 2, role: 'host'; choose from competitor, viewer"),
+        (HEADER + "Ada,,,1\nBob,,,1\n", "line 3, external_id: it stands on a line before"),
+        (HEADER + "Ada,1\n", "line 2: it has 2 values, the header 4; quote commas"),
+        (
+            "name;team;role;external_id\nA;da;;;1\n",
+            "line 2: it has 5 values, the header 4; quote sem",
+        ),
+        (
+            HEADER + "M\ufffdller,,,1\n",
+            "line 2, name: it is not UTF-8; save the file as 'CSV UTF-8'",
+        ),
+        (HEADER + f"{'A' * 61},,,1\n", "line 2, name: at most 60 characters on one line"),
+        (HEADER + 'A"da,,,1\n"Bob', "line 3: it is not CSV"),
+        (HEADER + "Ada\x00,,,1\n", "line 2"),
+    ],
+)
+def test_a_fault_names_its_line_and_column(text: str, told: str) -> None:
+    with pytest.raises(RosterError) as error:
+        parse(text)
+    assert str(error.value).startswith(f"roster: {told}")
+
+
+def test_every_fault_is_told_and_not_the_first_alone() -> None:
+    with pytest.raises(RosterError, match=r"and 2 more") as error:
+        parse(HEADER + ",,chief,1\nBob,,,2\nCyd,,,\n")
+    assert [(fault.line, fault.column) for fault in error.value.faults] == [
+        (2, "name"),
+        (2, "role"),
+        (4, "external_id"),
+    ]
+
+
+def test_a_roster_has_an_end() -> None:
+    lines = (f"P,,,{n}\n" for n in range(MOST_LINES + 1))
+    with pytest.raises(RosterError, match=f"at most {MOST_LINES} people"):
+        parse(HEADER + "".join(lines))

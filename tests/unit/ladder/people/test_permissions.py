@@ -1,0 +1,146 @@
+"""Who sees what, as a table: resource by viewer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from ladder.ids import LeagueId, TeamId, UserId
+from ladder.kinds import LeagueRole, MatchKind, ReplayVisibility, Visibility
+from ladder.people import permissions
+from ladder.people.permissions import (
+    EntrySeen,
+    LeagueSeen,
+    MatchSeen,
+    OwnSeen,
+    ReplaySeen,
+    Resource,
+    ScrimSeen,
+    SubmissionSeen,
+    TeamSeen,
+    may_see,
+)
+from ladder.people.records import STRANGER, Viewer
+
+OWN, RIVAL = TeamId("tea_own"), TeamId("tea_rival")
+LEAGUE = LeagueId("lea_x")
+
+
+def member(name: str, team: TeamId | None, role: LeagueRole | None) -> Viewer:
+    return Viewer(
+        user_id=UserId(name),
+        team_ids=frozenset() if team is None else frozenset({team}),
+        roles={} if role is None else {LEAGUE: role},
+    )
+
+
+VIEWERS = {
+    "stranger": STRANGER,
+    "outsider": member("outsider", TeamId("tea_other"), None),
+    "owner": member("owner", OWN, LeagueRole.COMPETITOR),
+    "rival": member("rival", RIVAL, LeagueRole.COMPETITOR),
+    "watcher": member("watcher", None, LeagueRole.VIEWER),
+    "host": member("host", None, LeagueRole.HOST),
+    "admin": Viewer(user_id=UserId("admin"), is_admin=True),
+}
+EVERYBODY = set(VIEWERS)
+MEMBERS = {"owner", "rival", "watcher", "host", "admin"}
+
+
+def league(
+    visibility: Visibility = Visibility.PUBLIC,
+    replays: ReplayVisibility = ReplayVisibility.PUBLIC,
+) -> LeagueSeen:
+    return LeagueSeen(LEAGUE, visibility, replays)
+
+
+def match(kind: MatchKind, seen: LeagueSeen, teams: Iterable[TeamId] = (OWN, RIVAL)) -> MatchSeen:
+    return MatchSeen(kind, seen, frozenset(teams), OWN if kind is MatchKind.SCRIM else None)
+
+
+def replay(
+    seen: LeagueSeen,
+    kind: MatchKind = MatchKind.RATED,
+    *,
+    finished: bool = True,
+    over: bool = False,
+) -> ReplaySeen:
+    teams = (OWN,) if kind is MatchKind.VALIDATION else (OWN, RIVAL)
+    return ReplaySeen(match(kind, seen, teams), finished, over)
+
+
+PRIVATE = league(Visibility.PRIVATE)
+RULES: list[tuple[str, Resource, set[str]]] = [
+    ("a public league", league(), EVERYBODY),
+    ("a private league", PRIVATE, MEMBERS),
+    ("an agent of a public league", TeamSeen(OWN, (league(),)), EVERYBODY),
+    ("an agent of a private league", TeamSeen(OWN, (PRIVATE,)), MEMBERS),
+    ("an agent of both", TeamSeen(OWN, (PRIVATE, league())), EVERYBODY),
+    ("an agent that never played", TeamSeen(OWN, ()), {"owner", "admin"}),
+    ("an entry on the board", EntrySeen(OWN, league(), True), EVERYBODY),
+    ("an entry on a private board", EntrySeen(OWN, PRIVATE, True), MEMBERS),
+    ("a pending entry", EntrySeen(OWN, league(), False), {"owner", "host", "admin"}),
+    ("a pending entry in private", EntrySeen(OWN, PRIVATE, False), {"owner", "host", "admin"}),
+    ("a submission", SubmissionSeen(OWN), {"owner", "admin"}),
+    ("a seat's log, a reason, a bundle", OwnSeen(OWN), {"owner"}),
+    ("a scrim", ScrimSeen(OWN), {"owner", "admin"}),
+    ("a rated match", match(MatchKind.RATED, league()), EVERYBODY),
+    ("a rated match in private", match(MatchKind.RATED, PRIVATE), MEMBERS),
+    (
+        "a validation match",
+        match(MatchKind.VALIDATION, league(), (OWN,)),
+        {"owner", "host", "admin"},
+    ),
+    ("a scrim match", match(MatchKind.SCRIM, league()), {"owner", "admin"}),
+    ("a replay", replay(league()), EVERYBODY),
+    ("a replay in private", replay(PRIVATE), MEMBERS),
+    ("a replay of a match that runs", replay(league(), finished=False), set()),
+    ("a replay for members", replay(league(replays=ReplayVisibility.MEMBERS)), MEMBERS),
+    (
+        "a replay for those who played",
+        replay(league(replays=ReplayVisibility.OWN)),
+        {"owner", "rival", "host", "admin"},
+    ),
+    (
+        "a replay before the close",
+        replay(league(replays=ReplayVisibility.AFTER_CLOSE)),
+        {"owner", "rival", "host", "admin"},
+    ),
+    (
+        "a replay after the close",
+        replay(league(replays=ReplayVisibility.AFTER_CLOSE), over=True),
+        EVERYBODY,
+    ),
+    (
+        "a replay after the close in private",
+        replay(league(Visibility.PRIVATE, ReplayVisibility.AFTER_CLOSE), over=True),
+        MEMBERS,
+    ),
+    ("a replay of a validation", replay(league(), MatchKind.VALIDATION), {"owner", "admin"}),
+    ("a replay of a scrim", replay(league(), MatchKind.SCRIM), {"owner", "admin"}),
+]
+
+
+@pytest.mark.parametrize(("resource", "seers"), [r[1:] for r in RULES], ids=[r[0] for r in RULES])
+def test_exactly_these_may_see(resource: Resource, seers: set[str]) -> None:
+    assert {name for name, viewer in VIEWERS.items() if may_see(viewer, resource)} == seers
+
+
+def test_a_role_in_another_league_opens_nothing() -> None:
+    elsewhere = Viewer(user_id=UserId("u"), roles={LeagueId("lea_y"): LeagueRole.HOST})
+    assert not may_see(elsewhere, PRIVATE)
+    assert not may_see(elsewhere, EntrySeen(OWN, league(), False))
+
+
+def test_own_agents_enter_a_private_league_with_a_competitors_role_only() -> None:
+    public, private = league(), PRIVATE
+    assert permissions.may_enter(VIEWERS["outsider"], public, TeamId("tea_other"))
+    assert not permissions.may_enter(VIEWERS["outsider"], private, TeamId("tea_other"))
+    assert permissions.may_enter(VIEWERS["owner"], private, OWN)
+    assert not permissions.may_enter(VIEWERS["owner"], public, RIVAL)
+    assert not permissions.may_enter(VIEWERS["admin"], public, OWN)
+
+
+def test_hosts_and_admins_run_a_league() -> None:
+    assert {n for n, v in VIEWERS.items() if permissions.may_run(v, league())} == {"host", "admin"}

@@ -1,0 +1,158 @@
+"""Standings drawn up from a fit that is given, not fitted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ladder.ids import EntryId, TeamId
+from ladder.leagues.medals import Kind, Rules
+from ladder.ratings.official.fit import Fit
+from ladder.ratings.official.standing import PARENT_SD, Entrant, Standing, draw_up
+
+GEESE = Rules(Kind.LINES, 1210.0, 1080.0, 1050.0)
+
+
+def entrant(number: int, team: int | None = None, **changes: Any) -> Entrant:
+    own = number if team is None else team
+    terms = {"contender": number, "parent": -1, "is_anchor": False, **changes}
+    return Entrant(EntryId(f"ent_{number}"), TeamId(f"tea_{own}"), **terms)
+
+
+def drawn(mu: list[float], entrants: list[Entrant], sigma: float = 0.2, **terms: Any) -> Standing:
+    fit = SimpleNamespace(
+        mu=np.array(mu), shown_sigma=np.full(len(mu), sigma), centre=0.0, spread=1.0
+    )
+    given_terms = {"mu0": 600.0, "beta": 150.0, "seed": 7, "boundary_weight": 1.0, "rules": Rules()}
+    return draw_up(cast(Fit, fit), entrants, **{**given_terms, **terms})
+
+
+def test_a_team_stands_by_its_declared_entry_once_that_has_played() -> None:
+    field = [entrant(0, team=9), entrant(1, team=9), entrant(2)]
+    assert [p.rank for p in drawn([2.0, 1.0, 0.0], field).places] == [1, None, 2]
+    field[1] = entrant(1, team=9, is_declared=True)
+    assert [p.rank for p in drawn([2.0, 1.0, 0.0], field).places] == [None, 1, 2]
+    field[1] = entrant(1, team=9, is_declared=True, contender=-1)
+    assert [p.rank for p in drawn([2.0, 1.0, 0.0], field).places] == [1, None, 2]
+
+
+def test_by_lines_a_chance_is_that_of_a_score_above_the_line() -> None:
+    on_silver = (1080.0 - 600.0) / 150.0
+    standing = drawn([on_silver, on_silver - 5, 8.0], [entrant(n) for n in range(3)], rules=GEESE)
+    gold, silver, bronze = standing.places[0].chances
+    assert silver == pytest.approx(0.5)
+    assert gold == pytest.approx(0.0, abs=1e-4)
+    assert bronze == pytest.approx(0.8413, abs=1e-3)  # one sigma, 30 points, above
+    assert standing.places[1].chances[2] == pytest.approx(0.0)
+    assert standing.places[2].chances[0] == pytest.approx(1.0)
+    assert standing.places[2].rank == 1
+
+
+def test_by_lines_a_chance_does_not_depend_on_the_others() -> None:
+    alone = drawn([3.3], [entrant(0)], rules=GEESE)
+    among = drawn([3.3, 5.0, 5.0, 5.0], [entrant(n) for n in range(4)], rules=GEESE)
+    assert among.places[0].chances == alone.places[0].chances
+    assert alone.places[0].loss > drawn([30.0], [entrant(0)], rules=GEESE).places[0].loss
+
+
+@given(st.lists(st.floats(-3, 6), min_size=1, max_size=12), st.sampled_from([Rules(), GEESE]))
+def test_better_classes_are_never_likelier_and_doubt_is_no_more_than_a_medal_each(
+    mu: list[float], rules: Rules
+) -> None:
+    standing = drawn(mu, [entrant(n) for n in range(len(mu))], rules=rules)
+    for place in standing.places:
+        assert 0 <= place.chances[0] <= place.chances[1] <= place.chances[2] <= 1
+    assert 0 <= standing.wrong_medals <= len(mu)
+
+
+def test_medals_go_by_the_number_of_teams_that_was_kept() -> None:
+    field = [entrant(n) for n in range(8)]
+    mu = [8.0 - n for n in range(8)]
+    assert drawn(mu, field, 0.01).places[0].chances[0] == 0.0
+    assert drawn(mu, field, 0.01, teams=10).places[0].chances[0] == 1.0
+
+
+def test_a_beta_is_as_many_points_as_the_season_says_and_the_centre_stands_at_its_start() -> None:
+    standing = drawn([1.0, 0.0, -2.0], [entrant(n) for n in range(3)])
+    assert [place.score for place in standing.places] == [750.0, 600.0, 300.0]
+    assert [place.sigma for place in standing.places] == pytest.approx([30.0] * 3)
+    assert [place.rank for place in standing.places] == [1, 2, 3]
+
+
+def test_reference_agents_pin_the_scale_and_have_no_rank() -> None:
+    field = [entrant(0), entrant(1), entrant(2, is_anchor=True), entrant(3, is_anchor=True)]
+    standing = drawn([1.0, 0.0, 2.0, -1.0], field)
+    assert standing.reference == 0.5
+    assert [place.score for place in standing.places] == [675.0, 525.0, 825.0, 375.0]
+    assert [place.rank for place in standing.places] == [1, 2, None, None]
+
+
+def test_a_team_ranks_once_by_its_best_that_has_played() -> None:
+    field = [
+        entrant(0, team=9),
+        entrant(1, team=9),
+        entrant(2, contender=-1, parent=1, team=9),
+        entrant(3, contender=2),
+    ]
+    standing = drawn([0.0, 1.0, 0.5], field)
+    assert [place.rank for place in standing.places] == [None, 1, None, 2]
+    assert [place.rank_high for place in standing.places][3] == 2  # of two teams, not of four
+
+
+def test_who_has_not_played_stands_where_its_parent_does_or_at_the_centre_less_sure() -> None:
+    field = [entrant(0), entrant(1, contender=-1, parent=0), entrant(2, contender=-1)]
+    parent, child, stranger = drawn([1.5], field).places
+    assert child.score == parent.score
+    assert child.sigma == pytest.approx(150 * np.hypot(0.2, PARENT_SD))
+    assert (stranger.score, stranger.sigma) == (600.0, 150.0)
+
+
+def test_equal_bundles_share_everything() -> None:
+    field = [entrant(0), entrant(1, contender=0), entrant(2, contender=1)]
+    one, two, _ = drawn([0.1, 0.0], field, 0.5).places
+    assert (one.score, one.rank, one.rank_low, one.rank_high, one.chances, one.loss) == (
+        two.score,
+        two.rank,
+        two.rank_low,
+        two.rank_high,
+        two.chances,
+        two.loss,
+    )
+    assert one.rank == 1
+
+
+def test_equal_bundles_are_one_place_among_the_others_and_one_team_in_the_count() -> None:
+    mu = [0.3 * n for n in range(10)]
+    field = [entrant(n) for n in range(10)]
+    copies = [entrant(20 + n, contender=8) for n in range(30)]
+    alone, among = drawn(mu, field), drawn(mu, [*field, *copies])
+    for one, other in zip(among.places, alone.places, strict=False):
+        assert replace(one, loss=other.loss) == other
+    assert among.teams == alone.teams == 10
+    assert {place.rank for place in among.places[10:]} == {alone.places[8].rank} == {2}
+
+
+def test_clear_skills_leave_no_doubt_and_equal_ones_an_even_chance() -> None:
+    clear = drawn([float(n) for n in range(10)], [entrant(n) for n in range(10)], 0.01)
+    assert [place.rank for place in clear.places] == list(range(10, 0, -1))
+    assert all(place.rank_low == place.rank == place.rank_high for place in clear.places)
+    assert clear.places[9].chances == (1.0, 1.0, 1.0)
+    assert clear.wrong_medals == 0.0
+    even = drawn([1e-6 * n for n in range(10)], [entrant(n) for n in range(10)], 0.5)
+    assert sum(place.chances[0] for place in even.places) == pytest.approx(1.0)
+    assert sum(place.chances[2] for place in even.places) == pytest.approx(4.0)
+    assert even.places[0].chances[2] == pytest.approx(0.4, abs=0.12)
+
+
+def test_the_same_seed_draws_the_same_and_an_empty_field_is_no_trouble() -> None:
+    mu, field = [0.3, 0.1, 0.0], [entrant(n) for n in range(3)]
+    assert drawn(mu, field, 0.4) == drawn(mu, field, 0.4)
+    assert drawn(mu, field, 0.4) != drawn(mu, field, 0.4, seed=8)
+    assert drawn([], []).places == ()
+    assert drawn([], [entrant(0, contender=-1)]).places[0].rank is None

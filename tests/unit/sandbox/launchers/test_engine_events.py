@@ -1,0 +1,99 @@
+"""What an engine's events say of a lost box."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from sandbox.errors import EngineAway
+from sandbox.launchers import engine_events as ears
+from sandbox.launchers.engine_events import Ear
+
+BOX = "b" * 64
+
+
+class Stream:
+    """Streams of events that a test writes; None ends one, as an engine's end does."""
+
+    def __init__(self) -> None:
+        self.events: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        self.opened = 0
+
+    def listen(self) -> Iterator[dict[str, Any]]:
+        self.opened += 1
+        if self.opened > 2:
+            raise ConnectionRefusedError
+        return iter(self.events.get, None)
+
+    def say(self, action: str, container: str = BOX, **attributes: str) -> None:
+        self.events.put({"Action": action, "Actor": {"ID": container, "Attributes": attributes}})
+
+
+@pytest.fixture
+def stream() -> Stream:
+    return Stream()
+
+
+@pytest.fixture
+def ear(stream: Stream) -> Ear:
+    made = Ear(stream.listen, lambda: None, (OSError,))
+    made.begin()
+    made.follow(BOX)
+    return made
+
+
+def test_a_box_killed_by_a_signal_was_killed_from_outside(stream: Stream, ear: Ear) -> None:
+    stream.say("die", "another", exitCode="1")
+    stream.say("die", exitCode="137")
+    assert ear.settled(BOX, 0, 10)
+    assert ear.killed_from_outside(BOX)
+
+
+def test_a_box_killed_for_memory_was_not_killed_from_outside(stream: Stream, ear: Ear) -> None:
+    stream.say("oom")
+    stream.say("die", exitCode="137")
+    assert ear.settled(BOX, 0, 10)
+    assert not ear.killed_from_outside(BOX)
+    assert ear.out_of_memory(BOX)
+
+
+@pytest.mark.parametrize("code", ["0", "1", "134", "139", ""])
+def test_a_box_whose_supervisor_failed_was_not_killed_from_outside(
+    stream: Stream, ear: Ear, code: str
+) -> None:
+    stream.say("die", exitCode=code)
+    assert ear.settled(BOX, 0, 10)
+    assert not ear.killed_from_outside(BOX)
+
+
+def test_the_end_of_the_stream_ends_the_epoch(
+    stream: Stream, ear: Ear, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ears, "PAUSE_SECONDS", 0.01)
+    assert ear.epoch() == 0
+    stream.events.put(None)
+    assert ear.settled(BOX, 0, 10)
+    assert not ear.is_of(0)
+    assert ear.is_of(1)
+    stream.events.put(None)
+    assert ear.settled(BOX, 1, 10)
+    with pytest.raises(EngineAway):
+        ear.epoch()
+
+
+def test_a_box_that_the_engine_was_told_to_kill_says_so(stream: Stream, ear: Ear) -> None:
+    stream.say("kill", signal="9")
+    stream.say("die", exitCode="137")
+    assert ear.settled(BOX, 0, 10)
+    assert ear.killed_by_request(BOX)
+    assert ear.was_killed(BOX)
+
+
+def test_a_box_that_was_killed_untold_was_not_killed_by_request(stream: Stream, ear: Ear) -> None:
+    stream.say("die", exitCode="137")
+    assert ear.settled(BOX, 0, 10)
+    assert ear.was_killed(BOX)
+    assert not ear.killed_by_request(BOX)

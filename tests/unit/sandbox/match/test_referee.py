@@ -1,0 +1,264 @@
+"""The referee where no process is needed: refused bundles, broken rules, seeds."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from games import GAMES
+from games.hungry_geese import HungryGeese, State
+from games.protocol import Json, Measure, Outcome, Verdict
+from sandbox.errors import BundleRefused, HostFault
+from sandbox.match import referee
+from sandbox.match.clock import Clock
+from sandbox.match.loans import Ending, Loan
+from sandbox.match.meter import Meter
+from sandbox.match.record import Played
+from sandbox.match.seat import Seat
+from tests.integration.counting import Counting
+
+GEESE = GAMES["hungry_geese"]
+REFUSED = BundleRefused("leads outside the archive", "../main.py")
+
+
+def _play(game: Any, seats: int = 4) -> Played:
+    return referee.play(
+        game,
+        GEESE.configure({}),
+        Clock(),
+        bytes(16),
+        [REFUSED] * seats,
+        lanes=1,
+        stop_after_seconds=60,
+    )
+
+
+def test_a_match_of_refused_bundles_ends_with_a_reason_for_each() -> None:
+    played = _play(GEESE)
+    assert len(played.episode.steps) == 1
+    assert played.episode.steps[0].moves == ({"fault": "ERROR"},) * 4
+    assert played.episode.steps[0].charged_seconds == (None,) * 4
+    for report in played.seats:
+        assert (report.verdict, report.failed_step) == (Verdict.ERROR, 0)
+        assert report.reason is not None
+        assert "../main.py" in report.reason
+        assert (report.charged_seconds, report.max_move_seconds) == (0.0, 0.0)
+
+
+class BrokenStep(HungryGeese):
+    def step(
+        self, state: State, moves: Mapping[int, Json | Verdict], chance: Random | Json
+    ) -> tuple[State, Json]:
+        raise IndexError("the rules are wrong")
+
+
+class BrokenReset(HungryGeese):
+    def reset(
+        self, configuration: Mapping[str, Json], seats: int, chance: Random | Json
+    ) -> tuple[State, Json]:
+        raise KeyError("rows")
+
+
+class NeverOver(HungryGeese):
+    def to_move(self, state: State) -> tuple[int, ...]:
+        return (0,)
+
+    def step(
+        self, state: State, moves: Mapping[int, Json | Verdict], chance: Random | Json
+    ) -> tuple[State, Json]:
+        return state, {"food": []}
+
+
+@pytest.mark.parametrize(
+    ("game", "words"),
+    [(BrokenStep(), "failed in step: .*the rules are wrong"), (BrokenReset(), "failed in reset")],
+)
+def test_rules_that_raise_are_the_games_fault_and_nobody_elses(game: Any, words: str) -> None:
+    with pytest.raises(referee.GameFault, match=words):
+        _play(game)
+
+
+class Telling(HungryGeese):
+    """It tells a reward and what it is measured by besides."""
+
+    measures = (Measure("won", "Games won", "share"),)
+
+    def __init__(self, reward: Any, told: Any) -> None:
+        self.told = (reward, told)
+
+    def outcome(self, state: State) -> Outcome | None:
+        found, (reward, told) = super().outcome(state), self.told
+        return found and replace(found, rewards=(reward,) * 4, statistics=(told,) * 4)
+
+
+@pytest.mark.parametrize(
+    ("reward", "told", "words"),
+    [
+        (float("nan"), {}, "reward should be a number up to"),
+        (1e200, {}, "reward should be a number up to"),
+        (1.0, {"length": 10**400}, "length should be a number up to"),
+        (1.0, {"length": "12"}, "length should be a number up to"),
+        (1.0, {"won": 2}, "won should be a number from 0 to 1, it is 2"),
+        (1.0, {"won": -1}, "won should be a number from 0 to 1"),
+        (1.0, [1], "outcome"),
+    ],
+)
+def test_numbers_that_no_season_could_add_up_are_the_games_fault(
+    reward: Any, told: Any, words: str
+) -> None:
+    with pytest.raises(referee.GameFault, match=words):
+        _play(Telling(reward, told))
+
+
+def test_numbers_that_a_season_can_add_up_are_told_with_each_seat() -> None:
+    played = _play(Telling(None, {"won": True, "length": -3.5}))
+    assert played.seats[0].statistics == {"won": True, "length": -3.5}
+
+
+def test_a_game_that_never_ends_is_stopped() -> None:
+    with pytest.raises(HostFault, match=r"did not end within 0\.1 s"):
+        referee.play(
+            NeverOver(),
+            GEESE.configure({}),
+            Clock(),
+            bytes(16),
+            [REFUSED],
+            lanes=1,
+            stop_after_seconds=0.1,
+        )
+
+
+def test_seats_and_game_draw_from_seeds_that_tell_nothing_of_each_other() -> None:
+    seed = bytes(range(16))
+    seeds = {referee.seat_seed(seed, seat) for seat in range(8)}
+    assert len(seeds) == 8
+    assert {len(one) for one in seeds} == {16}
+    assert seed not in seeds
+    assert referee.game_random(seed).random() == referee.game_random(seed).random()
+    assert referee.game_random(seed).random() != referee.game_random(bytes(16)).random()
+    assert referee.seat_seed(seed, 0) != referee.seat_seed(bytes(16), 0)
+
+
+class DeafAtTheEnd(Loan):
+    """An agent that says that it wants to be told of the end, and does not answer that."""
+
+    def __init__(self, meter: Meter | None = None) -> None:
+        self.socket, self._agent = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.meter, self.memory_mb = meter or Meter({}, 1.0, False), 0
+        self.heard: list[str] = []
+        self._thread = threading.Thread(target=self._answer, daemon=True)
+        self._thread.start()
+
+    def end(self) -> Ending:
+        self.socket.close()
+        self._thread.join()
+        self._agent.close()
+        return Ending(exit_code=None, signal=None, out_of_memory=False, log=(), clean=True)
+
+    def _answer(self) -> None:
+        while packet := self._agent.recv(1 << 17):
+            told = json.loads(packet)
+            self.heard.append(told["k"])
+            if told["k"] == "start":
+                self._agent.send(b'{"k":"ready","contract":"http"}')
+            elif told["k"] == "act":
+                self._agent.send(b'{"k":"reply","n":%d,"action":"NORTH"}' % told["n"])
+
+
+def test_who_seems_to_wait_for_a_core_when_told_of_the_end_does_not_void_the_match(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(referee, "END_SECONDS", 0.001)  # long before it is late by its own clock
+    monkeypatch.setattr(referee, "end_together", lambda loans: None)  # the node's part
+    loan = DeafAtTheEnd()
+    loans: list[Loan | BundleRefused] = [loan, REFUSED]
+    configuration = GEESE.configure({"episodeSteps": 3})
+    played = referee.play(
+        GEESE, configuration, Clock(), bytes(16), loans, lanes=1, stop_after_seconds=60
+    )
+    assert loan.heard[-1] == "end"
+    assert [report.verdict for report in played.seats] == [Verdict.DONE, Verdict.ERROR]
+
+
+class OutAtOnce(Counting):
+    """Seat 1 is asked once."""
+
+    def to_move(self, state: Any) -> tuple[int, ...]:
+        return super().to_move(state)[: 2 if state.step == 0 else 1]
+
+    def step(
+        self, state: Any, moves: Mapping[int, Json | Verdict], chance: Random | Json
+    ) -> tuple[Any, Json]:
+        return super().step(state, {1: -1, **moves}, chance)
+
+
+class Pondering:
+    """Plays with a second seat that has used some cpu time whenever a step is over; its meter reads
+    the files of a cgroup, which are plain ones here."""
+
+    def __init__(self, folder: Path) -> None:
+        self._usage, self.freeze = folder / "cpu.stat", folder / "cgroup.freeze"
+        self._compute(0)
+        self.freeze.touch()
+        usage, freeze = os.open(self._usage, os.O_RDONLY), os.open(self.freeze, os.O_WRONLY)
+        self.meter = Meter({"cpu_stat": usage, "freeze": freeze}, 1.0, False)
+
+    def _compute(self, microseconds: int) -> None:
+        self._usage.write_bytes(b"usage_usec %d\n" % microseconds)
+
+    def play(self, game: Any, steps: int, microseconds: int) -> None:
+        """A match in which it uses so much."""
+        referee.play(
+            game,
+            {"steps": steps},
+            Clock(),
+            bytes(16),
+            [DeafAtTheEnd(), DeafAtTheEnd(self.meter)],
+            lanes=1,
+            stop_after_seconds=60,
+            on_step=lambda _: self._compute(microseconds),
+        )
+
+
+@pytest.fixture
+def pondering(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pondering]:
+    monkeypatch.setattr(referee, "end_together", lambda loans: None)
+    found = Pondering(tmp_path)
+    with contextlib.closing(found.meter):
+        yield found
+
+
+@pytest.mark.parametrize(("used", "frozen"), [(0, b""), (5_000_000, b"1")])
+def test_a_seat_that_is_out_and_computes_is_frozen(
+    pondering: Pondering, used: int, frozen: bytes
+) -> None:
+    pondering.play(OutAtOnce(Verdict.INVALID), 3, used)
+    assert pondering.meter.is_frozen is bool(frozen)
+    assert pondering.freeze.read_bytes() == frozen
+
+
+@pytest.mark.parametrize(("used", "frozen"), [(0, False), (5_000_000, True)])
+def test_a_seat_that_computes_until_its_turn_comes_is_frozen_while_another_is_asked(
+    monkeypatch: pytest.MonkeyPatch, pondering: Pondering, used: int, frozen: bool
+) -> None:
+    monkeypatch.setattr(Seat, "disturbs_nobody", False)
+    asked: list[tuple[int, int, bool]] = []
+    asking = Seat.asking
+
+    def noted(seat: Seat, step: int, observation: Json) -> Any:
+        asked.append((step, seat.index, pondering.meter.is_frozen))
+        return asking(seat, step, observation)
+
+    monkeypatch.setattr(Seat, "asking", noted)
+    pondering.play(Counting(Verdict.INVALID), 2, used)
+    assert asked[:3] == [(1, 1, False), (1, 0, False), (2, 0, frozen)]

@@ -1,0 +1,137 @@
+"""What a seat computed off turn, where its bank cannot pay it."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from games.protocol import Verdict
+from sandbox.errors import HostTooSlow
+from sandbox.match.channel import Question, Trouble
+from sandbox.match.charge import Cost, Tally
+from sandbox.match.clock import Clock
+from sandbox.match.loans import Ending, Loan
+from sandbox.match.meter import Meter, OwnQueue
+from sandbox.match.seat import Seat, Timing
+
+CLOCK = Clock(act_seconds=0.5, bank_seconds=0.0)
+LENIENT = frozenset({Verdict.TIMEOUT})
+
+
+class QuietLoan(Loan):
+    """A connection that nobody answers on."""
+
+    def __init__(self, agent: socket.socket) -> None:
+        self.socket, self.meter, self.memory_mb = agent, Meter({}, 1.0, False), 0
+
+    def end(self) -> Ending:
+        return Ending(exit_code=None, signal=None, out_of_memory=False, log=(), clean=True)
+
+
+@pytest.fixture
+def loan() -> Iterator[Loan]:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    yield QuietLoan(ours)
+    ours.close()
+    theirs.close()
+
+
+def _asking(
+    loan: Loan, monkeypatch: pytest.MonkeyPatch, off_turn: float, lenient: frozenset[Verdict]
+) -> tuple[Seat, Question | Verdict]:
+    monkeypatch.setattr(Tally, "open", lambda *_, **__: off_turn)
+    own = OwnQueue()
+    seat = Seat(0, loan, Timing(CLOCK, own, 0.0), (), lenient)
+    question = seat.asking(1, {})
+    own.close()
+    return seat, question
+
+
+def test_it_is_taken_from_the_next_answers_time(
+    loan: Loan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seat, question = _asking(loan, monkeypatch, 0.125, LENIENT)
+    assert isinstance(question, Question)
+    assert question.limit_seconds == 0.375
+    assert (seat.bank.left_seconds, seat.fault) == (0.0, None)
+
+
+def test_it_costs_the_answer_where_that_is_not_enough(
+    loan: Loan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seat, question = _asking(loan, monkeypatch, 0.5, LENIENT)
+    assert question is Verdict.TIMEOUT
+    assert seat.fault is None
+    assert seat.record.pardoned[Verdict.TIMEOUT].times == 1
+    assert "0.500 s while it was not asked" in seat.record.pardoned[Verdict.TIMEOUT].first.reason
+
+
+def test_it_ends_the_seat_where_the_game_forgives_no_time_out(
+    loan: Loan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seat, question = _asking(loan, monkeypatch, 0.125, frozenset())
+    assert question is Verdict.TIMEOUT
+    assert seat.fault is not None
+
+
+class Stopped(QuietLoan):
+    """A loan whose box has ended, with or without running out of memory."""
+
+    def __init__(self, agent: socket.socket, *, out_of_memory: bool) -> None:
+        super().__init__(agent)
+        self.out_of_memory = out_of_memory
+
+    def end(self) -> Ending:
+        return Ending(None, None, self.out_of_memory, (), clean=True)
+
+
+def _late(
+    loan: Loan, unforgiven: float, *, before: float = 0.0, forgives_host: bool = True
+) -> Seat:
+    """A seat that is late without an answer, with so much waiting that was not forgiven."""
+    own = OwnQueue()
+    seat = Seat(0, loan, Timing(CLOCK, own, 60.0, forgives_host=forgives_host))
+    question = seat.asking(1, {})
+    assert isinstance(question, Question)
+    question.begin()
+    question.trouble = Trouble.LATE
+    question.cost = Cost(70.0, 0.1, 60.0, 0.6)
+    seat._tally.unforgiven_before_seconds = before
+    seat._tally.unforgiven_now_seconds = unforgiven
+    own.close()
+    seat.moved(1, question, lambda raw: raw)
+    return seat
+
+
+def test_time_out_caused_by_waiting_is_the_hosts_fault(loan: Loan) -> None:
+    with pytest.raises(HostTooSlow, match=r"waited 60.4 s for a core"):
+        _late(loan, 0.4)
+
+
+def test_time_out_not_caused_by_waiting_alone_stands(loan: Loan) -> None:
+    fault = _late(loan, 0.05).fault
+    assert fault is not None
+    assert fault.verdict is Verdict.TIMEOUT
+
+
+@pytest.mark.parametrize("now", [0.0, 0.2])
+def test_silence_after_little_waiting_is_the_agents(loan: Loan, now: float) -> None:
+    """It slept, on a host that had made it wait in earlier moves."""
+    fault = _late(loan, now, before=30.0).fault
+    assert fault is not None
+    assert fault.verdict is Verdict.TIMEOUT
+
+
+def test_time_out_stands_once_the_match_was_void_too_often(loan: Loan) -> None:
+    fault = _late(loan, 0.4, forgives_host=False).fault
+    assert fault is not None
+    assert fault.verdict is Verdict.TIMEOUT
+
+
+def test_out_of_memory_keeps_its_reason_on_a_slow_host(loan: Loan) -> None:
+    fault = _late(Stopped(loan.socket, out_of_memory=True), 0.4).fault
+    assert fault is not None
+    assert fault.verdict is Verdict.ERROR
+    assert "of memory" in fault.reason
