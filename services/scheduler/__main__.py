@@ -11,7 +11,7 @@ from types import FrameType
 from ladder.settings import Settings
 from ladder.telemetry import emit
 from services.scheduler import leader
-from services.scheduler.repairs import repairs
+from services.scheduler.jobs import repairs
 from workers.broker import ring
 
 

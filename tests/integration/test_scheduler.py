@@ -17,9 +17,10 @@ from ladder.matches import history, lease, matches, workers
 from ladder.moderation import rejudging, suspects
 from ladder.people import users
 from ladder.reports import cadence
+from ladder.scheduling import pairing_round
+from ladder.scheduling.season_cache import SeasonCache
 from sandbox.errors import HostTooSlow
-from services.scheduler import repairs
-from services.scheduler.fields import Fields
+from services.scheduler import jobs
 from tests.integration.ladder.contest import Contest, hello, raise_contest
 from workers.broker import BellError
 
@@ -64,10 +65,10 @@ def silence_workers(conn: Connection) -> None:
 def test_matches_are_made_for_the_live_slots_and_no_more(contest: Contest) -> None:
     conn = contest.conn
     silence_workers(conn)
-    assert repairs.pair(conn, Random(1)) == {}
+    assert pairing_round.pair(conn, Random(1)) == {}
     workers.register_worker(conn, hello("w1", slots=2))
-    assert repairs.pair(conn, Random(1)) == {"paired": 2 * repairs.MATCHES_PER_SLOT}
-    assert repairs.pair(conn, Random(1)) == {"paired": 0}
+    assert pairing_round.pair(conn, Random(1)) == {"paired": 2 * pairing_round.MATCHES_PER_SLOT}
+    assert pairing_round.pair(conn, Random(1)) == {"paired": 0}
 
 
 def test_seasons_of_one_seat_advance_round_by_round_beside_the_others(contest: Contest) -> None:
@@ -76,8 +77,8 @@ def test_seasons_of_one_seat_advance_round_by_round_beside_the_others(contest: C
     alone.active(), alone.active()
     silence_workers(conn)
     workers.register_worker(conn, hello("w1", slots=2))
-    assert repairs.pair(conn, Random(1)) == {"paired": 2 * repairs.MATCHES_PER_SLOT}
-    assert matches.in_flight(conn, alone.season.id) == repairs.MATCHES_PER_SLOT
+    assert pairing_round.pair(conn, Random(1)) == {"paired": 2 * pairing_round.MATCHES_PER_SLOT}
+    assert matches.in_flight(conn, alone.season.id) == pairing_round.MATCHES_PER_SLOT
     rounds = "select array_agg(round order by round) from entries where season_id = '{}'"
     assert one(conn, rounds.format(alone.season.id)) == [1, 2]
 
@@ -90,28 +91,28 @@ def test_a_round_whose_match_is_void_is_made_again_at_most_twice(conn: Connectio
     queued = "select id from matches where kind = 'rated' and state = 'queued'"
     seeds = []
     for _ in range(4):
-        assert repairs.pair(conn, Random(1)) == {"paired": 1}
+        assert pairing_round.pair(conn, Random(1)) == {"paired": 1}
         match_id = one(conn, queued)
         assert isinstance(match_id, str)
         seeds.append(history.get_match(conn, MatchId(match_id)).seed)
         assert matches.void(conn, [MatchId(match_id)], "the node burned") == 1
     assert seeds[0] == seeds[1] == seeds[2] != seeds[3]
     assert one(conn, f"select round from entries where id = '{entry}'") == 2
-    repairs.pair(conn, Random(1))
+    pairing_round.pair(conn, Random(1))
     conn.execute("update entries set state = 'retired'")
-    assert repairs.pair(conn, Random(1)) == {"paired": 0}
+    assert pairing_round.pair(conn, Random(1)) == {"paired": 0}
 
 
 def test_rounds_go_on_beside_entries_that_no_live_node_could_play(conn: Connection) -> None:
     alone = raise_contest(conn, seats=1)
-    able, *unable = (alone.active() for _ in range(1 + repairs.MATCHES_PER_SLOT))
+    able, *unable = (alone.active() for _ in range(1 + pairing_round.MATCHES_PER_SLOT))
     conn.execute("update entries set profile = 'torch-gpu' where id = any (%s)", (unable,))
     silence_workers(conn)
     # It has the profile, and no GPU: such entries wait for another node.
     workers.register_worker(conn, hello("w1", slots=1, profiles=("numpy", "torch-gpu")))
-    assert repairs.pair(conn, Random(1)) == {"paired": repairs.MATCHES_PER_SLOT}
+    assert pairing_round.pair(conn, Random(1)) == {"paired": pairing_round.MATCHES_PER_SLOT}
     rounds = "select round from entries where id = '{}'"
-    assert one(conn, rounds.format(able)) == repairs.MATCHES_PER_SLOT
+    assert one(conn, rounds.format(able)) == pairing_round.MATCHES_PER_SLOT
 
 
 def test_what_is_judged_again_is_queued_where_a_node_can_play_it(contest: Contest) -> None:
@@ -123,12 +124,12 @@ def test_what_is_judged_again_is_queued_where_a_node_can_play_it(contest: Contes
     everything = suspects.Predicate(node="node")
     rejudging.rejudge(conn, contest.season.id, everything, by=None, reason="a bad node")
     silence_workers(conn)
-    assert repairs.rejudge(conn) == {"rejudges_queued": 0}
+    assert jobs.rejudge(conn) == {"rejudges_queued": 0}
     workers.register_worker(conn, hello("w1"))
-    assert repairs.rejudge(conn) == {"rejudges_queued": 1}
-    assert repairs.rejudge(conn) == {"rejudges_queued": 0}
+    assert jobs.rejudge(conn) == {"rejudges_queued": 1}
+    assert jobs.rejudge(conn) == {"rejudges_queued": 0}
     workers.register_worker(conn, hello("w2", profiles=("numpy", "torch")))
-    assert repairs.rejudge(conn) == {"rejudges_queued": 1}
+    assert jobs.rejudge(conn) == {"rejudges_queued": 1}
 
 
 def test_an_entry_whose_profile_no_node_serves_holds_no_place_in_the_queue(
@@ -139,14 +140,14 @@ def test_an_entry_whose_profile_no_node_serves_holds_no_place_in_the_queue(
     idle, *others = contest.entries
     conn.execute("update entries set profile = 'torch' where id = %s", (idle,))
     workers.register_worker(conn, hello("w1", slots=2))
-    assert repairs.pair(conn, Random(1)) == {"paired": 2 * repairs.MATCHES_PER_SLOT}
+    assert pairing_round.pair(conn, Random(1)) == {"paired": 2 * pairing_round.MATCHES_PER_SLOT}
     lineups = (
         "select count(*) from seats t join matches m on m.id = t.match_id"
         " where m.kind = 'rated' and t.profile = 'torch'"
     )
     assert one(conn, lineups) == 0
     workers.register_worker(conn, hello("w2", slots=1, profiles=("numpy", "torch")))
-    assert repairs.pair(conn, Random(1)) == {"paired": repairs.MATCHES_PER_SLOT}
+    assert pairing_round.pair(conn, Random(1)) == {"paired": pairing_round.MATCHES_PER_SLOT}
     assert one(conn, lineups) != 0
     assert others
 
@@ -160,7 +161,7 @@ def test_more_gpu_seats_than_a_node_has_gpus_are_never_drawn_together(contest: C
     able = hello("w1", slots=4, gpu=1, profiles=("numpy", "torch-gpu"), queues=matches.QUEUES)
     workers.register_worker(conn, able)
     for seed in range(4):
-        repairs.pair(conn, Random(seed))
+        pairing_round.pair(conn, Random(seed))
     assert one(conn, "select max(gpu) from matches where kind = 'rated'") == 1
     wrong = (
         "select count(*) from matches where kind = 'rated' and (gpu > 0) <> (queue = 'play.gpu')"
@@ -175,8 +176,8 @@ def test_seasons_that_cannot_play_take_nothing_from_those_that_can(contest: Cont
     for _ in range(9):
         raise_contest(conn)
     assert len(seasons.playing_seasons(conn)) == 10
-    assert repairs.pair(conn, Random(1)) == {"paired": 2 * repairs.MATCHES_PER_SLOT}
-    assert matches.in_flight(conn, contest.season.id) == 2 * repairs.MATCHES_PER_SLOT
+    assert pairing_round.pair(conn, Random(1)) == {"paired": 2 * pairing_round.MATCHES_PER_SLOT}
+    assert matches.in_flight(conn, contest.season.id) == 2 * pairing_round.MATCHES_PER_SLOT
 
 
 def test_nobody_gets_more_by_making_more_seasons(contest: Contest) -> None:
@@ -198,7 +199,7 @@ def test_nobody_gets_more_by_making_more_seasons(contest: Contest) -> None:
         greedy.made = each.made
     silence_workers(conn)
     workers.register_worker(conn, hello("w1", slots=2))
-    assert repairs.pair(conn, Random(1)) == {"paired": 3 + 6}
+    assert pairing_round.pair(conn, Random(1)) == {"paired": 3 + 6}
     rung = [match_id for _, match_id in matches.ring_due(conn, {"play.cpu": 6})]
     ours = [history.get_match(conn, each).season_id == contest.season.id for each in rung]
     assert sum(ours) == 3
@@ -221,19 +222,19 @@ def test_of_long_matches_fewer_are_under_way_so_that_seasons_share_the_time(
         made.finish(match_id, order.attempt, [1, 2, 3, 4])
     silence_workers(conn)
     workers.register_worker(conn, hello("w1", slots=10))
-    repairs.pair(conn, Random(1))
+    pairing_round.pair(conn, Random(1))
     assert matches.in_flight(conn, contest.season.id) in (3, 4)
     assert matches.in_flight(conn, quick.season.id) in (26, 27)
 
 
 def test_what_waits_is_not_passed_for_ever_by_what_is_made_later(contest: Contest) -> None:
-    conn, fields, rng = contest.conn, Fields(), Random(1)
+    conn, fields, rng = contest.conn, SeasonCache(), Random(1)
     other = raise_contest(conn)
     for _ in range(4):
         other.active()
     silence_workers(conn)
     workers.register_worker(conn, hello("w1", slots=2))
-    repairs.pair(conn, rng, fields)
+    pairing_round.pair(conn, rng, fields)
     last = one(conn, "select id from matches where state = 'queued' order by turn desc limit 1")
     passed: list[MatchId] = []
     while len(passed) < 20:
@@ -243,21 +244,21 @@ def test_what_waits_is_not_passed_for_ever_by_what_is_made_later(contest: Contes
             break
         contest.play(first, [1, 2, 3, 4])
         workers.register_worker(conn, hello("w1", slots=2))
-        repairs.pair(conn, rng, fields)
-    assert len(passed) <= 2 * repairs.MATCHES_PER_SLOT
+        pairing_round.pair(conn, rng, fields)
+    assert len(passed) <= 2 * pairing_round.MATCHES_PER_SLOT
 
 
 def test_a_paused_league_gets_no_matches(contest: Contest) -> None:
     workers.register_worker(contest.conn, hello("w1"))
     leagues.set_state(contest.conn, contest.league.id, "paused")
-    assert repairs.pair(contest.conn, Random(1)) == {}
+    assert pairing_round.pair(contest.conn, Random(1)) == {}
 
 
 def test_a_season_has_never_more_in_flight_than_it_allows(conn: Connection) -> None:
     contest = raise_contest(conn, max_in_flight=1)
     for _ in range(4):
         contest.active()
-    assert repairs.pair(conn, Random(1)) == {"paired": 1}
+    assert pairing_round.pair(conn, Random(1)) == {"paired": 1}
 
 
 def test_bells_are_a_small_multiple_of_the_slots_and_not_repeated_while_they_are_fresh(
@@ -268,8 +269,8 @@ def test_bells_are_a_small_multiple_of_the_slots_and_not_repeated_while_they_are
         contest.rated(*contest.entries[:4])
     silence_workers(conn)
     workers.register_worker(conn, hello("w2", slots=3))
-    bells = repairs.Bells(belfry)
-    assert bells.play(conn) == {"rung": 3 * repairs.BELLS_PER_SLOT}
+    bells = jobs.Bells(belfry)
+    assert bells.play(conn) == {"rung": 3 * jobs.BELLS_PER_SLOT}
     assert bells.play(conn) == {"rung": 0}
     assert {(queue, kind) for queue, kind, _ in belfry.rung} == {("play.cpu", "play")}
 
@@ -281,7 +282,7 @@ def test_bells_that_cannot_be_rung_are_due_again_and_ringing_pauses(
     contest.rated(*contest.entries[:4])
     contest.rated(*contest.entries[:4])
     belfry.away = True
-    bells = repairs.Bells(belfry)
+    bells = jobs.Bells(belfry)
     assert bells.play(conn) == {"rung": 0, "bells_failed": 2}
     assert one(conn, "select count(*) from matches where rung_at is not null") == 0
     belfry.away = False
@@ -297,7 +298,7 @@ def test_a_lapsed_lease_is_queued_again(contest: Contest) -> None:
     conn.execute(
         "update matches set lease_until = now() - interval '1 second' where state = 'running'"
     )
-    assert repairs.reap(conn) == {"requeued": 1, "voided": 0}
+    assert jobs.reap(conn) == {"requeued": 1, "voided": 0}
     assert history.get_match(conn, match_id).state == "queued"
 
 
@@ -307,13 +308,13 @@ def test_what_waited_past_its_deadline_is_seen_to(contest: Contest) -> None:
     contest.pending()
     conn.execute("update matches set deadline_at = now() - interval '1 s' where state = 'queued'")
     conn.execute("update entries set deadline_at = now() where state = 'pending'")
-    assert repairs.expire(conn) == {"expired": 2, "validations_renewed": 1, "paused_tried": 0}
+    assert jobs.expire(conn) == {"expired": 2, "validations_renewed": 1, "paused_tried": 0}
 
 
 def test_the_rater_is_rung_once_for_results_that_wait(contest: Contest) -> None:
     conn, belfry = contest.conn, Belfry()
     contest.play(contest.rated(*contest.entries[:4]), [1, 2, 3, 4])
-    bells = repairs.Bells(belfry)
+    bells = jobs.Bells(belfry)
     assert bells.rate(conn) == {"rate_rung": 1}
     assert bells.rate(conn) == {"rate_rung": 0}
     assert belfry.rung == [("rate", "rate", contest.season.id)]
@@ -322,12 +323,12 @@ def test_the_rater_is_rung_once_for_results_that_wait(contest: Contest) -> None:
 def test_seasons_turn_when_their_dates_come(contest: Contest) -> None:
     conn = contest.conn
     conn.execute("update seasons set closes_at = now() - interval '1 second'")
-    assert repairs.close(conn) == {"seasons_turned": 1}
+    assert jobs.close(conn) == {"seasons_turned": 1}
     assert seasons.get_season(conn, contest.season.id).state == "locked"
     conn.execute("update seasons set ends_at = now() - interval '1 second'")
-    assert repairs.close(conn) == {"seasons_turned": 1}
+    assert jobs.close(conn) == {"seasons_turned": 1}
     assert seasons.get_season(conn, contest.season.id).state == "finished"
-    assert repairs.close(conn) == {"seasons_turned": 0}
+    assert jobs.close(conn) == {"seasons_turned": 0}
 
 
 def paused(contest: Contest) -> None:
@@ -467,7 +468,7 @@ def test_a_host_too_slow_for_a_season_raises_an_alarm(
     (alarm,) = cadence.alarms(conn)
     assert alarm.cause == "slow_host"
     assert "too slow for this season: w1 (1 attempts)" in alarm.reason
-    looking = repairs.Watch()
+    looking = jobs.Watch()
     looking.look(conn)
     looking.look(conn)
     assert capsys.readouterr().err.count("host_too_slow") == 1
@@ -476,7 +477,7 @@ def test_a_host_too_slow_for_a_season_raises_an_alarm(
 def test_an_alarm_is_told_once_and_its_end_too(
     contest: Contest, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    conn, looking = contest.conn, repairs.Watch()
+    conn, looking = contest.conn, jobs.Watch()
     conn.execute("update seasons set opens_at = now() - interval '1 hour'")
     looking.look(conn)
     looking.look(conn)
@@ -497,7 +498,7 @@ def test_answers_kept_for_repeats_are_dropped_after_their_time(conn: Connection)
     workers.register_worker(conn, hello("here"))
     workers.register_worker(conn, hello("long gone"))
     conn.execute("update workers set seen_at = now() - interval '2 days' where id = 'long gone'")
-    assert repairs.forget(conn) == {
+    assert jobs.forget(conn) == {
         "answers_forgotten": 1,
         "workers_forgotten": 1,
         "standings_dropped": 0,

@@ -21,7 +21,7 @@ from ladder.ratings.fitting import Fitter
 from ladder.ratings.seal_rule import LOOKS
 from ladder.standings import leaderboard
 from ladder.standings.standings import Standing
-from services.scheduler.repairs import close
+from services.scheduler.jobs import close
 from tests.integration.ladder.contest import Contest, hello, raise_contest
 from tests.integration.ladder.test_fitting import play, refit
 

@@ -1,6 +1,7 @@
 """What the pairing must know of a season besides its rows, kept up to date in memory: where each
 entry officially stands, who has met whom, and who sat where. A new leader begins anew and catches
-up."""
+up.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +22,11 @@ from ladder.matches.pairing import Candidate, Meetings
 from ladder.ratings import versions
 from ladder.ratings.official.standing import Place
 from ladder.ratings.season_log import SeasonLog
-from services.scheduler.turns import Turns
+from ladder.scheduling.turns import Turns
 
 READ_AT_ONCE: Final = 5_000
 """Results of a log that one round of the scheduler reads, so that a long log delays no round."""
+
 
 SECONDS_KEPT: Final = 5.0
 """For so long it is not asked again what a season's matches take."""
@@ -43,7 +45,7 @@ class _Seen:
     places: dict[EntryId, Place] = field(default_factory=dict)
 
 
-class Fields:
+class SeasonCache:
     """Of all seasons that were asked for."""
 
     def __init__(self) -> None:

@@ -8,41 +8,41 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
 from random import Random, SystemRandom
 
-from ladder import profiles
 from ladder.database import db, idempotency, migrate
 from ladder.entries import entries, remotes
-from ladder.errors import Conflict
 from ladder.ids import SeasonId
-from ladder.kinds import MatchKind
-from ladder.leagues import leagues
 from ladder.leagues import seasons as leagues_seasons
-from ladder.leagues.records import Season
-from ladder.matches import capacity, lease, matches, pairing
+from ladder.matches import lease, matches
 from ladder.matches import workers as matches_workers
-from ladder.matches.records import LineupSeat
 from ladder.moderation import rejudging
-from ladder.ratings import fitting, ratings, solo, versions
+from ladder.ratings import fitting, ratings, versions
 from ladder.reports import cadence
+from ladder.scheduling.pairing_round import pair
+from ladder.scheduling.season_cache import SeasonCache
 from ladder.telemetry import emit
-from services.scheduler.fields import Fields
 from services.scheduler.leader import Repair
 from workers.broker import BellError
 
 Bell = Callable[[str, str, str], None]
 
+
 BELLS_PER_SLOT = 2
 """Bells out per live slot: seconds of work lie in Redis, the backlog stays in Postgres."""
-MATCHES_PER_SLOT = 3
-"""Rated matches under way per live slot, so that no slot waits for the next round."""
+
+
 BELL_PAUSE_SECONDS = 1.0
+
+
 BUSY_BELL_SECONDS = 60.0
 """While no slot is free, an unanswered bell is no sign of a lost one."""
+
+
 RATE_AGAIN_SECONDS = 2.0
+
+
 MONTHS_AHEAD = 2
 
 
@@ -50,7 +50,7 @@ def repairs(ring: Bell, rng: Random | None = None) -> list[Repair]:
     """All of them, in the order of a round: first what frees matches, then what hands them out."""
     bells = Bells(ring)
     chance = rng or SystemRandom()
-    fields = Fields()
+    fields = SeasonCache()
     return [
         Repair("reap", 0.0, reap),
         Repair("expire", 1.0, expire),
@@ -99,145 +99,6 @@ def rejudge(conn: db.Connection) -> dict[str, int]:
         with conn.transaction():
             made += rejudging.queue(conn, act, match_id, turn) is not None
     return {"rejudges_queued": made}
-
-
-def pair(conn: db.Connection, rng: Random, fields: Fields | None = None) -> dict[str, int]:
-    """Keep enough rated matches under way for the live slots, over all seasons that play.
-
-    Those who made leagues get equal parts of the slots' time, and so do the seasons of each: of
-    long matches fewer are under way.
-    """
-    seasons = leagues_seasons.playing_seasons(conn)
-    workers = [
-        w for w in matches_workers.live_workers(conn) if {"play.cpu", "play.gpu"} & set(w.queues)
-    ]
-    slots = sum(worker.slots for worker in workers)
-    if not seasons or slots == 0:
-        return {}
-    fields = fields or Fields()
-    fields.turns.look(conn)
-    makers = leagues_seasons.makers(conn, [season.id for season in seasons])
-    under_way = {season.id: matches.in_flight(conn, season.id) for season in seasons}
-    before = sum(under_way.values())
-    load = Counter[str]()  # of those who made the leagues: nobody gets more by making more of them
-    for season in seasons:
-        load[makers[season.id]] += under_way[season.id]
-
-    def turn_of(maker: str, lineup: Sequence[LineupSeat]) -> int:
-        """Beside validations and scrims, on GPUs, by what the maker has under way."""
-        load[maker] += 1
-        if profiles.gpus_of(seat.profile for seat in lineup):
-            return load[maker] - 1
-        return fields.turns.take(maker)
-
-    while seasons:
-        # What a season cannot use of its share (it has no field, say) goes to the others: seasons
-        # that only stand there never leave a slot idle.
-        has = Counter(makers[season.id] for season in seasons)
-        parts = {
-            season.id: 1 / (has[makers[season.id]] * fields.seconds(conn, season.id))
-            for season in seasons
-        }
-        whole = sum(parts.values())
-        full = []
-        for season in seasons:
-            maker = makers[season.id]
-            part = round(MATCHES_PER_SLOT * slots * parts[season.id] / whole, 6)
-            wanted = math.ceil(part)
-            missing = min(wanted, season.max_in_flight) - under_way[season.id]
-            made = 0
-            if missing > 0 and season.measures:
-                made = _advance(conn, season, missing, partial(turn_of, maker), workers)
-            elif missing > 0:
-                turn = partial(turn_of, maker)
-                made = _pair(conn, season, missing, turn, workers, rng, fields)
-            under_way[season.id] += made
-            if under_way[season.id] >= wanted:
-                full.append(season)
-        if len(full) == len(seasons):
-            break
-        seasons = full
-    return {"paired": sum(under_way.values()) - before}
-
-
-def _pair(
-    conn: db.Connection,
-    season: Season,
-    missing: int,
-    turn: Callable[[Sequence[LineupSeat]], int],
-    workers: Sequence[matches_workers.Worker],
-    rng: Random,
-    fields: Fields,
-) -> int:
-    """Makes up to this many matches, each at its ``turn`` of the queue; returns how many.
-
-    None that no live node could play: it would hold a place among those under way for nothing.
-    """
-    league = leagues.get_league(conn, season.league_id)
-    served = {profile for worker in workers for profile in worker.profiles}
-    proposal = pairing.propose(
-        fields.candidates(conn, season),
-        seats=season.seats,
-        lineups=missing,
-        rng=rng,
-        beta=season.beta,
-        same_team_lineups=league.same_team_lineups,
-        admissible=served,
-        met=fields.met(conn, season),
-    )
-    made = 0
-    for lineup in proposal.lineups:
-        if capacity.missing_for(workers, lineup) is not None:
-            continue
-        try:
-            with conn.transaction():
-                matches.create(
-                    conn, season=season, kind=MatchKind.RATED, lineup=lineup, turn=turn(lineup)
-                )
-            made += 1
-        except Conflict:
-            continue  # an entry retired between the look and the making
-    return made
-
-
-def _advance(
-    conn: db.Connection,
-    season: Season,
-    missing: int,
-    turn: Callable[[Sequence[LineupSeat]], int],
-    workers: Sequence[matches_workers.Worker],
-) -> int:
-    """The same for a season of one seat: first what came to nothing, on its round's own seed, then
-    the next rounds of those who lack one. Who cannot be played has no turn among those who can."""
-    field, begun = solo.runners(conn, season)
-    seats = {runner.candidate.profile: runner.candidate.seat for runner in field}
-    served = {
-        profile for profile, seat in seats.items() if capacity.missing_for(workers, [seat]) is None
-    }
-    made = 0
-    with conn.transaction():
-        solo.forget(conn, season.id)
-    able = {runner.candidate.entry_id: runner.candidate for runner in field}
-    for gap in solo.gaps(conn, season.id):
-        runner = able.get(gap.entry_id)
-        if made == missing:
-            break
-        if runner is None or runner.profile not in served or runner.weight <= 0:
-            continue
-        try:
-            with conn.transaction():
-                solo.queue_again(conn, season, runner, gap, turn([runner.seat]))
-            made += 1
-        except Conflict:
-            continue
-    for candidate, number in pairing.advance(field, begun, missing - made, served):
-        try:
-            with conn.transaction():
-                solo.queue(conn, season, candidate, number, turn([candidate.seat]))
-            made += 1
-        except Conflict:
-            continue  # it retired between the look and the making
-    return made
 
 
 def slots_by_queue(conn: db.Connection) -> dict[str, int]:
