@@ -1,1 +1,1 @@
-"""The clock of the house: one leader, one loop, a named repair per function of ``rounds``."""
+"""The scheduler: one leader runs every job of ``jobs`` in a loop."""

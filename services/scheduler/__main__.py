@@ -11,7 +11,7 @@ from types import FrameType
 from ladder.settings import Settings
 from ladder.telemetry import emit
 from services.scheduler import leader
-from services.scheduler.jobs import repairs
+from services.scheduler.jobs import jobs
 from workers.broker import ring
 
 
@@ -32,7 +32,7 @@ def main() -> None:
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
-    leader.run(settings.database_url, repairs(ring), stopping)
+    leader.run(settings.database_url, jobs(ring), stopping)
     emit("scheduler_stopped")
 
 

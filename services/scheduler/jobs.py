@@ -1,6 +1,6 @@
 """What the leader sees to, each a function of its own. Reads maintained columns, never history.
 
-Nothing here is needed for correctness twice: every repair may run at any moment, again, or not at
+Nothing here is needed for correctness twice: every job may run at any moment, again, or not at
 all for a while, and the rows stay right.
 """
 
@@ -23,7 +23,7 @@ from ladder.reports import cadence
 from ladder.scheduling.pairing_round import pair
 from ladder.scheduling.season_cache import SeasonCache
 from ladder.telemetry import emit
-from services.scheduler.leader import Repair
+from services.scheduler.leader import Job
 from workers.broker import BellError
 
 Bell = Callable[[str, str, str], None]
@@ -46,22 +46,22 @@ RATE_AGAIN_SECONDS = 2.0
 MONTHS_AHEAD = 2
 
 
-def repairs(ring: Bell, rng: Random | None = None) -> list[Repair]:
+def jobs(ring: Bell, rng: Random | None = None) -> list[Job]:
     """All of them, in the order of a round: first what frees matches, then what hands them out."""
     bells = Bells(ring)
     chance = rng or SystemRandom()
     fields = SeasonCache()
     return [
-        Repair("reap", 0.0, reap),
-        Repair("expire", 1.0, expire),
-        Repair("rejudge", 1.0, rejudge),
-        Repair("pair", 0.0, lambda conn: pair(conn, chance, fields)),
-        Repair("ring", 0.0, bells.play),
-        Repair("rate", 0.0, bells.rate),
-        Repair("close", 5.0, close),
-        Repair("watch", 5.0, Watch().look),
-        Repair("partitions", 3600.0, partitions),
-        Repair("forget", 3600.0, forget),
+        Job("reap", 0.0, reap),
+        Job("expire", 1.0, expire),
+        Job("rejudge", 1.0, rejudge),
+        Job("pair", 0.0, lambda conn: pair(conn, chance, fields)),
+        Job("ring", 0.0, bells.play),
+        Job("rate", 0.0, bells.rate),
+        Job("close", 5.0, close),
+        Job("watch", 5.0, Watch().look),
+        Job("partitions", 3600.0, partitions),
+        Job("forget", 3600.0, forget),
     ]
 
 

@@ -30,7 +30,7 @@ LONGEST_BACKOFF_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
-class Repair:
+class Job:
     """One thing the leader sees to: its name, how often, and the function.
 
     The function works in transactions of its own and returns what it counted, by name.
@@ -41,14 +41,14 @@ class Repair:
     run: Callable[[db.Connection], dict[str, int]]
 
 
-def run(url: str, repairs: Sequence[Repair], stopping: threading.Event) -> None:
+def run(url: str, jobs: Sequence[Job], stopping: threading.Event) -> None:
     """Lead whenever the lead is free, until ``stopping``; outlives restarts of Postgres."""
     backoff = 0.1
     while not stopping.is_set():
         try:
             with _lead(url, stopping) as conn:
                 backoff = 0.1
-                _rounds(conn, repairs, stopping)
+                _rounds(conn, jobs, stopping)
         except psycopg.OperationalError as error:
             emit("scheduler_lost_postgres", error=str(error).strip(), again_in_seconds=backoff)
             stopping.wait(backoff)
@@ -79,16 +79,16 @@ def _lead(url: str, stopping: threading.Event) -> Iterator[db.Connection]:
         conn.close()  # gives up the lead
 
 
-def _rounds(conn: db.Connection, repairs: Sequence[Repair], stopping: threading.Event) -> None:
-    due = {repair.name: 0.0 for repair in repairs}
+def _rounds(conn: db.Connection, jobs: Sequence[Job], stopping: threading.Event) -> None:
+    due = {job.name: 0.0 for job in jobs}
     while not stopping.is_set():
         started = time.monotonic()
         counted: dict[str, int] = {}
-        for repair in repairs:
-            if started >= due[repair.name] and not stopping.is_set():
-                due[repair.name] = started + repair.every_seconds
-                if not _tried(conn, repair, counted):
-                    due[repair.name] = started + max(1.0, repair.every_seconds)
+        for job in jobs:
+            if started >= due[job.name] and not stopping.is_set():
+                due[job.name] = started + job.every_seconds
+                if not _tried(conn, job, counted):
+                    due[job.name] = started + max(1.0, job.every_seconds)
         told = {name: count for name, count in counted.items() if count}
         if told:
             emit("round", ms=round((time.monotonic() - started) * 1000), **told)
@@ -104,15 +104,15 @@ def _rest(conn: db.Connection, started: float, stopping: threading.Event) -> Non
             return
 
 
-def _tried(conn: db.Connection, repair: Repair, counted: dict[str, int]) -> bool:
-    """Run one repair; one that fails is told and never takes the others' turn."""
+def _tried(conn: db.Connection, job: Job, counted: dict[str, int]) -> bool:
+    """Run one job; one that fails is told and never takes the others' turn."""
     try:
-        counted.update(repair.run(conn))
+        counted.update(job.run(conn))
         return True
     except psycopg.OperationalError as error:
         if conn.closed or conn.broken:
             raise
-        emit("repair_failed", repair=repair.name, error=str(error).strip())
+        emit("job_failed", job=job.name, error=str(error).strip())
     except Exception as error:
-        emit("repair_failed", repair=repair.name, error=str(error), trace=trace(error))
+        emit("job_failed", job=job.name, error=str(error), trace=trace(error))
     return False

@@ -18,17 +18,17 @@ from ladder.database.db import Connection
 from ladder.matches import workers
 from services import embedded
 from services.scheduler import leader
-from services.scheduler.leader import Repair
+from services.scheduler.leader import Job
 from tests.chaos.fleet import wait_until
 from tests.integration.ladder.contest import hello, raise_contest
 
 
 @contextmanager
 def leading(url: str, run: Callable[[Connection], dict[str, int]]) -> Iterator[threading.Event]:
-    """A scheduler in a thread, with one repair."""
+    """A scheduler in a thread, with one job."""
     stopping = threading.Event()
     thread = threading.Thread(
-        target=leader.run, args=(url, [Repair("one", 0.0, run)], stopping), daemon=True
+        target=leader.run, args=(url, [Job("one", 0.0, run)], stopping), daemon=True
     )
     thread.start()
     try:
@@ -73,7 +73,7 @@ def test_a_repair_that_fails_does_not_take_the_others_turn(database_url: str) ->
         return {}
 
     stopping = threading.Event()
-    both = [Repair("fails", 0.0, fail), Repair("works", 0.0, work)]
+    both = [Job("fails", 0.0, fail), Job("works", 0.0, work)]
     thread = threading.Thread(target=leader.run, args=(database_url, both, stopping), daemon=True)
     thread.start()
     assert done.wait(20)

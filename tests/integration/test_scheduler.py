@@ -1,4 +1,4 @@
-"""The leader's repairs on real rows."""
+"""The leader's jobs on real rows."""
 
 from __future__ import annotations
 
