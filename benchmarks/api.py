@@ -218,7 +218,7 @@ def main() -> None:
             season = seed(url, options.agents)
             blobs = (state / "blobs").as_uri()
             with serving(
-                "services.api.app:create_app",
+                "services.app:create_app",
                 8101,
                 state,
                 PECK_DATABASE_URL=url,

@@ -301,7 +301,7 @@ class House:
             "api",
             [
                 "services.warm" if self.options.reload else "uvicorn",
-                *("services.api.app:create_app", "--factory"),
+                *("services.app:create_app", "--factory"),
                 *("--fd", str(listener)),
                 *("--log-level", "warning", "--no-access-log", "--no-server-header"),
                 *("--timeout-graceful-shutdown", "2"),

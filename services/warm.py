@@ -21,7 +21,7 @@ OWN: Final = ("games", "ladder", "sandbox", "services", "workers")
 
 def main() -> None:
     with contextlib.suppress(Exception):  # the child says what is wrong
-        importlib.import_module("services.api.app")
+        importlib.import_module("services.app")
     import uvicorn
 
     for name in [name for name in sys.modules if name.partition(".")[0] in OWN]:

@@ -12,13 +12,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from ladder.entries import agents
 from ladder.ids import AgentId
 from ladder.people import quotas
-from services.api import sight
-from services.api.auth import Anyone, Writer
-from services.api.fields import AgentKey, Filter, Key, Name, Slug
-from services.api.idempotency import Once
-from services.api.paging import Page, Paging
-from services.api.problems import ProblemError, of
-from services.api.state import Db
+from services.http import permissions
+from services.http.auth import Anyone, Writer
+from services.http.fields import AgentKey, Filter, Key, Name, Slug
+from services.http.idempotency import Once
+from services.http.paging import Page, Paging
+from services.http.problems import ProblemError, of
+from services.http.state import Db
 
 router = APIRouter(prefix="/v1", tags=["agents"])
 
@@ -66,7 +66,7 @@ def slug_of(name: str) -> str:
 )
 def create_agent(body: NewAgent, conn: Db, who: Writer, once: Once) -> Response:
     """For one's own team."""
-    team = sight.own_team(conn, who, body.team)
+    team = permissions.own_team(conn, who, body.team)
 
     def create() -> AgentOut:
         slug = body.slug or slug_of(body.name)
@@ -83,7 +83,7 @@ def list_agents(conn: Db, who: Anyone, span: Paging, team: Filter = None) -> Pag
     rows = agents.list_agents(
         conn,
         viewer=who,
-        team_id=sight.team(conn, who, team).id if team else None,
+        team_id=permissions.team(conn, who, team).id if team else None,
         after=AgentId(span.after) if span.after else None,
         limit=span.limit,
     )
@@ -93,13 +93,13 @@ def list_agents(conn: Db, who: Anyone, span: Paging, team: Filter = None) -> Pag
 @router.get("/agents/{agent}", summary="Read an agent", responses=of(404))
 def read_agent(agent: AgentKey, conn: Db, who: Anyone) -> AgentOut:
     """An agent that plays only in leagues hidden from the caller is hidden too."""
-    return AgentOut.model_validate(sight.agent(conn, who, agent))
+    return AgentOut.model_validate(permissions.agent(conn, who, agent))
 
 
 @router.patch("/agents/{agent}", summary="Change an agent", responses=of(403, 404, 409))
 def change_agent(agent: AgentKey, body: AgentChange, conn: Db, who: Writer) -> AgentOut:
     """Its name, and whether others may scrim against it."""
-    found = sight.own_agent(conn, who, agent)
+    found = permissions.own_agent(conn, who, agent)
     return AgentOut.model_validate(
         agents.update_agent(conn, found.id, **body.model_dump(exclude_none=True))
     )
@@ -113,4 +113,4 @@ def change_agent(agent: AgentKey, body: AgentChange, conn: Db, who: Writer) -> A
 )
 def delete_agent(agent: AgentKey, conn: Db, who: Writer) -> None:
     """For one's own agent, as long as nothing was submitted for it."""
-    agents.delete_agent(conn, sight.own_agent(conn, who, agent).id)
+    agents.delete_agent(conn, permissions.own_agent(conn, who, agent).id)

@@ -15,13 +15,13 @@ from ladder.leagues.records import Season
 from ladder.people.records import Viewer
 from ladder.reports import cadence
 from services import anchors, bundles
-from services.api import sight
-from services.api.auth import Host
 from services.api.entries import EntryOut, shown
-from services.api.fields import Line, SeasonKey
-from services.api.idempotency import Once
-from services.api.problems import ProblemError, of
-from services.api.state import Db, House
+from services.http import permissions
+from services.http.auth import Host
+from services.http.fields import Line, SeasonKey
+from services.http.idempotency import Once
+from services.http.problems import ProblemError, of
+from services.http.state import Db, House
 
 router = APIRouter(prefix="/v1", tags=["seasons"])
 
@@ -58,8 +58,8 @@ def add_anchors(
 ) -> Response:
     """Only hosts and administrators may do this, while uploads are open. When the first results of
     a new anchor count, all scores move together; ranks stay."""
-    found = sight.season(conn, who, season)
-    league = sight.hosted_league(conn, who, found.league_id)
+    found = permissions.season(conn, who, season)
+    league = permissions.hosted_league(conn, who, found.league_id)
     refuse_unknown(found.game, body.anchors)
     if found.state != "open":
         raise Conflict("this season's uploads are locked: open a new season to change its anchors")
@@ -97,7 +97,7 @@ def enter(
         one if one.startswith("sub_") else bundles.name_of(one) for one in names
     ):
         if name.startswith("sub_"):
-            submission = sight.own_submission(conn, who, name)
+            submission = permissions.own_submission(conn, who, name)
             entry, *_ = entries.enter(
                 conn, season.id, submission.id, is_anchor=True, count_limit=False
             )

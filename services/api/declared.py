@@ -9,11 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.entries import declared
 from ladder.ids import EntryId
-from services.api import sight
-from services.api.auth import Anyone, Writer
-from services.api.fields import Key, SeasonKey, TeamKey
-from services.api.problems import ProblemError, of
-from services.api.state import Db
+from services.http import permissions
+from services.http.auth import Anyone, Writer
+from services.http.fields import Key, SeasonKey, TeamKey
+from services.http.problems import ProblemError, of
+from services.http.state import Db
 
 router = APIRouter(prefix="/v1", tags=["seasons"])
 PATH = "/seasons/{season}/teams/{team}/entry"
@@ -33,7 +33,7 @@ class DeclaredOut(BaseModel):
 @router.get(PATH, summary="Read what a team stands by", responses=of(404))
 def read_declared(season: SeasonKey, team: TeamKey, conn: Db, who: Anyone) -> DeclaredOut:
     """The entry its owner declared, if any."""
-    found, playing = sight.season(conn, who, season), sight.team(conn, who, team)
+    found, playing = permissions.season(conn, who, season), permissions.team(conn, who, team)
     entry_id = declared.of_team(conn, found.id, playing.id)
     return DeclaredOut(season_id=found.id, team_id=playing.id, entry_id=entry_id)
 
@@ -44,8 +44,8 @@ def declare_entry(
 ) -> DeclaredOut:
     """Until uploads lock, for the team's own people: rank and medal go by this entry alone, from
     its first rated match on."""
-    found, playing = sight.season(conn, who, season), sight.team(conn, who, team)
-    if not sight.owns(who, playing.id):
+    found, playing = permissions.season(conn, who, season), permissions.team(conn, who, team)
+    if not permissions.owns(who, playing.id):
         raise ProblemError("forbidden", f"You are not a member of {playing.name}.")
     chosen = None if body.entry is None else EntryId(body.entry)
     declared.declare(conn, found.id, playing.id, chosen, who.user_id)

@@ -14,16 +14,16 @@ from ladder.ids import EntryId
 from ladder.people.records import Viewer
 from ladder.profiles import Name as Profile
 from ladder.ratings import ratings
-from services.api import sight
-from services.api.auth import Anyone, Known, Writer
-from services.api.bodies import waited_seconds
-from services.api.fields import EntryKey, Filter, Key, SeasonKey
-from services.api.idempotency import Once
-from services.api.logs import LogFormat, read_log
-from services.api.paging import Page, Paging
-from services.api.problems import ProblemError, of
 from services.api.seasons import LimitsOut
-from services.api.state import Db, House
+from services.http import permissions
+from services.http.auth import Anyone, Known, Writer
+from services.http.bodies import waited_seconds
+from services.http.fields import EntryKey, Filter, Key, SeasonKey
+from services.http.idempotency import Once
+from services.http.logs import LogFormat, read_log
+from services.http.paging import Page, Paging
+from services.http.problems import ProblemError, of
+from services.http.state import Db, House
 
 router = APIRouter(prefix="/v1", tags=["entries"])
 
@@ -115,7 +115,7 @@ def shown(conn: Db, who: Viewer, entry: Entry) -> EntryOut:
     out = EntryOut.model_validate(entry)
     if not entry.is_rated:
         out.mu = out.sigma = None
-    if not sight.owns(who, entry.team_id):
+    if not permissions.owns(who, entry.team_id):
         out.reason = out.validation_match_id = out.strikes = out.next_try_at = None
     elif entry.state in entries.VALIDATED:
         place = validations.place_in_queue(conn, entry.id)
@@ -139,9 +139,9 @@ def create_entry(
     season: SeasonKey, body: NewEntry, request: Request, conn: Db, who: Writer, once: Once
 ) -> Response:
     """Takes one of the team's uploads of the day and starts validation."""
-    found = sight.season(conn, who, season)
-    submission = sight.own_submission(conn, who, body.submission)
-    sight.require_entering(conn, who, found, submission.team_id)
+    found = permissions.season(conn, who, season)
+    submission = permissions.own_submission(conn, who, body.submission)
+    permissions.require_entering(conn, who, found, submission.team_id)
 
     def create() -> tuple[EnteredOut, int]:
         entry, limits, created = entries.enter(
@@ -172,8 +172,8 @@ def list_entries(
     rows = entries.list_entries(
         conn,
         viewer=who,
-        season_id=sight.season(conn, who, season).id if season else None,
-        agent_id=sight.agent(conn, who, agent).id if agent else None,
+        season_id=permissions.season(conn, who, season).id if season else None,
+        agent_id=permissions.agent(conn, who, agent).id if agent else None,
         state=state,
         after=EntryId(span.after) if span.after else None,
         limit=span.limit,
@@ -184,7 +184,7 @@ def list_entries(
 @router.get("/entries/{entry}", summary="Read an entry", responses=of(404))
 def read_entry(entry: EntryKey, conn: Db, who: Anyone) -> EntryOut:
     """Its state, and for its owner the reason, the place in the queue and the wait."""
-    return shown(conn, who, sight.entry(conn, who, entry))
+    return shown(conn, who, permissions.entry(conn, who, entry))
 
 
 @router.get(
@@ -198,12 +198,12 @@ def read_entry_log(
     format: LogFormat = "raw",
 ) -> Any:
     """The seat that failed, else the first one: output, times and traceback; owner only."""
-    found = sight.entry(conn, who, entry)
-    if not sight.owns(who, found.team_id):
+    found = permissions.entry(conn, who, entry)
+    if not permissions.owns(who, found.team_id):
         raise ProblemError("forbidden", "Logs are for the owner of the agent alone.")
     if found.validation_match_id is None:
         raise ProblemError("not-found", "There is no validation match yet.")
-    match = sight.match(conn, who, found.validation_match_id)
+    match = permissions.match(conn, who, found.validation_match_id)
     failed = [seat for seat in match.seats if seat.failed_step is not None or seat.reason]
     seat = (failed or list(match.seats))[0]
     return read_log(house.blobs, who, match, seat.seat, format)
@@ -218,7 +218,7 @@ def read_rating_curve(
 ) -> Page[CurvePoint]:
     """One point per rated match, oldest first; the newest ``limit`` of them. None where a match has
     one seat."""
-    found = sight.entry(conn, who, entry)
+    found = permissions.entry(conn, who, entry)
     points = ratings.curve(conn, found.id, limit) if found.is_rated else []
     return Page(items=[CurvePoint.model_validate(point) for point in points])
 
@@ -226,8 +226,8 @@ def read_rating_curve(
 @router.post("/entries/{entry}/retire", summary="Retire an entry", responses=of(403, 404, 409))
 def retire_entry(entry: EntryKey, conn: Db, who: Writer) -> EntryOut:
     """It plays no more and keeps its history. Retiring it again changes nothing."""
-    found = sight.entry(conn, who, entry)
-    if not sight.owns(who, found.team_id):
+    found = permissions.entry(conn, who, entry)
+    if not permissions.owns(who, found.team_id):
         raise ProblemError("forbidden", "Only the owner of an agent may retire its entry.")
     return shown(conn, who, entries.retire(conn, found.id))
 
@@ -237,7 +237,7 @@ def retire_entry(entry: EntryKey, conn: Db, who: Writer) -> EntryOut:
 )
 def resume_entry(entry: EntryKey, conn: Db, who: Writer) -> EntryOut:
     """A remote agent that was away is validated again at once; if it passes, it plays on."""
-    found = sight.entry(conn, who, entry)
-    if not sight.owns(who, found.team_id):
+    found = permissions.entry(conn, who, entry)
+    if not permissions.owns(who, found.team_id):
         raise ProblemError("forbidden", "Only the owner of an agent may resume its entry.")
     return shown(conn, who, remotes.resume(conn, found.id))

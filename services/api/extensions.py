@@ -9,12 +9,12 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.leagues import extensions
-from services.api import sight
-from services.api.auth import Host, Known
-from services.api.fields import Line, Moment, SeasonKey, TeamKey
-from services.api.paging import Page
-from services.api.problems import of
-from services.api.state import Db
+from services.http import permissions
+from services.http.auth import Host, Known
+from services.http.fields import Line, Moment, SeasonKey, TeamKey
+from services.http.paging import Page
+from services.http.problems import of
+from services.http.state import Db
 
 router = APIRouter(prefix="/v1", tags=["seasons"])
 
@@ -47,8 +47,8 @@ def put_extension(
 ) -> ExtensionOut:
     """Hosts and administrators only; written to the audit log. Its uploads close then, also where
     the season is locked before; `GET /v1/seasons/{season}/limits` tells the team."""
-    found = sight.season(conn, who, season)
-    sight.hosted_league(conn, who, found.league_id)
+    found = permissions.season(conn, who, season)
+    permissions.hosted_league(conn, who, found.league_id)
     made = extensions.extend(
         conn, found.id, team, body.closes_at, by=who.user_id, reason=body.reason
     )
@@ -58,7 +58,7 @@ def put_extension(
 @router.get("/seasons/{season}/extensions", summary="List extensions", responses=of(403, 404))
 def list_extensions(season: SeasonKey, conn: Db, who: Known) -> Page[ExtensionOut]:
     """Hosts and administrators only."""
-    found = sight.season(conn, who, season)
-    sight.hosted_league(conn, who, found.league_id)
+    found = permissions.season(conn, who, season)
+    permissions.hosted_league(conn, who, found.league_id)
     rows = extensions.list_extensions(conn, found.id)
     return Page(items=[ExtensionOut.model_validate(row) for row in rows])

@@ -15,12 +15,12 @@ from ladder.leagues.records import Season
 from ladder.people.records import Viewer
 from ladder.reports import insights
 from ladder.reports.analysis import Met, Upset
-from services.api import sight
-from services.api.auth import Anyone
-from services.api.fields import EntryKey
 from services.api.leaderboard import EstimateOut, PlaceOut
-from services.api.problems import of
-from services.api.state import Db
+from services.http import permissions
+from services.http.auth import Anyone
+from services.http.fields import EntryKey
+from services.http.problems import of
+from services.http.state import Db
 
 router = APIRouter(prefix="/v1", tags=["entries"])
 WITHIN = 25.0
@@ -127,7 +127,7 @@ class InsightsOut(BaseModel):
 def read(conn: Db, who: Viewer, entry: Entry, season: Season, within: float) -> InsightsOut:
     """What this viewer may know of it; the caller has checked that it may see entry and league."""
     found = insights.read(conn, entry, season, within)
-    owner = sight.owns(who, entry.team_id)
+    owner = permissions.owns(who, entry.team_id)
 
     def named(row: Met | Upset) -> dict[str, Any]:
         return {**asdict(row), **asdict(found.names[row.agent_id])}
@@ -173,6 +173,6 @@ def read_insights(
     ] = WITHIN,
 ) -> InsightsOut:
     """Opponents, strengths, seats, upsets and prospects, from its last rated games."""
-    found = sight.entry(conn, who, entry)
-    sight.league(conn, who, found.league_id)
+    found = permissions.entry(conn, who, entry)
+    permissions.league(conn, who, found.league_id)
     return read(conn, who, found, seasons.get_season(conn, found.season_id), within)

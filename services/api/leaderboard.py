@@ -13,13 +13,13 @@ from ladder.leagues import seals
 from ladder.leagues.measures import Kind
 from ladder.leagues.medals import Medal, Status
 from ladder.standings import leaderboard, standings
-from services.api import etags, paging, sight
-from services.api.auth import Anyone, Credentials, viewer
-from services.api.fields import SeasonKey
-from services.api.paging import Page
-from services.api.problems import ProblemError, of
 from services.api.seasons import MeasureOut, Medals
-from services.api.state import Db, House, read
+from services.http import etags, paging, permissions
+from services.http.auth import Anyone, Credentials, viewer
+from services.http.fields import SeasonKey
+from services.http.paging import Page
+from services.http.problems import ProblemError, of
+from services.http.state import Db, House, read
 
 router = APIRouter(prefix="/v1", tags=["leaderboard"])
 
@@ -167,7 +167,7 @@ def read_leaderboard(
 
     def look(conn: Connection) -> leaderboard.Head:
         head = leaderboard.head(conn, season)
-        sight.require(viewer(request, conn, credentials), head.league, "season")
+        permissions.require(viewer(request, conn, credentials), head.league, "season")
         return head
 
     found = read(house.reads, look)
@@ -209,7 +209,7 @@ def read_leaderboard(
 @router.get("/seasons/{season}/seals", summary="List sealed medals", responses=of(404))
 def list_seals(season: SeasonKey, conn: Db, who: Anyone) -> Page[SealOut]:
     """All that were ever sealed, newest first. Only an audited act takes one back."""
-    found = sight.season(conn, who, season)
+    found = permissions.season(conn, who, season)
     rows = seals.list_seals(conn, found.id)
     return Page(items=[SealOut.model_validate(row) for row in rows])
 

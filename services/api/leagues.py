@@ -17,16 +17,17 @@ from ladder.leagues.records import League
 from ladder.people import quotas, users
 from ladder.people.records import Viewer
 from ladder.reports import cadence
-from services.api import anchors, sight
+from services.api import anchors
 from services.api.anchors import NAMES, Names
-from services.api.auth import Anyone, Host, Known
 from services.api.entries import EntryOut
-from services.api.fields import KEY, LeagueKey, Line, Slug, Text
-from services.api.idempotency import Once
-from services.api.paging import Page, Paging
-from services.api.problems import ProblemError, of
 from services.api.seasons import NewSeason, SeasonOut, season_maker
-from services.api.state import Db, House
+from services.http import permissions
+from services.http.auth import Anyone, Host, Known
+from services.http.fields import KEY, LeagueKey, Line, Slug, Text
+from services.http.idempotency import Once
+from services.http.paging import Page, Paging
+from services.http.problems import ProblemError, of
+from services.http.state import Db, House
 
 router = APIRouter(prefix="/v1", tags=["leagues"])
 
@@ -206,7 +207,7 @@ def first_season(conn: Db, league: League, body: NewSeason) -> SeasonOut:
 @router.get("/leagues/{league}", summary="Read a league", responses=of(404))
 def read_league(league: LeagueKey, conn: Db, who: Anyone) -> LeagueOut:
     """With its current season."""
-    return shown(conn, who, sight.league(conn, who, league))
+    return shown(conn, who, permissions.league(conn, who, league))
 
 
 @router.patch("/leagues/{league}", summary="Change a league", responses=of(403, 404, 409))
@@ -216,7 +217,7 @@ def change_league(league: LeagueKey, body: LeagueChange, conn: Db, who: Host) ->
     Nothing is shown to more people than competitors agreed to at joining: that is refused until
     each of them agreed to the wider terms (`PUT /v1/leagues/{league}/consent`).
     """
-    found = sight.hosted_league(conn, who, league)
+    found = permissions.hosted_league(conn, who, league)
     invitations.refuse_widening(
         conn,
         found.id,
@@ -233,7 +234,7 @@ def change_league(league: LeagueKey, body: LeagueChange, conn: Db, who: Host) ->
 @router.get("/leagues/{league}/members", summary="List members", responses=of(403, 404))
 def list_members(league: LeagueKey, conn: Db, who: Known) -> Page[MemberOut]:
     """Hosts and administrators only: names of people are nobody else's business."""
-    found = sight.hosted_league(conn, who, league)
+    found = permissions.hosted_league(conn, who, league)
     return Page(
         items=[
             MemberOut(user_id=user_id, name=name, role=role)
@@ -256,7 +257,7 @@ def put_member(
     who: Host,
 ) -> None:
     """Hosts and administrators only. Replaces the role the user had."""
-    found = sight.hosted_league(conn, who, league)
+    found = permissions.hosted_league(conn, who, league)
     users.get_user(conn, UserId(user))
     leagues.set_role(conn, found.id, UserId(user), body.role)
 
@@ -274,5 +275,5 @@ def delete_member(
     who: Host,
 ) -> None:
     """Hosts and administrators only; who has no role stays without one. Entries play on."""
-    found = sight.hosted_league(conn, who, league)
+    found = permissions.hosted_league(conn, who, league)
     leagues.set_role(conn, found.id, UserId(user), None)

@@ -18,13 +18,13 @@ from ladder.kinds import MatchKind, MatchState
 from ladder.matches import history
 from ladder.matches.records import Match
 from ladder.people.records import Viewer
-from services.api import etags, sight
-from services.api.auth import Anyone, Known
-from services.api.fields import Filter, MatchKey
-from services.api.logs import LogFormat, read_log
-from services.api.paging import Page, Paging
-from services.api.problems import ProblemError, of
-from services.api.state import Db, House
+from services.http import etags, permissions
+from services.http.auth import Anyone, Known
+from services.http.fields import Filter, MatchKey
+from services.http.logs import LogFormat, read_log
+from services.http.paging import Page, Paging
+from services.http.problems import ProblemError, of
+from services.http.state import Db, House
 
 router = APIRouter(prefix="/v1", tags=["matches"])
 TERMINAL = (MatchState.FINISHED, MatchState.VOID)
@@ -94,7 +94,7 @@ def shown(who: Viewer, match: Match, *, replay: bool) -> MatchOut:
     seats = []
     for seat in match.seats:
         out = SeatOut.model_validate(seat)
-        if not sight.owns(who, seat.team_id):
+        if not permissions.owns(who, seat.team_id):
             out.reason = out.max_move_seconds = out.failed_step = None
             if not replay:
                 out.charged_seconds = None
@@ -110,7 +110,7 @@ def shown(who: Viewer, match: Match, *, replay: bool) -> MatchOut:
         attempt=match.attempt,
         created_at=match.created_at,
         finished_at=match.finished_at,
-        void_reason=sight.void_reason(who, match),
+        void_reason=permissions.void_reason(who, match),
         accepted_no=match.accepted_no,
         seed=match.seed.hex() if match.state in TERMINAL else None,
         seats=seats,
@@ -135,23 +135,23 @@ def list_matches(
     rows = history.list_matches(
         conn,
         viewer=who,
-        season_id=sight.season(conn, who, season).id if season else None,
-        agent_id=sight.agent(conn, who, agent).id if agent else None,
-        entry_id=sight.entry(conn, who, entry).id if entry else None,
-        scrim_id=sight.scrim(conn, who, scrim).id if scrim else None,
+        season_id=permissions.season(conn, who, season).id if season else None,
+        agent_id=permissions.agent(conn, who, agent).id if agent else None,
+        entry_id=permissions.entry(conn, who, entry).id if entry else None,
+        scrim_id=permissions.scrim(conn, who, scrim).id if scrim else None,
         kind=kind,
         before=MatchId(span.after) if span.after else None,
         limit=span.limit,
     )
-    sees_replay = sight.replay_filter(conn, who)
+    sees_replay = permissions.replay_filter(conn, who)
     return span.page(rows, lambda row: row.id, lambda row: shown(who, row, replay=sees_replay(row)))
 
 
 @router.get("/matches/{match}", summary="Read a match", responses=of(404))
 def read_match(match: MatchKey, conn: Db, who: Anyone) -> MatchOut:
     """Its seats and how each ended; the seed once it is over."""
-    found = sight.match(conn, who, match)
-    return shown(who, found, replay=sight.replay_filter(conn, who)(found))
+    found = permissions.match(conn, who, match)
+    return shown(who, found, replay=permissions.replay_filter(conn, who)(found))
 
 
 @router.get("/episodes/{number}", summary="Find an episode by its number", responses=of(404))
@@ -160,7 +160,7 @@ def find_episode(
 ) -> EpisodeWhere:
     """From the integer that Kaggle's formats use to the match."""
     match = history.match_of_episode(conn, number)
-    if not sight.match_filter(conn, who)(match):
+    if not permissions.match_filter(conn, who)(match):
         raise NotFound.of("episode")
     one = next(one for one in match.episodes if one.number == number)
     return EpisodeWhere(match_id=match.id, number=number, position=one.position)
@@ -186,10 +186,10 @@ def read_replay(
     accept_encoding: Annotated[str, Header(include_in_schema=False)] = "",
 ) -> Response:
     """Moves, chance, verdicts and charged times. Who may read it is the league's setting."""
-    found = sight.match(conn, who, match)
+    found = permissions.match(conn, who, match)
     if found.state is not MatchState.FINISHED:
         raise ProblemError("not-found", f"There is no replay; the match is {found.state}.")
-    if not sight.replay_filter(conn, who)(found):
+    if not permissions.replay_filter(conn, who)(found):
         raise ProblemError("forbidden", "This league does not show you this replay (yet).")
     if format == "kaggle" and found.game not in kaggle.GAME_NAMES:
         title = GAMES[found.game].title if found.game in GAMES else found.game
@@ -234,5 +234,5 @@ def read_seat_log(
     format: LogFormat = "raw",
 ) -> Response:
     """Output, times and traceback; for the owner of the seat's agent alone."""
-    found = sight.match(conn, who, match)
+    found = permissions.match(conn, who, match)
     return read_log(house.blobs, who, found, seat, format)

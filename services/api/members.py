@@ -14,13 +14,13 @@ from ladder.leagues import invitations, terms
 from ladder.leagues.records import League
 from ladder.people import quotas
 from ladder.people.records import Viewer
-from services.api import sight
-from services.api.auth import Anyone, Host, Known, Writer
-from services.api.fields import InvitationKey, LeagueKey, Line, Moment
-from services.api.idempotency import Once
-from services.api.paging import Page, Paging
-from services.api.problems import of
-from services.api.state import Db
+from services.http import permissions
+from services.http.auth import Anyone, Host, Known, Writer
+from services.http.fields import InvitationKey, LeagueKey, Line, Moment
+from services.http.idempotency import Once
+from services.http.paging import Page, Paging
+from services.http.problems import of
+from services.http.state import Db
 
 router = APIRouter(prefix="/v1", tags=["members"])
 Code = Annotated[str, Field(max_length=100, examples=["join_8Zk3..."])]
@@ -117,7 +117,7 @@ def create_invitation(
     league: LeagueKey, body: NewInvitation, conn: Db, who: Host, once: Once
 ) -> Response:
     """Hosts and administrators only. The code is told this once; a private league takes none."""
-    found = sight.hosted_league(conn, who, league)
+    found = permissions.hosted_league(conn, who, league)
 
     def create() -> MadeInvitation:
         made, code = invitations.invite(conn, found.id, created_by=who.user_id, **body.model_dump())
@@ -132,7 +132,7 @@ def create_invitation(
 )
 def list_invitations(league: LeagueKey, conn: Db, who: Known, span: Paging) -> Page[InvitationOut]:
     """Hosts and administrators only; newest first, never their text."""
-    found = sight.hosted_league(conn, who, league)
+    found = permissions.hosted_league(conn, who, league)
     after = InvitationId(span.after) if span.after else None
     rows = invitations.list_invitations(conn, found.id, after, span.limit)
     return span.page(rows, lambda row: row.id, InvitationOut.model_validate)
@@ -147,7 +147,7 @@ def revoke_invitation(
     league: LeagueKey, invitation: InvitationKey, conn: Db, who: Host
 ) -> InvitationOut:
     """At once and for good; who joined by it stays."""
-    found = sight.hosted_league(conn, who, league)
+    found = permissions.hosted_league(conn, who, league)
     revoked = invitations.revoke(conn, found.id, InvitationId(invitation))
     return InvitationOut.model_validate(revoked)
 
@@ -184,7 +184,7 @@ def read_terms(
     remote_agents: Annotated[bool, Query()] = False,
 ) -> TermsOut:
     """What joining means; with other settings than the league's, what it would mean then."""
-    found = sight.league(conn, who, league)
+    found = permissions.league(conn, who, league)
     now = terms.of(found)
     settings = terms.Settings(
         visibility or now.visibility, replay_visibility or now.replays, remote_agents or now.remote
@@ -197,7 +197,7 @@ def give_consent(league: LeagueKey, body: Consent, conn: Db, who: Writer) -> Ter
     """To those in force, or to wider ones that a host asks for. In a public league this makes the
     caller a competitor."""
     assert who.user_id is not None
-    found = sight.league(conn, who, league)
+    found = permissions.league(conn, who, league)
     invitations.consent(conn, found, who.user_id, body.terms)
     settings = terms.settings_of(body.terms)
     assert settings is not None

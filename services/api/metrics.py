@@ -20,8 +20,8 @@ from ladder.matches import workers as matches_workers
 from ladder.people import permissions
 from ladder.people.records import Viewer
 from ladder.reports import cadence as reports_cadence
-from services.api.auth import Anyone
-from services.api.state import Db
+from services.http.auth import Anyone
+from services.http.state import Db
 
 router = APIRouter(tags=["health"])
 Sample = tuple[Mapping[str, str], float]

@@ -13,16 +13,16 @@ from ladder.entries import agents, entries
 from ladder.leagues.records import Season
 from ladder.people import quotas
 from sandbox.remote import address
-from services.api import sight
-from services.api.auth import Writer
-from services.api.bodies import waited_seconds
 from services.api.entries import shown as shown_entry
-from services.api.fields import AgentKey, Filter, Line
-from services.api.idempotency import Once
-from services.api.problems import ProblemError, of
 from services.api.seasons import LimitsOut, speaks
-from services.api.state import Db, House
 from services.api.submissions import UploadOut, shown
+from services.http import permissions
+from services.http.auth import Writer
+from services.http.bodies import waited_seconds
+from services.http.fields import AgentKey, Filter, Line
+from services.http.idempotency import Once
+from services.http.problems import ProblemError, of
+from services.http.state import Db, House
 
 router = APIRouter(prefix="/v1", tags=["submissions"])
 FILENAME: Final = "remote.json"
@@ -72,10 +72,10 @@ def submit_remote(
     season and takes one of the team's uploads of the day, as a bundle does; one that was rejected
     there is validated again.
     """
-    found = sight.own_agent(conn, who, agent)
-    entering = sight.season(conn, who, season) if season else None
+    found = permissions.own_agent(conn, who, agent)
+    entering = permissions.season(conn, who, season) if season else None
     if entering is not None:
-        sight.require_entering(conn, who, entering, found.team_id)
+        permissions.require_entering(conn, who, entering, found.team_id)
         refuse_unspoken(entering)
     try:
         where = address.parse(body.url)

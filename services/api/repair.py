@@ -13,15 +13,15 @@ from ladder.ids import AgentId, RejudgementId
 from ladder.leagues.medals import Medal
 from ladder.moderation import exclusions, rejudging, suspects
 from ladder.people import audits
-from services.api import sight
-from services.api.auth import Host, Known
-from services.api.fields import Key, LeagueKey, Line, Moment, RejudgementKey, SeasonKey
-from services.api.idempotency import Once
 from services.api.leaderboard import EstimateOut
-from services.api.paging import Page, Paging
-from services.api.problems import of
 from services.api.seasons import MeasureOut
-from services.api.state import Db
+from services.http import permissions
+from services.http.auth import Host, Known
+from services.http.fields import Key, LeagueKey, Line, Moment, RejudgementKey, SeasonKey
+from services.http.idempotency import Once
+from services.http.paging import Page, Paging
+from services.http.problems import of
+from services.http.state import Db
 
 router = APIRouter(prefix="/v1", tags=["repair"])
 MATCHES_SHOWN: Final = 200
@@ -186,7 +186,7 @@ class AuditOut(BaseModel):
 def list_audits(league: LeagueKey, conn: Db, who: Known, span: Paging) -> Page[AuditOut]:
     """Hosts and administrators only: who changed what beyond the course of play, and why. Newest
     first."""
-    found = sight.hosted_league(conn, who, league)
+    found = permissions.hosted_league(conn, who, league)
     rows = audits.list_audits(conn, found.id, after=span.after, limit=span.limit)
     return span.page(rows, lambda row: row.id, AuditOut.model_validate)
 
@@ -226,8 +226,8 @@ def reinstate(season: SeasonKey, body: Verdict, conn: Db, who: Host, once: Once)
 def preview_rejudgement(season: SeasonKey, body: Question, conn: Db, who: Host) -> PreviewOut:
     """Hosts and administrators only. Which results the predicate fits, and how the official scores,
     ranks and medals would differ if they were void. Nothing is changed."""
-    found = sight.season(conn, who, season)
-    sight.hosted_league(conn, who, found.league_id)
+    found = permissions.season(conn, who, season)
+    permissions.hosted_league(conn, who, found.league_id)
     seen = rejudging.preview(conn, found.id, body.predicate.meant())
     return PreviewOut(
         total=len(seen.suspects),
@@ -251,8 +251,8 @@ def create_rejudgement(
     """Hosts and administrators only. The matches are played once more with their lineups and seeds,
     a few at a time; each new result takes the place of the old one. A finished season plays these
     alone, and its final standing is fitted anew."""
-    found = sight.season(conn, who, season)
-    sight.hosted_league(conn, who, found.league_id)
+    found = permissions.season(conn, who, season)
+    permissions.hosted_league(conn, who, found.league_id)
 
     def create() -> RejudgementOut:
         made = rejudging.rejudge(
@@ -267,7 +267,7 @@ def create_rejudgement(
 def read_rejudgement(rejudgement: RejudgementKey, conn: Db, who: Known) -> RejudgementOut:
     """Hosts and administrators only: how many are done of how many."""
     found = rejudging.get_rejudgement(conn, RejudgementId(rejudgement))
-    sight.hosted_league(conn, who, found.league_id)
+    permissions.hosted_league(conn, who, found.league_id)
     return RejudgementOut.model_validate(found)
 
 
@@ -284,7 +284,7 @@ def cancel_rejudgement(
     """Hosts and administrators only. What was not played again yet keeps its old result, matches
     under way too; what was accepted stands, and medals can be sealed again."""
     found = rejudging.get_rejudgement(conn, RejudgementId(rejudgement))
-    sight.hosted_league(conn, who, found.league_id)
+    permissions.hosted_league(conn, who, found.league_id)
 
     def create() -> RejudgementOut:
         ended = rejudging.cancel(conn, found.id, by=who.user_id, reason=body.reason)
@@ -296,8 +296,8 @@ def cancel_rejudgement(
 def _act(
     act: Callable[..., exclusions.Act], season: str, body: Verdict, conn: Db, who: Host, once: Once
 ) -> Response:
-    found = sight.season(conn, who, season)
-    sight.hosted_league(conn, who, found.league_id)
+    found = permissions.season(conn, who, season)
+    permissions.hosted_league(conn, who, found.league_id)
 
     def create() -> ActOut:
         done = act(conn, found.id, body.subject, by=who.user_id, reason=body.reason)

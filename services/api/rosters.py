@@ -16,17 +16,18 @@ from ladder.ids import TeamId
 from ladder.kinds import LeagueRole
 from ladder.leagues import leagues, records, roster_file
 from ladder.leagues import rosters as stored
-from ladder.people import permissions, quotas
+from ladder.people import quotas
+from ladder.people.permissions import may_run
 from ladder.standings import leaderboard
 from ladder.standings.standings import Standing
-from services.api import sight
-from services.api.auth import Anyone, Host, Known
-from services.api.fields import LeagueKey, SeasonKey
-from services.api.idempotency import Once
 from services.api.leaderboard import EstimateOut
-from services.api.paging import Page
-from services.api.problems import ProblemError, of
-from services.api.state import Db
+from services.http import permissions
+from services.http.auth import Anyone, Host, Known
+from services.http.fields import LeagueKey, SeasonKey
+from services.http.idempotency import Once
+from services.http.paging import Page
+from services.http.problems import ProblemError, of
+from services.http.state import Db
 
 router = APIRouter(prefix="/v1", tags=["rosters"])
 SAMPLE: Final = "name,team,role,external_id\nAda Lovelace,Engines,competitor,s-1815\n"
@@ -117,7 +118,7 @@ def import_roster(league: LeagueKey, body: NewRoster, conn: Db, who: Host, once:
     Repeating an import changes nothing and makes no second code; lines that are not in it stay.
     For a lost code, revoke its invitation and import the line again.
     """
-    found = sight.hosted_league(conn, who, league)
+    found = permissions.hosted_league(conn, who, league)
     try:
         expected = roster_file.parse(body.csv)
     except roster_file.RosterError as error:
@@ -154,7 +155,7 @@ def without_codes(out: ImportOut) -> ImportOut:
 @router.get("/leagues/{league}/roster", summary="Read the roster", responses=of(403, 404))
 def read_roster(league: LeagueKey, conn: Db, who: Known) -> Page[LineOut]:
     """Hosts and administrators only: whom they expect, and who of them joined."""
-    found = sight.hosted_league(conn, who, league)
+    found = permissions.hosted_league(conn, who, league)
     return Page(items=[LineOut.model_validate(row) for row in stored.list_lines(conn, found.id)])
 
 
@@ -171,11 +172,11 @@ def export_standings(
     format: Annotated[Literal["json", "csv"], Query()] = "json",
 ) -> Response:
     """The whole board, best first; for hosts with the external ids of the teams' people."""
-    found = sight.season(conn, who, season)
+    found = permissions.season(conn, who, season)
     league = leagues.get_league(conn, found.league_id)
     board = leaderboard.read(conn, found.id)
     known = None
-    if permissions.may_run(who, records.league_seen(league)):
+    if may_run(who, records.league_seen(league)):
         known = stored.external_ids(conn, league.id)
     items = [final(row, known) for row in board.rows]
     name = f"{league.slug}-{found.number}.{format}"

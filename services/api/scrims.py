@@ -15,13 +15,13 @@ from ladder.leagues.records import Season
 from ladder.people.records import Viewer
 from ladder.scrims import scrims
 from ladder.scrims.records import Scrim
-from services.api import sight
-from services.api.auth import Known, Scrimmer
-from services.api.fields import Filter, Key, ScrimKey
-from services.api.idempotency import Once
-from services.api.paging import Page, Paging
-from services.api.problems import ProblemError, of
-from services.api.state import Db
+from services.http import permissions
+from services.http.auth import Known, Scrimmer
+from services.http.fields import Filter, Key, ScrimKey
+from services.http.idempotency import Once
+from services.http.paging import Page, Paging
+from services.http.problems import ProblemError, of
+from services.http.state import Db
 
 router = APIRouter(prefix="/v1", tags=["scrims"])
 Seed = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
@@ -83,7 +83,7 @@ class NewScrim(BaseModel):
 
 def newest(conn: Db, who: Viewer, season: Season, key: str) -> SubmissionId:
     """What an agent plays with: its newest active entry in the season."""
-    found = sight.agent(conn, who, key)
+    found = permissions.agent(conn, who, key)
     active = entries.list_entries(
         conn, season_id=season.id, agent_id=found.id, state=EntryState.ACTIVE, limit=1
     )
@@ -116,8 +116,8 @@ def lineup(conn: Db, who: Viewer, season: Season, keys: list[str]) -> list[Submi
 )
 def create_scrim(body: NewScrim, conn: Db, who: Scrimmer, once: Once) -> Response:
     """Own submissions, agents of one's own team, and agents whose owner opened them."""
-    season = sight.season(conn, who, body.season)
-    team = sight.own_team(conn, who, body.team)
+    season = permissions.season(conn, who, body.season)
+    team = permissions.own_team(conn, who, body.team)
     if len(body.lineup) != season.seats:
         raise ProblemError("invalid", f"body.lineup: this season plays with {season.seats} seats.")
     if body.seeds is not None and len(body.seeds) != body.games:
@@ -143,7 +143,7 @@ def create_scrim(body: NewScrim, conn: Db, who: Scrimmer, once: Once) -> Respons
 @router.get("/scrims", summary="List scrims", responses=of(403, 404))
 def list_scrims(conn: Db, who: Known, span: Paging, team: Filter = None) -> Page[ScrimOut]:
     """Those of one's own teams, newest first."""
-    team_ids = [sight.own_team(conn, who, team).id] if team else sorted(who.team_ids)
+    team_ids = [permissions.own_team(conn, who, team).id] if team else sorted(who.team_ids)
     rows = scrims.list_scrims(
         conn, team_ids, ScrimId(span.after) if span.after else None, span.limit
     )
@@ -158,13 +158,13 @@ def detail(conn: Db, scrim: Scrim) -> ScrimDetail:
 @router.get("/scrims/{scrim}", summary="Read a scrim", responses=of(404))
 def read_scrim(scrim: ScrimKey, conn: Db, who: Known) -> ScrimDetail:
     """With wins, win rate and interval so far."""
-    return detail(conn, sight.scrim(conn, who, scrim))
+    return detail(conn, permissions.scrim(conn, who, scrim))
 
 
 @router.post("/scrims/{scrim}/cancel", summary="Cancel a scrim", responses=of(403, 404, 409))
 def cancel_scrim(scrim: ScrimKey, conn: Db, who: Scrimmer) -> ScrimDetail:
     """What has not been finished is dropped, games that run among it; finished games are kept."""
-    found = sight.scrim(conn, who, scrim)
-    if not sight.owns(who, found.team_id):
+    found = permissions.scrim(conn, who, scrim)
+    if not permissions.owns(who, found.team_id):
         raise ProblemError("forbidden", "Only the team that asked for a scrim may cancel it.")
     return detail(conn, scrims.cancel(conn, found.id))

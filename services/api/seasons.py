@@ -21,13 +21,13 @@ from ladder.leagues.measures import Kind
 from ladder.leagues.medals import FARTHEST, MOST_TEAMS, Rules
 from ladder.leagues.records import League
 from ladder.people import quotas
-from services.api import sight
-from services.api.auth import Anyone, Host, Known
-from services.api.fields import Filter, LeagueKey, Line, Moment, SeasonKey
-from services.api.idempotency import Once
-from services.api.paging import Page
-from services.api.problems import ProblemError, of
-from services.api.state import Db
+from services.http import permissions
+from services.http.auth import Anyone, Host, Known
+from services.http.fields import Filter, LeagueKey, Line, Moment, SeasonKey
+from services.http.idempotency import Once
+from services.http.paging import Page
+from services.http.problems import ProblemError, of
+from services.http.state import Db
 from services.rulebook import rating_of
 
 router = APIRouter(prefix="/v1", tags=["seasons"])
@@ -256,7 +256,7 @@ def refuse_unspoken(game: Game[Any], state: Any, seats: int) -> None:
 @router.get("/leagues/{league}/seasons", summary="List seasons", responses=of(404))
 def list_seasons(league: LeagueKey, conn: Db, who: Anyone) -> Page[SeasonOut]:
     """Newest first."""
-    found = sight.league(conn, who, league)
+    found = permissions.league(conn, who, league)
     rows = seasons.list_seasons(conn, found.id)
     return Page(items=[SeasonOut.model_validate(row) for row in rows])
 
@@ -270,7 +270,7 @@ def list_seasons(league: LeagueKey, conn: Db, who: Anyone) -> Page[SeasonOut]:
 )
 def create_season(league: LeagueKey, body: NewSeason, conn: Db, who: Host, once: Once) -> Response:
     """Hosts and administrators only. What results depend on is fixed from here on."""
-    found = sight.hosted_league(conn, who, league)
+    found = permissions.hosted_league(conn, who, league)
     return once.run(season_maker(conn, found, body))
 
 
@@ -369,20 +369,20 @@ def season_maker(conn: Db, found: League, body: NewSeason) -> Callable[[], Seaso
 @router.get("/seasons/{season}", summary="Read a season", responses=of(404))
 def read_season(season: SeasonKey, conn: Db, who: Anyone) -> SeasonOut:
     """By its id, or by a league's slug for the current one."""
-    return SeasonOut.model_validate(sight.season(conn, who, season))
+    return SeasonOut.model_validate(permissions.season(conn, who, season))
 
 
 @router.patch("/seasons/{season}", summary="Lock or finish a season", responses=of(403, 404, 409))
 def change_season(season: SeasonKey, body: SeasonState, conn: Db, who: Host) -> SeasonOut:
     """Hosts and administrators only. Locked takes no uploads; finished plays no more."""
-    found = sight.season(conn, who, season)
-    sight.hosted_league(conn, who, found.league_id)
+    found = permissions.season(conn, who, season)
+    permissions.hosted_league(conn, who, found.league_id)
     return SeasonOut.model_validate(seasons.set_season_state(conn, found.id, body.state))
 
 
 @router.get("/seasons/{season}/limits", summary="Uploads left today", responses=of(403, 404))
 def read_limits(season: SeasonKey, conn: Db, who: Known, team: Filter = None) -> LimitsOut:
     """For the caller's team; name it where there are several."""
-    found = sight.season(conn, who, season)
-    playing = sight.own_team(conn, who, team)
+    found = permissions.season(conn, who, season)
+    playing = permissions.own_team(conn, who, team)
     return LimitsOut.model_validate(entries.limits(conn, found.id, playing.id))

@@ -16,18 +16,18 @@ from ladder.ids import SubmissionId
 from ladder.people import quotas
 from ladder.people.records import Viewer
 from ladder.profiles import Name as Profile
-from services.api import sight, uploads
-from services.api.auth import Credentials, Known, require, viewer
-from services.api.bodies import waited_seconds
 from services.api.entries import EntryOut
 from services.api.entries import shown as shown_entry
-from services.api.fields import LINE, AgentKey, Filter, SubmissionKey
-from services.api.idempotency import IdempotencyKey, Repeatable
-from services.api.paging import Page, Paging
-from services.api.problems import ProblemError, of
 from services.api.seasons import LimitsOut
-from services.api.state import Db, state, transaction
-from services.api.uploads import Plan
+from services.http import permissions, uploads
+from services.http.auth import Credentials, Known, require, viewer
+from services.http.bodies import waited_seconds
+from services.http.fields import LINE, AgentKey, Filter, SubmissionKey
+from services.http.idempotency import IdempotencyKey, Repeatable
+from services.http.paging import Page, Paging
+from services.http.problems import ProblemError, of
+from services.http.state import Db, state, transaction
+from services.http.uploads import Plan
 
 router = APIRouter(prefix="/v1", tags=["submissions"])
 DEFAULT_LIMIT_BYTES = 100 << 20
@@ -84,10 +84,10 @@ async def plan(
     def look() -> Plan:
         with transaction(state(request)) as conn:
             who = require(viewer(request, conn, credentials), scopes.scopes)
-            found = sight.own_agent(conn, who, agent)
-            entering = sight.season(conn, who, season) if season else None
+            found = permissions.own_agent(conn, who, agent)
+            entering = permissions.season(conn, who, season) if season else None
             if entering is not None:
-                sight.require_entering(conn, who, entering, found.team_id)
+                permissions.require_entering(conn, who, entering, found.team_id)
         assert who.user_id is not None
         limit_bytes = entering.max_bundle_bytes if entering else DEFAULT_LIMIT_BYTES
         return Plan(who, who.user_id, found.id, entering.id if entering else None, limit_bytes)
@@ -193,8 +193,8 @@ async def upload_submission(
 )
 def list_submissions(agent: AgentKey, conn: Db, who: Known, span: Paging) -> Page[SubmissionOut]:
     """Newest first; for the owner."""
-    found = sight.agent(conn, who, agent)
-    if not sight.sees_submissions(who, found.team_id):
+    found = permissions.agent(conn, who, agent)
+    if not permissions.sees_submissions(who, found.team_id):
         raise ProblemError("forbidden", "Submissions are for the owner of the agent alone.")
     rows = agents.list_submissions(
         conn, found.id, SubmissionId(span.after) if span.after else None, span.limit
@@ -205,7 +205,7 @@ def list_submissions(agent: AgentKey, conn: Db, who: Known, span: Paging) -> Pag
 @router.get("/submissions/{submission}", summary="Read a submission", responses=of(404))
 def read_submission(submission: SubmissionKey, conn: Db, who: Known) -> SubmissionOut:
     """For the owner."""
-    return shown(who, sight.submission(conn, who, submission))
+    return shown(who, permissions.submission(conn, who, submission))
 
 
 @router.get(
@@ -213,6 +213,6 @@ def read_submission(submission: SubmissionKey, conn: Db, who: Known) -> Submissi
 )
 def list_submission_entries(submission: SubmissionKey, conn: Db, who: Known) -> Page[EntryOut]:
     """Its entries in all seasons; for the owner."""
-    found = sight.submission(conn, who, submission)
+    found = permissions.submission(conn, who, submission)
     rows = entries.list_entries(conn, submission_id=found.id, limit=1000)
     return Page(items=[shown_entry(conn, who, row) for row in rows])

@@ -10,12 +10,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.ids import UserId
 from ladder.people import users
-from services.api import sight
-from services.api.auth import Admin, Anyone
-from services.api.fields import Key, Name, Slug, TeamKey
-from services.api.idempotency import Once
-from services.api.problems import of
-from services.api.state import Db
+from services.http import permissions
+from services.http.auth import Admin, Anyone
+from services.http.fields import Key, Name, Slug, TeamKey
+from services.http.idempotency import Once
+from services.http.problems import of
+from services.http.state import Db
 
 router = APIRouter(prefix="/v1", tags=["teams"])
 
@@ -66,7 +66,7 @@ def create_team(body: NewTeam, conn: Db, who: Admin, once: Once) -> Response:
 @router.get("/teams/{team}", summary="Read a team", responses=of(404))
 def read_team(team: TeamKey, conn: Db, who: Anyone) -> TeamOut:
     """A team that plays only in leagues hidden from the caller is hidden too."""
-    return TeamOut.model_validate(sight.team(conn, who, team))
+    return TeamOut.model_validate(permissions.team(conn, who, team))
 
 
 @router.post(
@@ -74,6 +74,6 @@ def read_team(team: TeamKey, conn: Db, who: Anyone) -> TeamOut:
 )
 def add_team_member(team: TeamKey, body: NewTeamMember, conn: Db, who: Admin) -> None:
     """Administrators only in this version. Adding a member again changes nothing."""
-    found = sight.team(conn, who, team)
+    found = permissions.team(conn, who, team)
     users.get_user(conn, UserId(body.user))
     users.add_team_member(conn, found.id, UserId(body.user), is_owner=body.is_owner)

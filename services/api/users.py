@@ -11,13 +11,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from ladder.ids import TokenId, UserId
 from ladder.people import quotas, tokens, users
 from ladder.people.records import User, Viewer
-from services.api.auth import Admin, Credentials, Known
-from services.api.fields import Moment, Name, TokenKey, UserKey
-from services.api.idempotency import Once
-from services.api.paging import Page, Paging
-from services.api.problems import ProblemError, of
-from services.api.state import Db
 from services.api.teams import TeamOut
+from services.http.auth import Admin, Credentials, Known
+from services.http.fields import Moment, Name, TokenKey, UserKey
+from services.http.idempotency import Once
+from services.http.paging import Page, Paging
+from services.http.problems import ProblemError, of
+from services.http.state import Db
 
 router = APIRouter(prefix="/v1", tags=["users"])
 Scope = Literal["read", "agents:write", "scrims:write", "leagues:write", "admin"]

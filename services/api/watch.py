@@ -9,15 +9,15 @@ from pydantic import BaseModel, Field
 
 from ladder.leagues import leagues, records
 from ladder.leagues.records import League
-from ladder.people import permissions
+from ladder.people.permissions import may_run
 from ladder.people.records import Viewer
 from ladder.reports import cadence
 from ladder.reports.cadence import Cause
-from services.api import sight
-from services.api.auth import Anyone
-from services.api.fields import SeasonKey
-from services.api.problems import of
-from services.api.state import Db
+from services.http import permissions
+from services.http.auth import Anyone
+from services.http.fields import SeasonKey
+from services.http.problems import of
+from services.http.state import Db
 
 router = APIRouter(prefix="/v1", tags=["seasons"])
 
@@ -49,7 +49,7 @@ class PulseOut(BaseModel):
 def shown(who: Viewer, league: League, pulse: cadence.Pulse) -> PulseOut:
     """What this viewer may know of it; the caller has checked that it may see the league."""
     alarm, lacking = None, pulse.lacking
-    runs = permissions.may_run(who, records.league_seen(league))
+    runs = may_run(who, records.league_seen(league))
     if lacking is not None and not runs:  # it counts entries that wait for their validation
         lacking = Cause.NOTHING_TO_PAIR.told
     if pulse.alarm is not None:
@@ -70,6 +70,6 @@ def shown(who: Viewer, league: League, pulse: cadence.Pulse) -> PulseOut:
 @router.get("/seasons/{season}/watch", summary="Read whether a season goes on", responses=of(404))
 def read_watch(season: SeasonKey, conn: Db, who: Anyone) -> PulseOut:
     """When its last match finished, how often one should, and what is wrong when none does."""
-    found = sight.season(conn, who, season)
+    found = permissions.season(conn, who, season)
     league = leagues.get_league(conn, found.league_id)
     return shown(who, league, cadence.look(conn, found, league))

@@ -20,13 +20,14 @@ from ladder.leagues import seasons as leagues_seasons
 from ladder.leagues.records import Season
 from ladder.matches import history
 from ladder.matches.records import Match, Seat
-from ladder.people import permissions
+from ladder.people.permissions import may_run, may_see
 from ladder.people.records import Viewer
 from ladder.ratings import ratings
 from ladder.reports.insights import first_match_seconds
-from services.api import auth, declared, insights, sight
-from services.api.fields import KEY, AgentKey
-from services.api.state import Db, House
+from services.api import declared, insights
+from services.http import auth, permissions
+from services.http.fields import KEY, AgentKey
+from services.http.state import Db, House
 from services.web import boards, curve, declaring, forms, submitting
 from services.web.account import go
 from services.web.forms import Form
@@ -81,7 +82,7 @@ def show_agent(
     before: Annotated[str | None, Query(pattern=KEY)] = None,
 ) -> Response:
     """Rating curve of its best entry, or of the one asked for; matches; submissions."""
-    found = sight.agent(conn, who, agent)
+    found = permissions.agent(conn, who, agent)
     return page(request, conn, house, who, found, entry=entry, before=before)
 
 
@@ -90,7 +91,7 @@ def declare(
     request: Request, agent: AgentKey, conn: Db, house: House, who: Visitor, given: forms.Sent
 ) -> Response:
     """Declares the entry that its team stands by, or none, as the API does."""
-    found = sight.agent(conn, who, agent)
+    found = permissions.agent(conn, who, agent)
     auth.require(who, ["agents:write"])
     form = Form.of(given, {"season": "", "entry": ""})
     season, entry = forms.key(given, "season"), form.values["entry"] or None
@@ -129,8 +130,8 @@ def page(
         before=MatchId(before) if before else None,
         limit=MATCHES_SHOWN,
     )
-    sees_replay = sight.replay_filter(conn, who)
-    owner = sight.owns(who, found.team_id)
+    sees_replay = permissions.replay_filter(conn, who)
+    owner = permissions.owns(who, found.team_id)
     return render(
         request,
         "agent.html",
@@ -155,7 +156,7 @@ def page(
 @router.get("/agents/{agent}/submissions")
 def show_submissions(request: Request, agent: AgentKey, conn: Db, who: Visitor) -> Response:
     """The list alone, for the page that waits; tells it to load anew once nothing waits."""
-    found = sight.agent(conn, who, agent)
+    found = permissions.agent(conn, who, agent)
     values = submissions_of(conn, who, found, entries_of(conn, who, found))
     if not values["waiting"]:
         return Response(status_code=205)
@@ -163,7 +164,7 @@ def show_submissions(request: Request, agent: AgentKey, conn: Db, who: Visitor) 
         request,
         "parts/submissions.html",
         agent=found,
-        owner=sight.owns(who, found.team_id),
+        owner=permissions.owns(who, found.team_id),
         entry=None,
         unresumed=None,
         **values,
@@ -199,7 +200,7 @@ def standing_of(
         return values
     board = boards.read(house, conn, season)
     values["league"] = leagues.get_league(conn, season.league_id)
-    values["runs"] = permissions.may_run(who, records.league_seen(values["league"]))
+    values["runs"] = may_run(who, records.league_seen(values["league"]))
     values["standing"] = next((row for row in board.rows if row.entry_id == entry.id), None)
     values["ranked"] = sum(1 for row in board.rows if row.rank is not None)
     values["shown_score"] = entry.mu + season.score_offset
@@ -214,7 +215,7 @@ def insights_of(
     if entry is None or season is None:
         return None
     league = leagues.get_league(conn, season.league_id)
-    if not permissions.may_see(who, records.league_seen(league)):
+    if not may_see(who, records.league_seen(league)):
         return None
     return insights.read(conn, who, entry, season, insights.WITHIN)
 
@@ -239,7 +240,7 @@ def submissions_of(
     conn: Connection, who: Viewer, agent: Agent, seen: Sequence[Entry]
 ) -> dict[str, Any]:
     """Rows of the list, and whether one of them waits."""
-    own = sight.owns(who, agent.team_id)
+    own = permissions.owns(who, agent.team_id)
     known = leagues_seasons.with_leagues(conn, {entry.season_id for entry in seen})
     seasons = {season.id: (season, league) for season, league in known}
     rows = []

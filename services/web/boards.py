@@ -11,7 +11,7 @@ from ladder.leagues.medals import Medal, Status
 from ladder.leagues.records import Season
 from ladder.standings import leaderboard
 from ladder.standings.standings import Board, Fitted, Standing, Terms
-from services.api.state import State
+from services.http.state import State
 
 PAGE_ROWS: Final = 100
 

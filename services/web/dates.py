@@ -7,7 +7,7 @@ from functools import cache
 from typing import Final
 from zoneinfo import ZoneInfo, available_timezones
 
-from services.api.problems import ProblemError
+from services.http.problems import ProblemError
 
 UTC_NAME: Final = "UTC"
 

@@ -12,7 +12,7 @@ from ladder.entries.records import Agent, Entry, EntryState
 from ladder.ids import EntryId
 from ladder.leagues.records import Season
 from ladder.people.records import Viewer
-from services.api import sight
+from services.http import permissions
 from services.web.forms import Form
 
 MOST: Final = 100
@@ -36,7 +36,7 @@ def look(
     conn: Connection, who: Viewer, agent: Agent, season: Season | None, form: Form | None = None
 ) -> Declaring | None:
     """For the people of the agent's team; None for others, and where nothing can be declared."""
-    if season is None or not sight.owns(who, agent.team_id):
+    if season is None or not permissions.owns(who, agent.team_id):
         return None
     active = entries.list_entries(
         conn,

@@ -21,9 +21,9 @@ from starlette.datastructures import FormData
 from ladder.database.db import Connection
 from ladder.errors import LadderError
 from ladder.people.records import Viewer
-from services.api.fields import KEY
-from services.api.idempotency import Repeatable
-from services.api.problems import ProblemError
+from services.http.fields import KEY
+from services.http.idempotency import Repeatable
+from services.http.problems import ProblemError
 from services.web import session
 
 PLACE: Final = re.compile(r"(?:body\.)?([A-Za-z_][\w.]*): (.+)", re.DOTALL)

@@ -14,11 +14,12 @@ from ladder.errors import LadderError
 from ladder.kinds import ReplayVisibility, Visibility
 from ladder.people.records import Viewer
 from services import bundles
-from services.api import auth, leagues
+from services.api import leagues
 from services.api.leagues import NewLeague
-from services.api.problems import ProblemError
 from services.api.seasons import Clock, NewSeason, speaks
-from services.api.state import Db, House
+from services.http import auth
+from services.http.problems import ProblemError
+from services.http.state import Db, House
 from services.web import dates, forms
 from services.web.account import go
 from services.web.forms import Form

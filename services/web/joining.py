@@ -8,7 +8,7 @@ from fastapi import APIRouter, Form, Request, Response
 
 from ladder.errors import LadderError
 from ladder.leagues import invitations, terms
-from services.api.state import Db
+from services.http.state import Db
 from services.web import session
 from services.web.account import go
 from services.web.pages import PageRoute, render

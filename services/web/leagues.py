@@ -16,12 +16,12 @@ from ladder.leagues import leagues, records, seasons, terms
 from ladder.leagues.records import League, Season
 from ladder.matches import history
 from ladder.matches.records import Match
-from ladder.people import permissions
+from ladder.people.permissions import may_run, may_see
 from ladder.people.records import Viewer
 from ladder.reports import cadence
-from services.api import etags, sight
-from services.api.fields import KEY, LeagueKey
-from services.api.state import Db, House
+from services.http import etags, permissions
+from services.http.fields import KEY, LeagueKey
+from services.http.state import Db, House
 from services.web import boards
 from services.web.pages import PageRoute, render, unchanged
 from services.web.session import Visitor
@@ -56,7 +56,7 @@ def show_leagues(
     rows = leagues.list_leagues(conn, who, LeagueId(after) if after else None, LEAGUES_SHOWN)
     cards = []
     for league in rows:
-        if not permissions.may_see(who, records.league_seen(league)):
+        if not may_see(who, records.league_seen(league)):
             continue
         season = seasons.current_season(conn, league.id)
         standing = boards.read(house, conn, season).rows if season else ()
@@ -84,7 +84,7 @@ def show_league(
     season: SeasonNumber = None,
 ) -> Response:
     """The leaderboard, recent matches and how to join."""
-    found = sight.league(conn, who, league)
+    found = permissions.league(conn, who, league)
     every = seasons.list_seasons(conn, found.id)
     chosen = pick(conn, found, season)
     query = f"&season={season}" if season else ""
@@ -103,7 +103,7 @@ def show_league(
         season=chosen,
         seasons=every,
         season_query=query,
-        runs=permissions.may_run(who, records.league_seen(found)),
+        runs=may_run(who, records.league_seen(found)),
         board_address=f"/leagues/{found.slug}/board?page={page}{query}",
         recent_address=f"/leagues/{found.slug}/recent?page={page}{query}",
         base_url=str(request.base_url).rstrip("/"),
@@ -125,7 +125,7 @@ def show_board(
     if_none_match: etags.IfNoneMatch = None,
 ) -> Response:
     """The table alone, for the page that renews itself."""
-    found = sight.league(conn, who, league)
+    found = permissions.league(conn, who, league)
     chosen = must(pick(conn, found, season))
     tag = etag(chosen, who, page)
     if etags.matches(if_none_match, tag):
@@ -145,7 +145,7 @@ def show_recent(
     if_none_match: etags.IfNoneMatch = None,
 ) -> Response:
     """The recent matches alone, for the page that renews itself."""
-    found = sight.league(conn, who, league)
+    found = permissions.league(conn, who, league)
     chosen = must(pick(conn, found, season))
     tag = etag(chosen, who, page)
     if etags.matches(if_none_match, tag):

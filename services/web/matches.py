@@ -18,10 +18,10 @@ from ladder.kinds import MatchState
 from ladder.leagues import leagues, seasons
 from ladder.matches.records import Episode, Match, Seat
 from ladder.people.records import Viewer
-from services.api import etags, sight
-from services.api.fields import MatchKey
-from services.api.problems import ProblemError
-from services.api.state import Db, House, State
+from services.http import etags, permissions
+from services.http.fields import MatchKey
+from services.http.problems import ProblemError
+from services.http.state import Db, House, State
 from services.web.pages import HEADERS, PageRoute, render, unchanged
 from services.web.session import Visitor
 
@@ -47,10 +47,10 @@ def show_match(
     request: Request, match: MatchKey, conn: Db, house: House, who: Visitor, episode: Position = 0
 ) -> Response:
     """Result, player and downloads."""
-    found = sight.match(conn, who, match)
+    found = permissions.match(conn, who, match)
     season = seasons.get_season(conn, found.season_id)
     position = min(episode, max(0, len(found.episodes) - 1))
-    is_open = sight.replay_filter(conn, who)(found)
+    is_open = permissions.replay_filter(conn, who)(found)
     is_kept = bool(found.episodes) and house.blobs.exists(found.episodes[position].replay_digest)
     rows = [seat_row(who, seat, season.score_offset, is_open) for seat in found.seats]
     seated = sorted(found.seats, key=lambda seat: seat.seat)
@@ -66,7 +66,7 @@ def show_match(
         replay=is_open and is_kept,
         form="Kaggle JSON" if found.game in kaggle.GAME_NAMES else "frames JSON",
         is_open=is_open,
-        void_reason=sight.void_reason(who, found),
+        void_reason=permissions.void_reason(who, found),
         position=position,
         is_mirrored=is_mirrored,
         seated=seated[::-1] if is_mirrored and position % 2 else seated,
@@ -76,7 +76,7 @@ def show_match(
 @router.get("/matches/{match}/state")
 def show_state(request: Request, match: MatchKey, conn: Db, who: Visitor) -> Response:
     """The state alone, for the page that waits; tells it to load anew once the match is over."""
-    found = sight.match(conn, who, match)
+    found = permissions.match(conn, who, match)
     if found.state in OVER:
         return Response(status_code=205)
     return render(request, "parts/match_state.html", match=found)
@@ -162,9 +162,9 @@ def show_log(
     download: bool = False,
 ) -> Response:
     """What an agent printed, move by move. To anybody but its owner there is no such page."""
-    found = sight.match(conn, who, match)
+    found = permissions.match(conn, who, match)
     one = next((row for row in found.seats if row.seat == seat), None)
-    if one is None or one.log_digest is None or not sight.owns(who, one.team_id):
+    if one is None or one.log_digest is None or not permissions.owns(who, one.team_id):
         raise NotFound.of("log")
     text = gzip.decompress(b"".join(house.blobs.open(one.log_digest)))
     log: dict[str, Any] = json.loads(text)
@@ -189,8 +189,8 @@ def replay_of(
     house: State, conn: Connection, who: Viewer, key: str, position: int
 ) -> tuple[Match, Episode]:
     """The match and its episode at this position, if the visitor may see its replay."""
-    match = sight.match(conn, who, key)
-    if not sight.replay_filter(conn, who)(match):
+    match = permissions.match(conn, who, key)
+    if not permissions.replay_filter(conn, who)(match):
         raise ProblemError("forbidden", "This league does not show you this replay (yet).")
     one = next((row for row in match.episodes if row.position == position), None)
     if one is None or not house.blobs.exists(one.replay_digest):
@@ -200,7 +200,7 @@ def replay_of(
 
 def seat_row(who: Viewer, seat: Seat, score_offset: float, is_open: bool) -> SeatRow:
     rated = seat.mu_after is not None and seat.mu_before is not None
-    owner = sight.owns(who, seat.team_id)
+    owner = permissions.owns(who, seat.team_id)
     return SeatRow(
         seat=seat,
         owner=owner,

@@ -21,7 +21,7 @@ from starlette.exceptions import HTTPException
 
 from ladder.errors import LadderError, NotFound
 from ladder.people.records import STRANGER
-from services.api.problems import BY_STATUS, KINDS, ProblemError
+from services.http.problems import BY_STATUS, KINDS, ProblemError
 from services.web import session, wording
 
 FOLDER: Final = Path(__file__).parent

@@ -6,11 +6,12 @@ from fastapi import APIRouter, Request, Response
 from pydantic import ValidationError
 
 from ladder.errors import LadderError
-from services.api import auth, entries, sight
-from services.api.fields import AgentKey
-from services.api.problems import ProblemError
+from services.api import entries
 from services.api.remotes import NewRemote, submit_remote
-from services.api.state import Db, House
+from services.http import auth, permissions
+from services.http.fields import AgentKey
+from services.http.problems import ProblemError
+from services.http.state import Db, House
 from services.web import agents, forms, submitting
 from services.web.account import go
 from services.web.forms import Form
@@ -25,7 +26,7 @@ def submit(
     request: Request, agent: AgentKey, conn: Db, house: House, who: Visitor, given: forms.Sent
 ) -> Response:
     """Submits an address and enters it, as the API does."""
-    found = sight.agent(conn, who, agent)
+    found = permissions.agent(conn, who, agent)
     auth.require(who, ["agents:write"])
     form = Form.of(given, submitting.FIELDS)
     season = forms.key(given, "season")
@@ -49,7 +50,7 @@ def resume(
     request: Request, agent: AgentKey, conn: Db, house: House, who: Visitor, given: forms.Sent
 ) -> Response:
     """Tries a paused entry now, as the API does."""
-    found = sight.agent(conn, who, agent)
+    found = permissions.agent(conn, who, agent)
     auth.require(who, ["agents:write"])
     try:
         with conn.transaction():

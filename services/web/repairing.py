@@ -19,11 +19,12 @@ from ladder.moderation import rejudging
 from ladder.people import audits
 from ladder.people.audits import Audit
 from ladder.people.records import Viewer
-from services.api import auth, repair, sight
-from services.api.fields import KEY, LeagueKey
-from services.api.problems import ProblemError
+from services.api import repair
 from services.api.repair import NewRejudgement, PreviewOut, Question, Verdict
-from services.api.state import Db
+from services.http import auth, permissions
+from services.http.fields import KEY, LeagueKey
+from services.http.problems import ProblemError
+from services.http.state import Db
 from services.web import dates, forms
 from services.web.account import go
 from services.web.forms import Form
@@ -65,7 +66,7 @@ def show_repair(
     after: Annotated[str | None, Query(pattern=KEY)] = None,
 ) -> Response:
     """The forms and the log, for hosts."""
-    found = sight.hosted_league(conn, who, league)
+    found = permissions.hosted_league(conn, who, league)
     chosen = must(pick(conn, found, season))
     verdict = Form({**VERDICT, "subject": subject})
     return show(request, conn, who, found, chosen, verdict=verdict, after=after)
@@ -77,9 +78,9 @@ def do(
 ) -> Response:
     """What the button says, as the API does it; then the page with the log. What finishes after a
     preview is no part of what is agreed to."""
-    found = sight.hosted_league(conn, who, league)
+    found = permissions.hosted_league(conn, who, league)
     auth.require(who, SCOPES)
-    season = sight.season(conn, who, forms.key(given, "season"))
+    season = permissions.season(conn, who, forms.key(given, "season"))
     if season.league_id != found.id:
         raise ProblemError("invalid", "This form is of another league. Load the page again.")
     if act in ("disqualify", "reinstate"):

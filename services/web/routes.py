@@ -11,7 +11,7 @@ from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
-from services.api.problems import KINDS, ProblemError
+from services.http.problems import KINDS, ProblemError
 from services.web import (
     account,
     agents,

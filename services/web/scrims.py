@@ -13,9 +13,9 @@ from ladder.leagues import leagues
 from ladder.matches import history
 from ladder.scrims import scrims
 from ladder.scrims.records import Scrim
-from services.api import sight
-from services.api.fields import KEY, ScrimKey
-from services.api.state import Db
+from services.http import permissions
+from services.http.fields import KEY, ScrimKey
+from services.http.state import Db
 from services.web.pages import PageRoute, render
 from services.web.session import Visitor
 
@@ -32,14 +32,14 @@ def show_scrim(
     before: Annotated[str | None, Query(pattern=KEY)] = None,
 ) -> Response:
     """Progress, win rates with their intervals, and the games."""
-    found = sight.scrim(conn, who, scrim)
+    found = permissions.scrim(conn, who, scrim)
     return show(request, "scrim.html", conn, found, before)
 
 
 @router.get("/scrims/{scrim}/progress")
 def show_progress(request: Request, scrim: ScrimKey, conn: Db, who: Visitor) -> Response:
     """The same for the page that waits; tells it to load anew once the scrim is over."""
-    found = sight.scrim(conn, who, scrim)
+    found = permissions.scrim(conn, who, scrim)
     if found.state != "running":
         return Response(status_code=205)
     return show(request, "parts/scrim.html", conn, found, None)

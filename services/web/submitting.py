@@ -10,9 +10,9 @@ from ladder.entries import entries, remotes
 from ladder.entries.records import Agent, EntryState
 from ladder.leagues import records
 from ladder.leagues.records import League, Season
-from ladder.people import permissions
+from ladder.people.permissions import may_enter
 from ladder.people.records import Viewer
-from services.api import sight
+from services.http import permissions
 from services.web.forms import Form
 
 FIELDS = {"season": "", "url": "", "api": "1", "message": ""}
@@ -39,12 +39,12 @@ def look(
     conn: Connection, who: Viewer, agent: Agent, form: Form | None = None
 ) -> Submitting | None:
     """For the people of the agent's team who may enter a season that takes remote agents."""
-    if not sight.owns(who, agent.team_id) or "agents:write" not in who.scopes:
+    if not permissions.owns(who, agent.team_id) or "agents:write" not in who.scopes:
         return None
     seasons = [
         (season, league)
         for season, league in remotes.open_seasons(conn)
-        if permissions.may_enter(who, records.league_seen(league), agent.team_id)
+        if may_enter(who, records.league_seen(league), agent.team_id)
     ]
     if not seasons:
         return None

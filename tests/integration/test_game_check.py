@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from games import GAMES, outside
 from ladder.settings import Settings
-from services.api.app import create_app
+from services.app import create_app
 from services.cli.__main__ import whole
 from tests.unit.games import worked_example
 

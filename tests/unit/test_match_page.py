@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from services.api.problems import ProblemError
+from services.http.problems import ProblemError
 from services.web.matches import frames_of
 from tests.unit.games.test_frames import episode
 

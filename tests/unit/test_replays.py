@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from services.api.replays import Replays
+from services.http.replays import Replays
 
 
 def test_whoever_comes_meanwhile_gets_what_the_first_one_had_made() -> None:

@@ -116,7 +116,7 @@ def site(
     log = tmp_path_factory.mktemp("server") / "log"
     with log.open("wb") as output:
         server = subprocess.Popen(
-            [sys.executable, "-m", "uvicorn", "services.api.app:create_app", "--factory",
+            [sys.executable, "-m", "uvicorn", "services.app:create_app", "--factory",
              "--port", str(port), "--log-level", "warning"],
             env={
                 **os.environ,

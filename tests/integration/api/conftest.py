@@ -15,7 +15,7 @@ import pytest
 from fastapi import FastAPI
 
 from ladder.settings import Settings
-from services.api.app import create_app
+from services.app import create_app
 from services.client import trusted
 from tests.integration.api.serving import serve
 from tests.integration.api.world import World, build

@@ -11,9 +11,10 @@ import pytest
 from fastapi import FastAPI
 
 from ladder.reports.feed import SETTLE_SECONDS
-from services.api import feed, streams
-from services.api.problems import ProblemError, respond
+from services.api import feed
 from services.client import ApiError
+from services.http import streams
+from services.http.problems import ProblemError, respond
 from tests.chaos.fleet import wait_until
 from tests.integration.api.world import World, play_rated
 

@@ -10,8 +10,8 @@ from ladder.entries import agents, entries
 from ladder.matches import history
 from ladder.people import users
 from ladder.people.records import STRANGER
-from services.api import sight
 from services.client import Json
+from services.http import permissions
 from tests.integration.api.world import World
 
 PEOPLE = ("stranger", "rival", "member", "insider", "host", "admin")
@@ -44,13 +44,13 @@ def test_lists_hold_exactly_what_may_be_seen_one_by_one(world: World, person: st
         assert who is not None
         assert admin is not None
         every = agents.list_agents(conn, viewer=admin, limit=1000)
-        sees_match = sight.match_filter(conn, who)
-        seen_agents = {row.id for row in every if sight.sees_agent(conn, who, row)}
+        sees_match = permissions.match_filter(conn, who)
+        seen_agents = {row.id for row in every if permissions.sees_agent(conn, who, row)}
         seen_matches = {row.id for row in history.list_matches(conn, limit=1000) if sees_match(row)}
         seen_entries = {
             row.id
             for row in entries.list_entries(conn, limit=1000)
-            if sight.sees_entry(conn, who, row)
+            if permissions.sees_entry(conn, who, row)
         }
     assert ids(walked(world, person, "/v1/agents")) == seen_agents
     listed_matches, listed_entries = set(), set()

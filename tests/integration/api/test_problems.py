@@ -17,7 +17,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from ladder.entries import validations
 from services.api import seasons
-from services.api.bodies import BodyLimit
+from services.http.bodies import BodyLimit
 from tests.integration.api.world import World
 from workers import playing
 from workers.broker import BACKSTOP_SECONDS

@@ -12,7 +12,7 @@ from typing import Final
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
-from services.api.problems import ProblemError
+from services.http.problems import ProblemError
 
 FORM: Final = b"multipart/form-data"
 OVERHEAD_BYTES: Final = 16 << 10

@@ -15,11 +15,11 @@ from ladder.database import db
 from ladder.database.blobs import Blobs
 from ladder.database.db import Connection
 from ladder.settings import Settings
-from services.api.boards import Boards
-from services.api.listening import Listener
-from services.api.replays import Replays
-from services.api.streams import Streams
-from services.api.uploads import Intake
+from services.http.boards import Boards
+from services.http.listening import Listener
+from services.http.replays import Replays
+from services.http.streams import Streams
+from services.http.uploads import Intake
 
 T = TypeVar("T")
 POOL_SIZE: Final = 20

@@ -33,7 +33,7 @@ from ladder.people.records import Team, Viewer
 from ladder.scrims import records as scrims_records
 from ladder.scrims import scrims
 from ladder.scrims.records import Scrim
-from services.api.problems import ProblemError
+from services.http.problems import ProblemError
 
 
 def require(who: Viewer, resource: permissions.Resource, what: str) -> None:

@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from services.api.problems import answer
+from services.http.problems import answer
 
 JSON_LIMIT_BYTES: Final = 256 * 1024
 JSON_SECONDS: Final = 30.0

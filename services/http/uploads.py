@@ -21,8 +21,8 @@ from starlette.requests import ClientDisconnect
 from ladder.entries.deadlines import ARRIVAL_SECONDS
 from ladder.ids import AgentId, SeasonId, UserId
 from ladder.people.records import Viewer
-from services.api import envelopes
-from services.api.problems import ProblemError
+from services.http import envelopes
+from services.http.problems import ProblemError
 
 OF_A_PERSON: Final = 3
 AT_A_TIME: Final = 32

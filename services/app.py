@@ -1,6 +1,6 @@
 """The application: routers, problems, and what it opens when it starts.
 
-Run as ``uvicorn services.api.app:create_app --factory``; settings come from ``PECK_*``.
+Run as ``uvicorn services.app:create_app --factory``; settings come from ``PECK_*``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from ladder.settings import Settings
 from services.api import (
     agents,
     anchors,
-    auth,
     declared,
     entries,
     extensions,
@@ -32,7 +31,6 @@ from services.api import (
     matches,
     members,
     metrics,
-    problems,
     profiles,
     remotes,
     repair,
@@ -44,9 +42,10 @@ from services.api import (
     users,
     watch,
 )
-from services.api.boards import Boards
-from services.api.bodies import BodyLimit
-from services.api.state import (
+from services.http import auth, problems
+from services.http.boards import Boards
+from services.http.bodies import BodyLimit
+from services.http.state import (
     AT_A_TIME,
     NEWS_AT_A_TIME,
     POOL_SIZE,
@@ -54,7 +53,7 @@ from services.api.state import (
     State,
     read_pool,
 )
-from services.api.uploads import Intake
+from services.http.uploads import Intake
 from services.web import routes as pages
 
 DESCRIPTION: Final = """A ladder for game-playing agents.

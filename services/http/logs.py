@@ -16,8 +16,8 @@ from games import kaggle
 from ladder.database.blobs import Blobs
 from ladder.matches.records import Match
 from ladder.people.records import Viewer
-from services.api import sight
-from services.api.problems import ProblemError
+from services.http import permissions
+from services.http.problems import ProblemError
 
 LogFormat = Annotated[
     Literal["raw", "kaggle"], Query(description="our own shape, or the one Kaggle's logs have")
@@ -32,7 +32,7 @@ def read_log(blobs: Blobs, who: Viewer, match: Match, seat: int, log_format: str
     found = next((one for one in match.seats if one.seat == seat), None)
     if found is None:
         raise ProblemError("not-found", f"This match has {len(match.seats)} seats, from 0.")
-    if not sight.owns(who, found.team_id):
+    if not permissions.owns(who, found.team_id):
         raise ProblemError("forbidden", "Logs are for the owner of the agent alone.")
     if found.log_digest is None or not blobs.exists(found.log_digest):
         raise ProblemError("not-found", f"There is no log; the match is {match.state}.")

@@ -12,7 +12,7 @@ from typing import Annotated, Final, Generic, TypeVar
 from fastapi import Depends, Query, Request
 from pydantic import BaseModel, Field
 
-from services.api.problems import ProblemError
+from services.http.problems import ProblemError
 
 T = TypeVar("T")
 R = TypeVar("R")

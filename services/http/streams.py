@@ -7,7 +7,7 @@ import time
 from typing import Final
 
 from ladder.ids import UserId
-from services.api.problems import ProblemError
+from services.http.problems import ProblemError
 
 LONGEST_SECONDS: Final = 600.0
 """A stream ends then, and its reader comes back."""
