@@ -21,13 +21,21 @@ S = TypeVar("S")
 class GameError(Exception):
     """The game was asked for something its rules do not allow."""
 
+    def __init__(self, message: str = "", *, field: str | None = None) -> None:
+        super().__init__(message if field is None else f"{field}: {message}")
+        self.message = message
+        """The sentence without the field."""
+        self.field = field
+        """Name of the refused value, such as ``seats``, if it is one."""
+
 
 class ConfigurationError(GameError):
     """A configuration value is missing, of the wrong type, or outside what the game allows."""
 
+    field: str
+
     def __init__(self, field: str, message: str) -> None:
-        super().__init__(f"{field}: {message}")
-        self.field = field
+        super().__init__(message, field=field)
 
 
 class Verdict(StrEnum):

@@ -1,4 +1,12 @@
-"""What the contest refuses, as one tree of exceptions. Each message names field and remedy."""
+"""What the contest refuses, as one tree of exceptions. Each names field and remedy.
+
+LadderError
+    Invalid       a value cannot be what it is
+    Conflict      it contradicts what stands
+    NotFound      there is no such thing
+    Forbidden     it may be seen but not done
+    LimitReached  a stated limit is used up
+"""
 
 from __future__ import annotations
 
@@ -9,8 +17,28 @@ from typing import Self
 class LadderError(Exception):
     """Something the contest refuses; the docstring of each subclass is its sentence."""
 
+    def __init__(self, message: str = "", *, field: str | None = None) -> None:
+        self.message = message or (type(self).__doc__ or "").strip()
+        """The sentence without the field."""
+        self.field = field
+        """Name of the refused value in the request, such as ``season.seats``, if it is one."""
+        super().__init__(message)
+
     def __str__(self) -> str:
-        return super().__str__() or (type(self).__doc__ or "").strip()
+        return f"{self.field}: {self.message}" if self.field else self.message
+
+
+class Invalid(LadderError):
+    """A value cannot be what it is."""
+
+    field: str
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message, field=field)
+
+    def within(self, outer: str) -> Invalid:
+        """The same of a value that lies inside another one: ``gold`` within ``medals``."""
+        return Invalid(f"{outer}.{self.field}", self.message)
 
 
 class NotFound(LadderError):
@@ -29,6 +57,10 @@ class NotFound(LadderError):
 
 class Conflict(LadderError):
     """What was asked contradicts what already stands."""
+
+
+class Forbidden(LadderError):
+    """You may see this but not do that."""
 
 
 class LimitReached(LadderError):

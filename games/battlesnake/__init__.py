@@ -67,7 +67,7 @@ class Battlesnake:
         Raises GameError where the board has no room, and for chance that does not fit.
         """
         if seats not in self.seats:
-            raise GameError(f"seats: {self.title} is for 1 to 16 snakes, not {seats}")
+            raise GameError(f"{self.title} is for 1 to 16 snakes, not {seats}", field="seats")
         rules = rules_of(configuration)
         if isinstance(chance, Random):
             game, *snakes = (_drawn_id(chance) for _ in range(seats + 1))
@@ -80,7 +80,7 @@ class Battlesnake:
             food = [placing.known(rules, point) for point in chance["food"]]
             for given in (snakes, heads):
                 if len(given) != seats or len(set(given)) != seats:
-                    raise GameError(f"start: needs {seats} different, given {given!r:.100}")
+                    raise GameError(f"needs {seats} different, given {given!r:.100}", field="start")
         state = State(
             rules=rules,
             names=Names(game, tuple(snakes)),

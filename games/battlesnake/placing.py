@@ -18,7 +18,7 @@ def start(rules: Rules, seats: int, chance: Random) -> list[int]:
     """A start cell for each seat. Raises GameError where there is not room for all."""
     width, height = rules.width, rules.height
     if seats > CROWD and max(width, height) < SMALL:
-        raise GameError(f"seats: a board of {width}x{height} is for at most {CROWD} snakes")
+        raise GameError(f"a board of {width}x{height} is for at most {CROWD} snakes", field="seats")
     if width == height and width >= SMALL and seats <= CROWD:
         return _around(rules, seats, chance)
     if width == height and width >= MEDIUM:
@@ -26,7 +26,9 @@ def start(rules: Rules, seats: int, chance: Random) -> list[int]:
     centre = _centre(rules)
     free = [cell for cell in rules.cells if sum(rules.xy[cell]) % 2 == 0 and cell != centre]
     if len(free) < seats:
-        raise GameError(f"seats: a board of {width}x{height} has room for {len(free)} snakes")
+        raise GameError(
+            f"a board of {width}x{height} has room for {len(free)} snakes", field="seats"
+        )
     return chance.sample(free, seats)
 
 
@@ -65,7 +67,9 @@ def more_food(
         if missing <= 0 and not rules.spawn_share:
             wanted = 0
         if len(set(given)) != len(given) or len(given) != wanted or not set(given) <= set(free):
-            raise GameError(f"food: expected {wanted} free cells, given {chance['food']!r:.100}")
+            raise GameError(
+                f"expected {wanted} free cells, given {chance['food']!r:.100}", field="food"
+            )
     return given
 
 

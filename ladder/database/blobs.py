@@ -19,7 +19,7 @@ import obstore
 from obstore.exceptions import AlreadyExistsError
 from obstore.store import LocalStore, S3Store
 
-from ladder.errors import LadderError, NotFound
+from ladder.errors import Invalid, LadderError, NotFound
 
 CHUNK_BYTES: Final = 1024 * 1024
 DIGEST_CHARS: Final = frozenset("0123456789abcdef")
@@ -166,7 +166,7 @@ def open_blobs(url: str) -> StoredBlobs:
         return StoredBlobs(LocalStore(folder, mkdir=True), folder)
     if parts.scheme == "s3" and parts.netloc:
         return StoredBlobs(S3Store.from_url(url))
-    raise LadderError(f"blobs_url: {url!r} is neither file:///folder nor s3://bucket/prefix")
+    raise Invalid("blobs_url", f"{url!r} is neither file:///folder nor s3://bucket/prefix")
 
 
 def _key(digest: str) -> str:

@@ -10,7 +10,7 @@ from psycopg.rows import class_row
 from ladder import ids
 from ladder.database.db import Connection, atomic
 from ladder.entries.records import Agent, Submission
-from ladder.errors import Conflict, LadderError, NotFound
+from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import AgentId, LeagueId, SubmissionId, TeamId, UserId
 from ladder.people import visibility
 from ladder.people.records import Viewer
@@ -35,7 +35,9 @@ def create_agent(conn: Connection, team_id: TeamId, name: str, slug: str) -> Age
                 (agent_id, team_id, slug, name),
             )
     except errors.UniqueViolation:
-        raise Conflict(f"slug: your team has an agent {slug!r} already; choose another") from None
+        raise Conflict(
+            f"your team has an agent {slug!r} already; choose another", field="slug"
+        ) from None
     except errors.ForeignKeyViolation:
         raise NotFound.of("team") from None
     return get_agent(conn, agent_id)
@@ -86,7 +88,7 @@ def update_agent(
 ) -> Agent:
     """Changes what is given and returns the agent. Raises NotFound."""
     if scrims_per_requester_daily is not None and scrims_per_requester_daily < 0:
-        raise LadderError("scrims_per_requester_daily: must be 0 or more")
+        raise Invalid("scrims_per_requester_daily", "must be 0 or more")
     conn.execute(
         "update agents set name = coalesce(%s, name),"
         " open_for_scrims = coalesce(%s, open_for_scrims),"

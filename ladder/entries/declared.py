@@ -66,9 +66,9 @@ def _refuse_unfit(
         (entry_id, season_id, team_id),
     ).fetchone()
     if row is None:
-        raise Conflict("entry: it is not this team's in this season")
+        raise Conflict("it is not this team's in this season", field="entry")
     state, is_anchor = row
     if is_anchor:
-        raise Conflict("entry: reference agents pin the scale; no team stands by one")
+        raise Conflict("reference agents pin the scale; no team stands by one", field="entry")
     if state != "active":
-        raise Conflict(f"entry: it is {state}; a team stands by an active one")
+        raise Conflict(f"it is {state}; a team stands by an active one", field="entry")

@@ -8,7 +8,7 @@ from datetime import datetime
 from psycopg.rows import class_row
 
 from ladder.database.db import Connection, whole
-from ladder.errors import Conflict, LadderError, NotFound
+from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import SeasonId, TeamId, UserId
 from ladder.leagues import seals, seasons
 from ladder.people import audits
@@ -46,13 +46,13 @@ def extend(
     if seals.of_season(conn, season_id):
         raise Conflict("medals are sealed; uploads stay locked until the end of the season")
     if season.closes_at is not None and closes_at <= season.closes_at:
-        raise LadderError(
-            f"closes_at: uploads of all teams close at {season.closes_at.isoformat()}; give a later"
-            " moment"
+        raise Invalid(
+            "closes_at",
+            f"uploads of all teams close at {season.closes_at.isoformat()}; give a later moment",
         )
     if season.ends_at is not None and closes_at > season.ends_at:
-        raise LadderError(
-            f"closes_at: the season ends at {season.ends_at.isoformat()}; give an earlier moment"
+        raise Invalid(
+            "closes_at", f"the season ends at {season.ends_at.isoformat()}; give an earlier moment"
         )
     row = conn.execute(
         "select t.id from teams t where %s in (t.id, t.slug) and (exists (select 1 from entries e"

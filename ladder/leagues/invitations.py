@@ -19,7 +19,7 @@ from psycopg.rows import dict_row
 
 from ladder import ids
 from ladder.database.db import Connection, whole
-from ladder.errors import Conflict, LadderError, NotFound
+from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import InvitationId, LeagueId, TeamId, UserId
 from ladder.kinds import LeagueRole, ReplayVisibility, Visibility
 from ladder.leagues import leagues, terms
@@ -108,7 +108,7 @@ def issue(
 ) -> tuple[Invitation, str]:
     """The same in any league: for somebody whom a host named."""
     if LeagueRole(role) is LeagueRole.HOST:
-        raise LadderError("role: a code makes competitors or viewers; hosts are named by a host")
+        raise Invalid("role", "a code makes competitors or viewers; hosts are named by a host")
     code = PREFIX + "".join(secrets.choice(LETTERS) for _ in range(RANDOM_CHARS))
     invitation_id = InvitationId(ids.new("inv"))
     conn.execute(

@@ -9,7 +9,7 @@ from psycopg.rows import dict_row
 
 from ladder import ids
 from ladder.database.db import Connection, atomic, whole
-from ladder.errors import Conflict, LadderError, NotFound
+from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import LeagueId, UserId
 from ladder.kinds import LeagueRole, ReplayVisibility, Visibility
 from ladder.leagues.records import League
@@ -60,7 +60,9 @@ def create_league(
             if created_by is not None:
                 set_role(conn, league_id, created_by, LeagueRole.HOST)
     except errors.UniqueViolation:
-        raise Conflict(f"slug: there is a league {slug!r} already; choose another") from None
+        raise Conflict(
+            f"there is a league {slug!r} already; choose another", field="slug"
+        ) from None
     except errors.ForeignKeyViolation:
         raise NotFound.of("user") from None
     return get_league(conn, league_id)
@@ -114,7 +116,7 @@ def update_league(
 def set_state(conn: Connection, league_id: LeagueId, state: str) -> League:
     """Opens, pauses (no new matches) or closes a league. Raises LadderError for another word."""
     if state not in LEAGUE_STATES:
-        raise LadderError(f"state: {state!r} unknown; choose from {', '.join(LEAGUE_STATES)}")
+        raise Invalid("state", f"{state!r} unknown; choose from {', '.join(LEAGUE_STATES)}")
     conn.execute("update leagues set state = %s where id = %s", (state, league_id))
     return get_league(conn, league_id)
 

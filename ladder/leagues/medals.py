@@ -15,6 +15,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+from ladder.errors import Invalid
+
 
 class Medal(StrEnum):
     GOLD = "gold"
@@ -65,7 +67,7 @@ def cuts(teams: int) -> tuple[int, int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Who earns what. Raises ValueError naming the class whose number cannot be."""
+    """Who earns what. Raises Invalid naming the class whose number cannot be."""
 
     kind: Kind = Kind.TABLE
     gold: float = 0.0
@@ -76,24 +78,24 @@ class Rules:
         numbers = dict(zip(BEST_FIRST, (self.gold, self.silver, self.bronze), strict=True))
         for name, number in numbers.items():
             if not math.isfinite(number):
-                raise ValueError(f"{name}: {number} is no number to award by")
+                raise Invalid(name, f"{number} is no number to award by")
             if self.kind is Kind.TABLE and number != 0:
-                raise ValueError(f"{name}: the table has its own numbers; leave this one out")
+                raise Invalid(name, "the table has its own numbers; leave this one out")
             if self.kind is Kind.LINES and abs(number) > FARTHEST:
-                raise ValueError(f"{name}: a line lies between {-FARTHEST:.0f} and {FARTHEST:.0f}")
+                raise Invalid(name, f"a line lies between {-FARTHEST:.0f} and {FARTHEST:.0f}")
             if self.kind is Kind.COUNTS and not (
                 0 <= number <= MOST_TEAMS and number == int(number)
             ):
-                raise ValueError(f"{name}: a count is a whole number from 0 to {MOST_TEAMS}")
+                raise Invalid(name, f"a count is a whole number from 0 to {MOST_TEAMS}")
             if self.kind is Kind.SHARES and not 0 <= number <= 1:
-                raise ValueError(f"{name}: a share lies between 0 and 1")
+                raise Invalid(name, "a share lies between 0 and 1")
         if self.kind is Kind.LINES:
             if self.silver > self.gold:
-                raise ValueError("silver: its line lies above that of gold; lower it")
+                raise Invalid("silver", "its line lies above that of gold; lower it")
             if self.bronze > self.silver:
-                raise ValueError("bronze: its line lies above that of silver; lower it")
+                raise Invalid("bronze", "its line lies above that of silver; lower it")
         if self.kind is Kind.SHARES and self.gold + self.silver + self.bronze > 1 + 1e-9:
-            raise ValueError("bronze: the three shares are more than 1 together; lower one")
+            raise Invalid("bronze", "the three shares are more than 1 together; lower one")
 
     @property
     def lines(self) -> tuple[float, float, float] | None:

@@ -12,7 +12,7 @@ from psycopg.types.json import Jsonb
 
 from ladder import ids
 from ladder.database.db import Connection, atomic, whole
-from ladder.errors import Conflict, LadderError, NotFound
+from ladder.errors import Conflict, Invalid, LadderError, NotFound
 from ladder.ids import LeagueId, SeasonId
 from ladder.kinds import Json
 from ladder.leagues import seals
@@ -207,12 +207,16 @@ def set_season_state(conn: Connection, season_id: SeasonId, state: str) -> Seaso
     Raises Conflict for what is no longer undone: a finished season, uploads once a medal is sealed.
     """
     if state not in SEASON_STATES:
-        raise LadderError(f"state: {state!r} unknown; choose from {', '.join(SEASON_STATES)}")
+        raise Invalid("state", f"{state!r} unknown; choose from {', '.join(SEASON_STATES)}")
     season = get_season(conn, season_id)
     if season.state == "finished" and state != "finished":
-        raise Conflict("state: the season is finished for good; open the league's next season")
+        raise Conflict(
+            "the season is finished for good; open the league's next season", field="state"
+        )
     if season.state == "locked" and state == "open" and seals.of_season(conn, season_id):
-        raise Conflict("state: medals are sealed; uploads stay locked until the end of the season")
+        raise Conflict(
+            "medals are sealed; uploads stay locked until the end of the season", field="state"
+        )
     conn.execute(
         "update seasons set state = %(state)s, revision = revision + 1, official_is_stale = true,"
         " medal_teams = case when %(state)s <> 'open' then medal_teams end"

@@ -144,4 +144,4 @@ def protocol() -> Iterator[None]:
     except psycopg.Error as error:
         if error.sqlstate != PROTOCOL and not isinstance(error, errors.CheckViolation):
             raise
-        raise ProtocolError(error.diag.message_primary) from None
+        raise ProtocolError(error.diag.message_primary or "") from None

@@ -12,7 +12,7 @@ from psycopg.rows import class_row
 
 from ladder import ids, profiles
 from ladder.database.db import Connection, whole
-from ladder.errors import Conflict, LadderError, NotFound
+from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import MatchId, ScrimId, SeasonId
 from ladder.kinds import MatchKind
 from ladder.leagues.records import Season
@@ -64,16 +64,16 @@ def create(
     Raises Conflict (an entry is not active; rejudge refused), LadderError (wrong number of seats).
     """
     if len(lineup) != season.seats:
-        raise LadderError(f"lineup: {len(lineup)} seats, this season plays {season.seats}")
+        raise Invalid("lineup", f"{len(lineup)} seats, this season plays {season.seats}")
     if rejudges is not None:
         seed = _rejudged_seed(conn, rejudges, season.id)
         if any(seat.profile == profiles.REMOTE for seat in lineup):
             seed = None
         if list(lineup) != lineup_of(conn, rejudges):
-            raise Conflict("lineup: a rejudge has the lineup of the match that it replaces")
+            raise Conflict("a rejudge has the lineup of the match that it replaces", field="lineup")
     seed = secrets.token_bytes(16) if seed is None else seed
     if len(seed) != 16:
-        raise LadderError(f"seed: {len(seed)} bytes, it must be 16")
+        raise Invalid("seed", f"{len(seed)} bytes, it must be 16")
     if gpu is None:
         gpu = profiles.gpus_of(seat.profile for seat in lineup)
     match_id = MatchId(ids.new("mat"))
@@ -222,7 +222,7 @@ def _count_in_flight(conn: Connection, lineup: Sequence[LineupSeat], *, is_rejud
         (entries, is_rejudge),
     )
     if counted.rowcount != len(entries) or any(seat.entry_id is None for seat in lineup):
-        raise Conflict("lineup: a rated match needs active entries in all seats")
+        raise Conflict("a rated match needs active entries in all seats", field="lineup")
 
 
 def _rejudged_seed(conn: Connection, old: MatchId, season_id: SeasonId) -> bytes:
@@ -234,12 +234,12 @@ def _rejudged_seed(conn: Connection, old: MatchId, season_id: SeasonId) -> bytes
         raise NotFound.of("match")
     seed, kind, state, played_in = row
     if played_in != season_id:
-        raise Conflict("rejudges: this match belongs to another season")
+        raise Conflict("this match belongs to another season", field="rejudges")
     if kind != "rated" or state != "finished":
-        raise Conflict("rejudges: only a finished rated match can be judged again")
+        raise Conflict("only a finished rated match can be judged again", field="rejudges")
     other = conn.execute(
         "select 1 from matches where rejudges = %s and state <> 'void' limit 1", (old,)
     ).fetchone()
     if other is not None:
-        raise Conflict("rejudges: this match is being judged again already, or has been")
+        raise Conflict("this match is being judged again already, or has been", field="rejudges")
     return bytes(seed)

@@ -12,7 +12,7 @@ from typing import Final
 from ladder import ids
 from ladder.database.db import Connection, whole
 from ladder.entries import entries
-from ladder.errors import Conflict, LadderError, NotFound
+from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import EntryId, SeasonId, UserId
 from ladder.leagues import seals, seasons
 from ladder.matches import matches
@@ -58,7 +58,7 @@ def disqualify(
         (season_id, subject),
     ).fetchall()
     if not rows:
-        raise NotFound(f"subject: {subject} has no entry in this season")
+        raise NotFound(f"{subject} has no entry in this season", field="subject")
     out = [
         (EntryId(entry), state)
         for entry, state, _, is_out in rows
@@ -66,7 +66,7 @@ def disqualify(
     ]
     excluded = _exclude(conn, season_id, subject)
     if (not excluded and not out) or (which == "id" and rows[0][1] == "rejected"):
-        raise Conflict("subject: it is disqualified already, or never passed validation")
+        raise Conflict("it is disqualified already, or never passed validation", field="subject")
     _log(conn, season_id, "disqualify", [entry for entry, _ in out])
     for entry, state in out:
         conn.execute(
@@ -155,7 +155,7 @@ def _which(subject: str) -> str:
     for prefix, column in SUBJECTS.items():
         if ids.is_id(subject, prefix):
             return column
-    raise LadderError("subject: give the id of an entry (ent_), an agent (age_) or a team (tea_)")
+    raise Invalid("subject", "give the id of an entry (ent_), an agent (age_) or a team (tea_)")
 
 
 def _lock(conn: Connection, season_id: SeasonId) -> None:

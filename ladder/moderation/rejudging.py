@@ -154,7 +154,9 @@ def rejudge(
     conn.execute("select 1 from seasons where id = %s for no key update", (season_id,))
     fitting = suspects.find(conn, season_id, predicate)
     if not fitting:
-        raise Conflict("predicate: it fits no result that stands and is not being judged again")
+        raise Conflict(
+            "it fits no result that stands and is not being judged again", field="predicate"
+        )
     rejudgement_id = RejudgementId(ids.new("rej"))
     conn.execute(
         "insert into rejudgements (id, season_id, predicate, reason, by_user)"

@@ -10,7 +10,7 @@ from typing import Final
 from psycopg.rows import class_row
 
 from ladder.database.db import Connection
-from ladder.errors import LadderError
+from ladder.errors import Invalid
 from ladder.ids import AgentId, MatchId, SeasonId, TeamId
 from ladder.kinds import Json
 
@@ -85,7 +85,7 @@ def find(conn: Connection, season_id: SeasonId, predicate: Predicate) -> list[Su
             {**values, "season": season_id, "most": MOST + 1},
         ).fetchall()
     if len(found) > MOST:
-        raise LadderError(f"predicate: it fits more than {MOST:,} matches; narrow it")
+        raise Invalid("predicate", f"it fits more than {MOST:,} matches; narrow it")
     return found
 
 
@@ -123,5 +123,5 @@ def _clauses(predicate: Predicate) -> list[str]:
         clauses.append(f"m.id in (select x.match_id from seats x where {both})")  # noqa: S608
     if not clauses:
         names = ", ".join(field.name for field in fields(predicate))
-        raise LadderError(f"predicate: say what the matches have in common: {names}")
+        raise Invalid("predicate", f"say what the matches have in common: {names}")
     return clauses

@@ -19,7 +19,7 @@ from psycopg.rows import dict_row
 
 from ladder import ids
 from ladder.database.db import Connection, whole
-from ladder.errors import Conflict, LadderError, NotFound
+from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import TokenId, UserId
 
 SCOPES: Final = ("read", "agents:write", "scrims:write", "leagues:write", "admin")
@@ -73,12 +73,12 @@ def mint_token(
     """
     unknown = sorted(set(scopes) - set(SCOPES))
     if unknown:
-        raise LadderError(f"scopes: {', '.join(unknown)} unknown; choose from {', '.join(SCOPES)}")
+        raise Invalid("scopes", f"{', '.join(unknown)} unknown; choose from {', '.join(SCOPES)}")
     person = conn.execute("select is_admin from users where id = %s", (user_id,)).fetchone()
     if person is None:
         raise NotFound.of("user")
     if "admin" in scopes and not person[0]:
-        raise Conflict("scopes: admin is for administrators only; leave it out")
+        raise Conflict("admin is for administrators only; leave it out", field="scopes")
     text = draw_text()
     token_id = TokenId(ids.new("tok"))
     kept = sorted(set(scopes), key=SCOPES.index)

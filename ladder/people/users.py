@@ -38,7 +38,7 @@ def create_user(conn: Connection, name: str, *, is_admin: bool = False) -> User:
                 "user",
             )
     except errors.UniqueViolation:
-        raise Conflict(f"name: there is a user {name!r} already; choose another") from None
+        raise Conflict(f"there is a user {name!r} already; choose another", field="name") from None
 
 
 def get_user(conn: Connection, user_id: UserId) -> User:
@@ -72,7 +72,7 @@ def create_team(conn: Connection, name: str, slug: str, user_id: UserId | None) 
                 add_team_member(conn, team.id, user_id, is_owner=True)
             return team
     except errors.UniqueViolation:
-        raise Conflict(f"slug: there is a team {slug!r} already; choose another") from None
+        raise Conflict(f"there is a team {slug!r} already; choose another", field="slug") from None
     except errors.ForeignKeyViolation:
         raise NotFound.of("user") from None
 

@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 
 from ladder import ids
 from ladder.database.db import Connection, whole
-from ladder.errors import Conflict, LadderError, LimitReached, NotFound
+from ladder.errors import Conflict, Invalid, LimitReached, NotFound
 from ladder.ids import AgentId, MatchId, ScrimId, SubmissionId, TeamId, UserId
 from ladder.intervals import wilson
 from ladder.kinds import MatchKind
@@ -72,13 +72,13 @@ def request(
     Conflict (agent not open, or paused), LadderError (numbers), ScrimLimitReached.
     """
     if len(lineup) != season.seats:
-        raise LadderError(f"lineup: {len(lineup)} submissions, this season plays {season.seats}")
+        raise Invalid("lineup", f"{len(lineup)} submissions, this season plays {season.seats}")
     if not 1 <= games <= MOST_GAMES:
-        raise LadderError(f"games: {games} is not between 1 and {MOST_GAMES}")
+        raise Invalid("games", f"{games} is not between 1 and {MOST_GAMES}")
     if seeds is not None and len(seeds) != games:
-        raise LadderError(f"seeds: {len(seeds)} given for {games} games")
+        raise Invalid("seeds", f"{len(seeds)} given for {games} games")
     if seeds is not None and any(len(seed) != 16 for seed in seeds):
-        raise LadderError("seeds: each must be 16 bytes")
+        raise Invalid("seeds", "each must be 16 bytes")
     # The team's row is locked, so that two requests at once are counted one after the other.
     if conn.execute("select 1 from teams where id = %s for no key update", (team_id,)).fetchone():
         seats = _seats(conn, season, team_id, lineup)
@@ -195,23 +195,26 @@ def _seats(
     )
     known = {row[0]: row for row in rows}
     if not any(row[3] == team_id for row in known.values()):
-        raise Conflict("lineup: at least one submission must be your own")
+        raise Conflict("at least one submission must be your own", field="lineup")
     seats = []
     for submission in lineup:
         # An unknown submission and one that is not in play look the same from outside.
         row = known.get(submission)
         if row is None or (row[3] != team_id and row[5] not in ("active", "paused")):
-            raise NotFound(f"lineup: there is no submission {submission} in play here")
+            raise NotFound(f"there is no submission {submission} in play here", field="lineup")
         _, entry_id, agent_id, owner, profile, _, is_open, name = row
         if owner != team_id and not is_open:
-            raise Conflict(f"lineup: {name} is not open for scrims; its owner can open it")
+            raise Conflict(f"{name} is not open for scrims; its owner can open it", field="lineup")
         if row[5] == "paused":
             raise Conflict(
-                f"lineup: {name} is paused: its address was away; it plays again once its owner"
-                " resumes it or it is found there"
+                f"{name} is paused: its address was away; it plays again once its owner"
+                " resumes it or it is found there",
+                field="lineup",
             )
         if profile == REMOTE and not season.remote_agents:
-            raise Conflict(f"lineup: {name} is a remote agent; this season takes bundles alone")
+            raise Conflict(
+                f"{name} is a remote agent; this season takes bundles alone", field="lineup"
+            )
         seats.append(LineupSeat(entry_id, submission, agent_id, owner, profile))
     return seats
 

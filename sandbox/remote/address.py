@@ -51,7 +51,11 @@ _DEVIATIONS = frozenset("\u00df\u1e9e\u03c2\u200c\u200d\u00ad")
 
 
 class AddressError(ValueError):
-    """A sentence for the owner, beginning with "url: "."""
+    """What is wrong with an address, for its owner, and in which field: ``url`` or ``api``."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(f"{field}: {message}")
+        self.field, self.message = field, message
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +108,7 @@ def parse(url: str) -> Address:
 def manifest(address: Address, api: str) -> bytes:
     """The bytes of a remote submission: canonical JSON, so equal submissions have one digest."""
     if api not in APIS:
-        raise AddressError(f"api: one of {', '.join(APIS)}, not {api!r}")
+        raise AddressError("api", f"one of {', '.join(APIS)}, not {api!r}")
     content = {"api": api, "contract": "http", "url": str(address)}
     return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
 
@@ -127,7 +131,7 @@ def read_manifest(text: bytes) -> tuple[Address, str]:
 
 
 def _error(text: str) -> AddressError:
-    return AddressError(f"url: {text}")
+    return AddressError("url", text)
 
 
 def _no_odd_characters(url: str) -> None:

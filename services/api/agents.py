@@ -10,6 +10,7 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.entries import agents
+from ladder.errors import Invalid
 from ladder.ids import AgentId
 from ladder.people import quotas
 from services.http import permissions
@@ -17,7 +18,7 @@ from services.http.auth import Anyone, Writer
 from services.http.fields import AgentKey, Filter, Key, Name, Slug
 from services.http.idempotency import Once
 from services.http.paging import Page, Paging
-from services.http.problems import ProblemError, of
+from services.http.problems import of
 from services.http.state import Db
 
 router = APIRouter(prefix="/v1", tags=["agents"])
@@ -53,7 +54,7 @@ def slug_of(name: str) -> str:
     """A slug made from a name. Raises ProblemError when nothing of it can stand in one."""
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40].rstrip("-")
     if not slug:
-        raise ProblemError("invalid", "body.slug: give one; the name has no letters a slug takes.")
+        raise Invalid("slug", "give one; the name has no letters a slug takes.")
     return slug
 
 

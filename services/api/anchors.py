@@ -9,7 +9,7 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.entries import entries
-from ladder.errors import Conflict
+from ladder.errors import Conflict, Invalid
 from ladder.leagues.medals import Kind
 from ladder.leagues.records import Season
 from ladder.people.records import Viewer
@@ -20,7 +20,7 @@ from services.http import permissions
 from services.http.auth import Host
 from services.http.fields import Line, SeasonKey
 from services.http.idempotency import Once
-from services.http.problems import ProblemError, of
+from services.http.problems import of
 from services.http.state import Db, House
 
 router = APIRouter(prefix="/v1", tags=["seasons"])
@@ -81,9 +81,9 @@ def refuse_unknown(game: str, names: Sequence[str]) -> None:
     known = bundles.names(game)
     for name in names:
         if bundles.name_of(name) not in known and not name.startswith("sub_"):
-            raise ProblemError(
-                "invalid",
-                f"body.anchors: there is no reference agent {name!r}; choose from "
+            raise Invalid(
+                "anchors",
+                f"there is no reference agent {name!r}; choose from "
                 f"{', '.join(known) or 'none'}, or give the id of a submission.",
             )
 
@@ -104,7 +104,7 @@ def enter(
         else:
             entry = anchors.enter(conn, house.blobs, season.id, season.game, name)
         if not entry.is_anchor:
-            raise Conflict(f"anchors: {name} competes in this season; choose another")
+            raise Conflict(f"{name} competes in this season; choose another", field="anchors")
         entered.append(entry)
     if fill:
         entered += anchors.fill(conn, house.blobs, season)

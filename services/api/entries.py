@@ -168,7 +168,7 @@ def list_entries(
 ) -> Page[EntryOut]:
     """Of a season or of an agent; newest first. One of the two must be named."""
     if season is None and agent is None:
-        raise ProblemError("invalid", "query: name a season or an agent.")
+        raise ProblemError("invalid", "name a season or an agent.", where="query")
     rows = entries.list_entries(
         conn,
         viewer=who,

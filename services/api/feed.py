@@ -119,8 +119,9 @@ def stream_feed(
     if behind.total_seconds() > OLDEST_SECONDS:
         raise ProblemError(
             "invalid",
-            f"Last-Event-ID: this key is older than {OLDEST_SECONDS / 60:.0f} minutes. Read GET "
+            f"this key is older than {OLDEST_SECONDS / 60:.0f} minutes. Read GET "
             "/v1/me/feed down to it, and begin the stream at the key in begin_at.",
+            where="Last-Event-ID",
             begin_at=start,
         )
     user_id, token = who.user_id, credentials.credentials

@@ -175,7 +175,7 @@ def read_leaderboard(
     if cursor is not None:
         after = paging.decode(cursor)
         if not after.isdigit():
-            raise ProblemError("invalid", "cursor: this one belongs to another list.")
+            raise ProblemError("invalid", "this one belongs to another list.", where="cursor")
         start = int(after)
     packed = "gzip" in accept_encoding
     part = f"{start}.{limit}"

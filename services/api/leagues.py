@@ -10,6 +10,7 @@ from fastapi import APIRouter, Path, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from games import GAMES
+from ladder.errors import Invalid
 from ladder.ids import LeagueId, SeasonId, UserId
 from ladder.kinds import LeagueRole, ReplayVisibility, Visibility
 from ladder.leagues import invitations, leagues, seasons
@@ -26,7 +27,7 @@ from services.http.auth import Anyone, Host, Known
 from services.http.fields import KEY, LeagueKey, Line, Slug, Text
 from services.http.idempotency import Once
 from services.http.paging import Page, Paging
-from services.http.problems import ProblemError, of
+from services.http.problems import of
 from services.http.state import Db, House
 
 router = APIRouter(prefix="/v1", tags=["leagues"])
@@ -169,12 +170,10 @@ def create_league(body: NewLeague, conn: Db, house: House, who: Host, once: Once
     agents in `anchors` enter it. With `fill` more of them enter, until one agent can play. The call
     makes all of this or nothing."""
     if body.game not in GAMES:
-        raise ProblemError(
-            "invalid", f"body.game: there is no game {body.game!r}; try GET /v1/games."
-        )
+        raise Invalid("game", f"there is no game {body.game!r}; try GET /v1/games.")
 
     if body.anchors and body.season is None:
-        raise ProblemError("invalid", "body.anchors: anchors enter a season; give a season too.")
+        raise Invalid("anchors", "anchors enter a season; give a season too.")
     anchors.refuse_unknown(body.game, body.anchors)
 
     def create() -> MadeLeague:
@@ -199,9 +198,8 @@ def first_season(conn: Db, league: League, body: NewSeason) -> SeasonOut:
     """The season inside a new league's body, whose places are told as they stand there."""
     try:
         return season_maker(conn, league, body)()
-    except ProblemError as error:
-        detail = error.detail.replace("body.", "body.season.", 1)
-        raise ProblemError(error.kind.slug, detail) from None
+    except Invalid as error:
+        raise error.within("season") from None
 
 
 @router.get("/leagues/{league}", summary="Read a league", responses=of(404))

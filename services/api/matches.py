@@ -131,7 +131,9 @@ def list_matches(
 ) -> Page[MatchOut]:
     """Of a season, an agent, an entry or a scrim; newest first. One of them must be named."""
     if not (season or agent or entry or scrim):
-        raise ProblemError("invalid", "query: name a season, an agent, an entry or a scrim.")
+        raise ProblemError(
+            "invalid", "name a season, an agent, an entry or a scrim.", where="query"
+        )
     rows = history.list_matches(
         conn,
         viewer=who,
@@ -193,7 +195,9 @@ def read_replay(
         raise ProblemError("forbidden", "This league does not show you this replay (yet).")
     if format == "kaggle" and found.game not in kaggle.GAME_NAMES:
         title = GAMES[found.game].title if found.game in GAMES else found.game
-        raise ProblemError("invalid", f"format: Kaggle has no format for {title}; ask for peck.")
+        raise ProblemError(
+            "invalid", f"Kaggle has no format for {title}; ask for peck.", where="format"
+        )
     one = next((one for one in found.episodes if one.position == episode), None)
     if one is None or not house.blobs.exists(one.replay_digest):
         raise ProblemError("not-found", f"There is no such replay; the match is {found.state}.")

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from games import GAMES
 from ladder.entries import agents, entries
+from ladder.errors import Invalid
 from ladder.leagues.records import Season
 from ladder.people import quotas
 from sandbox.remote import address
@@ -81,7 +82,7 @@ def submit_remote(
         where = address.parse(body.url)
         content = address.manifest(where, body.api)
     except address.AddressError as error:
-        raise ProblemError("invalid", f"body.{error}") from None
+        raise Invalid(error.field, error.message) from None
 
     def create() -> tuple[UploadOut, int]:
         submission, created = agents.add_submission(

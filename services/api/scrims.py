@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from ladder.entries import entries
 from ladder.entries.records import EntryState
+from ladder.errors import Invalid
 from ladder.ids import ScrimId, SubmissionId, is_id
 from ladder.leagues.records import Season
 from ladder.people.records import Viewer
@@ -119,9 +120,9 @@ def create_scrim(body: NewScrim, conn: Db, who: Scrimmer, once: Once) -> Respons
     season = permissions.season(conn, who, body.season)
     team = permissions.own_team(conn, who, body.team)
     if len(body.lineup) != season.seats:
-        raise ProblemError("invalid", f"body.lineup: this season plays with {season.seats} seats.")
+        raise Invalid("lineup", f"this season plays with {season.seats} seats.")
     if body.seeds is not None and len(body.seeds) != body.games:
-        raise ProblemError("invalid", "body.seeds: give one for each game, or none.")
+        raise Invalid("seeds", "give one for each game, or none.")
     seats = lineup(conn, who, season, body.lineup)
 
     def create() -> ScrimOut:

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from games import GAMES
 from games.protocol import ConfigurationError, Game, GameError, with_clock
 from ladder.entries import entries
+from ladder.errors import Invalid
 from ladder.leagues import invitations, seasons, terms
 from ladder.leagues.measures import Kind
 from ladder.leagues.medals import FARTHEST, MOST_TEAMS, Rules
@@ -240,15 +241,15 @@ def speaks(game: Game[Any]) -> bool:
 def refuse_unspoken(game: Game[Any], state: Any, seats: int) -> None:
     """Raises ProblemError where remote agents cannot play, or could know what is to come."""
     if not is_spoken(game, state):
-        raise ProblemError(
-            "invalid",
-            f"body.remote_agents: they are asked in Battlesnake's API, in which {game.title} cannot"
+        raise Invalid(
+            "remote_agents",
+            f"they are asked in Battlesnake's API, in which {game.title} cannot"
             " be told; leave it out.",
         )
     if seats == 1:
-        raise ProblemError(
-            "invalid",
-            "body.remote_agents: with one seat everybody plays the same starts, and a remote agent"
+        raise Invalid(
+            "remote_agents",
+            "with one seat everybody plays the same starts, and a remote agent"
             " could read them up; take 2 seats or more.",
         )
 
@@ -284,21 +285,21 @@ def season_maker(conn: Db, found: League, body: NewSeason) -> Callable[[], Seaso
     known = [(name, date) for name, date in dates.items() if date is not None]
     for (before, first), (name, then) in pairwise(known):
         if then < first:
-            raise ProblemError(
-                "invalid",
-                f"body.{name}: it lies before {before}, {first.isoformat(timespec='minutes')}; "
-                "make it later.",
+            raise Invalid(
+                f"{name}",
+                f"it lies before {before}, {first.isoformat(timespec='minutes')}; make it later.",
             )
     game = GAMES.get(found.game)
     if game is None:
         raise ProblemError(
-            "invalid", f"body: this site has no game {found.game!r} any more; set PECK_GAMES."
+            "invalid",
+            f"this site has no game {found.game!r} any more; set PECK_GAMES.",
+            where="body",
         )
     seats = body.seats or min(4, game.seats.stop - 1)
     if seats not in game.seats:
-        raise ProblemError(
-            "invalid",
-            f"body.seats: {game.title} takes {game.seats.start} to {game.seats.stop - 1} seats.",
+        raise Invalid(
+            "seats", f"{game.title} takes {game.seats.start} to {game.seats.stop - 1} seats."
         )
     try:
         configuration = game.configure(body.configuration)
@@ -306,35 +307,34 @@ def season_maker(conn: Db, found: League, body: NewSeason) -> Callable[[], Seaso
         if body.remote_agents:
             refuse_unspoken(game, state, seats)
     except ConfigurationError as error:
-        raise ProblemError("invalid", f"body.configuration.{error}") from None
+        raise Invalid(f"configuration.{error.field}", error.message) from None
     except GameError as error:
-        raise ProblemError("invalid", f"body.{error}") from None
+        raise Invalid(error.field or "configuration", error.message) from None
     given = body.clock.model_dump(exclude_unset=True) if body.clock else {}
     clock = Clock.model_validate({**game.clock, **given})
     configuration = with_clock(game, configuration, clock.model_dump())
     episodes = 2 if game.mirrored else 1
     hours = longest_match_hours(game.longest(configuration), clock, seats, episodes)
     if hours > LONGEST_MATCH_HOURS:
-        raise ProblemError(
-            "invalid",
-            f"body.configuration: seats that use all their time could make a match "
+        raise Invalid(
+            "configuration",
+            f"seats that use all their time could make a match "
             f"last {hours:,.1f} hours, at most {LONGEST_MATCH_HOURS} are allowed: fewer steps, or "
             "less time a move.",
         )
     try:
         medals = Rules.of(body.medals.model_dump())
-    except ValueError as error:
-        raise ProblemError("invalid", f"body.medals.{error}.") from None
+    except Invalid as error:
+        raise error.within("medals") from None
     if seats == 1 and medals.lines is not None:
-        raise ProblemError(
-            "invalid",
-            "body.medals: lines are of a score, and matches with one seat give none; choose table, "
+        raise Invalid(
+            "medals",
+            "lines are of a score, and matches with one seat give none; choose table, "
             "counts or shares.",
         )
     if seats == 1 and body.stops_when_sealed:
-        raise ProblemError(
-            "invalid",
-            "body.stops_when_sealed: nothing is sealed where matches have one seat; give ends_at.",
+        raise Invalid(
+            "stops_when_sealed", "nothing is sealed where matches have one seat; give ends_at."
         )
 
     def create() -> SeasonOut:

@@ -17,6 +17,7 @@ from services.cli.places import Unset, connect
 from services.client import ApiError, Client, Json
 
 POLL_SECONDS = 0.5
+OPTIONS = {f"body.{name}": f"--{name}" for name in ("url", "api", "message")}
 
 
 def submit(
@@ -74,8 +75,7 @@ def submit(
                     ladder.delete_agent(chosen["id"])
                 err.print(f"removed agent {chosen['name']} again: its submission was refused")
             if url is not None:
-                told = {**error.problem, "detail": as_options(str(error))}
-                raise ApiError(told, error.status) from None
+                raise ApiError(as_options(error.problem), error.status) from None
             raise
         if wait:
             made["entry"] = follow(ladder, made["entry"])
@@ -87,11 +87,17 @@ def submit(
         raise typer.Exit(1)
 
 
-def as_options(sentence: str) -> str:
-    """The API's sentence with the names that its places have here."""
-    for option in ("url", "api", "message"):
-        sentence = sentence.replace(f"body.{option}: ", f"--{option}: ")
-    return sentence
+def as_options(problem: Json) -> Json:
+    """The API's problem with the names that its places have here."""
+    places = [
+        {**place, "where": OPTIONS.get(place["where"], place["where"])}
+        for place in problem.get("errors") or ()
+    ]
+    if not places:
+        return problem
+    more = f" (and {len(places) - 1} more)" if len(places) > 1 else ""
+    detail = f"{places[0]['where']}: {places[0]['message']}{more}"
+    return {**problem, "detail": detail, "errors": places}
 
 
 def choose_agent(

@@ -54,16 +54,16 @@ class Envelope:
             self._parser.write(chunk)
         except FormParserError as error:
             raise ProblemError(
-                "malformed", f"body: the form is broken ({error}); {REMEDY}."
+                "malformed", f"the form is broken ({error}); {REMEDY}.", where="body"
             ) from None
         return b"".join(self._pieces)
 
     def close(self) -> None:
         """The body is over. Raises ProblemError where the form is not, or holds no file."""
         if not self._is_complete:
-            raise ProblemError("malformed", f"body: the form has no end; {REMEDY}.")
+            raise ProblemError("malformed", f"the form has no end; {REMEDY}.", where="body")
         if not self._files:
-            raise ProblemError("invalid", f"body: the form holds no file; {REMEDY}.")
+            raise ProblemError("invalid", f"the form holds no file; {REMEDY}.", where="body")
 
     def _part_begin(self) -> None:
         self._disposition = b""
@@ -85,12 +85,15 @@ class Envelope:
         if b"filename" not in options:
             raise ProblemError(
                 "invalid",
-                f"body: the form holds a field {name!r:.60} that is no file; give values in the"
+                f"the form holds a field {name!r:.60} that is no file; give values in the"
                 f" address, such as ?season=..., and {REMEDY}.",
+                where="body",
             )
         self._files += 1
         if self._files > 1:
-            raise ProblemError("invalid", f"body: the form holds more than one file; {REMEDY}.")
+            raise ProblemError(
+                "invalid", f"the form holds more than one file; {REMEDY}.", where="body"
+            )
         given = options[b"filename"].decode("utf-8", "replace").replace("\\", "/")
         found = FILENAME.fullmatch(given.rpartition("/")[2])
         self.filename = found.group() if found else None
@@ -111,6 +114,8 @@ def opened(content_type: str) -> Envelope | None:
     boundary = options.get(b"boundary", b"")
     if kind != FORM or not 1 <= len(boundary) <= 70:
         raise ProblemError(
-            "invalid", f"Content-Type: only multipart/form-data with a boundary is read; {REMEDY}."
+            "invalid",
+            f"only multipart/form-data with a boundary is read; {REMEDY}.",
+            where="Content-Type",
         )
     return Envelope(boundary)

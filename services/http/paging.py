@@ -58,7 +58,9 @@ def decode(cursor: str) -> str:
     except (binascii.Error, ValueError):
         key = ""
     if not KEY.fullmatch(key):
-        raise ProblemError("invalid", "cursor: take it from the `next` link of the page before.")
+        raise ProblemError(
+            "invalid", "take it from the `next` link of the page before.", where="cursor"
+        )
     return key
 
 

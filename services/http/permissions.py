@@ -90,7 +90,7 @@ def own_team(conn: Connection, who: Viewer, key: str | None) -> Team:
         raise ProblemError("forbidden", "You have no team; an administrator can give you one.")
     if len(mine) > 1:
         slugs = ", ".join(one.slug for one in mine)
-        raise ProblemError("invalid", f"team: name the one you mean; yours are {slugs}.")
+        raise ProblemError("invalid", f"name the one you mean; yours are {slugs}.", where="team")
     return mine[0]
 
 

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from ladder.database.blobs import BlobTooLarge
-from ladder.errors import Conflict, LadderError, LimitReached, NotFound
+from ladder.errors import Conflict, Forbidden, Invalid, LadderError, LimitReached, NotFound
 
 MEDIA_TYPE: Final = "application/problem+json"
 log = logging.getLogger(__name__)
@@ -156,13 +156,17 @@ class Problem(BaseModel):
 
 
 class ProblemError(Exception):
-    """An answer other than the wished one; becomes problem+json with the kind's status."""
+    """An answer other than the wished one; becomes problem+json with the kind's status.
+
+    ``where`` names the one place in the request that it is about: ``cursor``, ``body.slug``.
+    """
 
     def __init__(
         self,
         slug: str,
         detail: str = "",
         *,
+        where: str | None = None,
         headers: Mapping[str, str] | None = None,
         **members: object,
     ) -> None:
@@ -170,14 +174,27 @@ class ProblemError(Exception):
         self.detail = detail or self.kind.text
         self.headers = dict(headers or {})
         self.members = members
+        if where is not None:
+            self.members = {"errors": [place(where, self.detail)], **members}
+            self.detail = f"{where}: {self.detail}"
         super().__init__(self.detail)
 
 
+def place(where: str, message: str) -> dict[str, str]:
+    """One of a problem's ``errors``, as `Place` says."""
+    return {"where": where, "message": message}
+
+
 def answer(
-    slug: str, detail: str = "", *, headers: Mapping[str, str] | None = None, **members: object
+    slug: str,
+    detail: str = "",
+    *,
+    where: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    **members: object,
 ) -> Response:
     """The response that bears this problem."""
-    return respond(ProblemError(slug, detail, headers=headers, **members))
+    return respond(ProblemError(slug, detail, where=where, headers=headers, **members))
 
 
 def respond(error: ProblemError) -> Response:
@@ -220,13 +237,19 @@ async def on_problem(request: Request, error: Exception) -> Response:
 
 
 async def on_ladder_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, LadderError)
     detail = str(error)
+    members: dict[str, Any] = {}
+    if error.field is not None:
+        members["errors"] = [place(f"body.{error.field}", error.message)]
     if isinstance(error, NotFound):
-        if error.what is None:
-            return answer("not-found", detail)
-        return answer("not-found", detail, what=error.what)
+        if error.what is not None:
+            members["what"] = error.what
+        return answer("not-found", detail, **members)
     if isinstance(error, Conflict):
-        return answer("conflict", detail)
+        return answer("conflict", detail, **members)
+    if isinstance(error, Forbidden):
+        return answer("forbidden", detail)
     if isinstance(error, BlobTooLarge):
         return answer("too-large", detail, limit_bytes=error.limit_bytes)
     if isinstance(error, LimitReached):
@@ -241,6 +264,8 @@ async def on_ladder_error(request: Request, error: Exception) -> Response:
             left=error.left,
             resets_at=error.resets_at.isoformat(),
         )
+    if isinstance(error, Invalid):
+        return answer("invalid", error.message, where=f"body.{error.field}")
     return answer("invalid", detail)
 
 
@@ -248,10 +273,9 @@ async def on_invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     # The input itself is not echoed: it can be large, secret, or not encodable.
     places = [
-        {"where": ".".join(str(part) for part in item["loc"]), "message": item["msg"]}
-        for item in error.errors()
+        place(".".join(str(part) for part in item["loc"]), item["msg"]) for item in error.errors()
     ]
-    first = places[0] if places else {"where": "request", "message": "is not valid"}
+    first = places[0] if places else place("request", "is not valid")
     more = f" (and {len(places) - 1} more)" if len(places) > 1 else ""
     return answer("invalid", f"{first['where']}: {first['message']}{more}", errors=places)
 

@@ -127,7 +127,9 @@ async def receive(request: Request, limit_bytes: int, content_digest: str | None
         if form is not None:
             form.close()
         if size == 0:
-            raise ProblemError("invalid", "body: it is empty; send main.py or an archive of it.")
+            raise ProblemError(
+                "invalid", "it is empty; send main.py or an archive of it.", where="body"
+            )
         if expected is not None and expected != sent.digest():
             raise ProblemError("digest-mismatch")
         return Body(file, hashing.hexdigest(), size, form.filename if form is not None else None)
@@ -158,4 +160,4 @@ def expected_sha256(header: str | None) -> bytes | None:
     try:
         return base64.b64decode(found.group(1), validate=True)
     except binascii.Error:
-        raise ProblemError("invalid", "Content-Digest: the value is not base64.") from None
+        raise ProblemError("invalid", "the value is not base64.", where="Content-Digest") from None

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Final
 from zoneinfo import ZoneInfo, available_timezones
 
-from services.http.problems import ProblemError
+from ladder.errors import Invalid
 
 UTC_NAME: Final = "UTC"
 
@@ -26,7 +26,7 @@ def zone_of(name: str) -> tzinfo:
     if name == UTC_NAME:
         return UTC
     if name not in zones():
-        raise ProblemError("invalid", "zone: there is no such time zone; choose one of the list.")
+        raise Invalid("zone", "there is no such time zone; choose one of the list.")
     return ZoneInfo(name)
 
 

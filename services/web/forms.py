@@ -26,7 +26,6 @@ from services.http.idempotency import Repeatable
 from services.http.problems import ProblemError
 from services.web import session
 
-PLACE: Final = re.compile(r"(?:body\.)?([A-Za-z_][\w.]*): (.+)", re.DOTALL)
 MOST_FIELDS: Final = 200
 
 
@@ -75,9 +74,10 @@ class Form:
                 place = ".".join(str(part) for part in item["loc"])
                 self._add(place, said(item["type"], item["msg"]))
             return
-        text = error.detail if isinstance(error, ProblemError) else str(error)
-        found = PLACE.fullmatch(text)
-        self._add(*((found[1], found[2]) if found else ("", text)))
+        if isinstance(error, ProblemError):
+            self._add("", error.detail)
+            return
+        self._add(error.field or "", error.message)
 
     def _add(self, place: str, message: str) -> None:
         name = self._name(place)

@@ -19,7 +19,7 @@ from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from ladder.errors import LadderError, NotFound
+from ladder.errors import Forbidden, LadderError, NotFound
 from ladder.people.records import STRANGER
 from services.http.problems import BY_STATUS, KINDS, ProblemError
 from services.web import session, wording
@@ -94,6 +94,8 @@ def describe(error: Exception) -> tuple[int, str, str]:
         return error.kind.status, error.kind.title, error.detail
     if isinstance(error, NotFound):
         return 404, KINDS["not-found"].title, KINDS["not-found"].text
+    if isinstance(error, Forbidden):
+        return 403, KINDS["forbidden"].title, str(error)
     if isinstance(error, LadderError):
         return 400, KINDS["malformed"].title, str(error)
     if isinstance(error, RequestValidationError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 from pydantic import ValidationError
 
-from ladder.errors import LadderError
+from ladder.errors import Invalid, LadderError
 from services.api import entries
 from services.api.remotes import NewRemote, submit_remote
 from services.http import auth, permissions
@@ -32,7 +32,7 @@ def submit(
     season = forms.key(given, "season")
     try:
         if not season:
-            raise ProblemError("invalid", "season: choose the season that it is to play in")
+            raise Invalid("season", "choose the season that it is to play in")
         body = NewRemote.model_validate(
             {name: form.values[name] for name in ("url", "api", "message")}
         )

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ladder.errors import Invalid
 from ladder.leagues.medals import BEST_FIRST, Kind, Medal, Rules
 
 TABLE = Rules()
@@ -148,7 +149,7 @@ def test_counts_and_shares_are_of_each_class_and_end_with_the_teams() -> None:
 def test_rules_that_cannot_be_name_the_class_and_the_reason(
     given_rules: tuple[Kind, float, float, float], words: str
 ) -> None:
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(Invalid, match=words):
         Rules(*given_rules)
 
 
