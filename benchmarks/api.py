@@ -86,10 +86,12 @@ def seed(url: str, agents: int) -> str:
         season = seasons.create_season(
             conn,
             league.id,
-            configuration=GAMES["hungry_geese"].configure({}),
-            configuration_digest="0" * 64,
-            clock={},
-            seats=4,
+            seasons.SeasonColumns(
+                configuration=GAMES["hungry_geese"].configure({}),
+                configuration_digest="0" * 64,
+                clock={},
+                seats=4,
+            ),
         )
         keys = [
             tuple(ids.new(prefix) for prefix in ("tea", "age", "sub", "ent")) for _ in range(agents)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 Json = Any
+OWN_SEAT: Final = "own_seat"
+"""Fault rule of a season: a seat at fault is last for its own update alone."""
+KAGGLE: Final = "kaggle"
+"""Fault rule of a season: the placement of a seat at fault counts."""
 
 
 class Visibility(StrEnum):

@@ -6,26 +6,24 @@ repeat: what is there already is left as it is.
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from games import GAMES
-from games.protocol import Json, with_clock
+from games.protocol import Json
 from ladder.database import db
 from ladder.database.blobs import Blobs
 from ladder.database.db import Connection
-from ladder.entries import agents, entries
+from ladder.entries import agents, entries, reference_agents
+from ladder.entries.opening import open_league
 from ladder.errors import Conflict, NotFound
 from ladder.ids import SeasonId, UserId
-from ladder.kinds import ReplayVisibility, Visibility
-from ladder.leagues import leagues, seasons
+from ladder.leagues import leagues
+from ladder.leagues.records import Season
+from ladder.leagues.requests import NewLeague, NewSeason
 from ladder.people import tokens, users
-from ladder.people.records import Team
-from services import bundles
-from services.rulebook import rating_of
+from ladder.people.records import Team, Viewer
 
 PLAYER: Final = "player"
 PLAYER_TEAM: Final = "players"
@@ -37,7 +35,6 @@ SCOPES: Final = ("read", "agents:write", "scrims:write", "leagues:write")
 class DemoAgent:
     """A reference agent as its demo league enters it."""
 
-    folder: str
     name: str
     team: str
 
@@ -63,13 +60,13 @@ LEAGUES: Final = (
         "hungry_geese",
         4,
         (
-            DemoAgent("random_legal", "Random Legal", "Loose Feathers"),
-            DemoAgent("greedy", "Greedy", "Breadcrumb Club"),
-            DemoAgent("survivor", "Survivor", "Pond Patrol"),
-            DemoAgent("numpy_heuristic", "Numpy Heuristic", "Vector Flock"),
-            DemoAgent("convolutional", "Convolutional", "Understudies"),
-            DemoAgent("searcher", "Searcher", "Deep Waters"),
-            DemoAgent("bank_spender", "Bank Spender", "Overtime"),
+            DemoAgent("random-legal", "Loose Feathers"),
+            DemoAgent("greedy", "Breadcrumb Club"),
+            DemoAgent("survivor", "Pond Patrol"),
+            DemoAgent("numpy-heuristic", "Vector Flock"),
+            DemoAgent("convolutional", "Understudies"),
+            DemoAgent("searcher", "Deep Waters"),
+            DemoAgent("bank-spender", "Overtime"),
         ),
         description="The demo league: reference agents that play around the clock. Send yours.",
     ),
@@ -79,10 +76,10 @@ LEAGUES: Final = (
         "battlesnake",
         4,
         (
-            DemoAgent("safe_step", "Safe Step", "Mind the Gap"),
-            DemoAgent("grazer", "Grazer", "Greener Pastures"),
-            DemoAgent("painter", "Painter", "Fresh Coat"),
-            DemoAgent("searcher", "Searcher", "Long View"),
+            DemoAgent("safe-step", "Mind the Gap"),
+            DemoAgent("grazer", "Greener Pastures"),
+            DemoAgent("painter", "Fresh Coat"),
+            DemoAgent("searcher", "Long View"),
         ),
         description="Reference agents play here around the clock. Send yours, or the address of one"
         " that runs elsewhere.",
@@ -94,12 +91,12 @@ LEAGUES: Final = (
         "golad",
         2,
         (
-            DemoAgent("random", "Random", "Primordial Soup"),
-            DemoAgent("pass", "Pass", "Still Life"),
-            DemoAgent("kill", "Kill", "Overcrowding"),
-            DemoAgent("greedy_kills", "Greedy Kills", "Grim Arithmetic"),
-            DemoAgent("greedy", "Greedy", "Breeders"),
-            DemoAgent("search", "Search", "Garden of Eden"),
+            DemoAgent("random", "Primordial Soup"),
+            DemoAgent("pass", "Still Life"),
+            DemoAgent("kill", "Overcrowding"),
+            DemoAgent("greedy-kills", "Grim Arithmetic"),
+            DemoAgent("greedy", "Breeders"),
+            DemoAgent("search", "Garden of Eden"),
         ),
         {"width": 6, "height": 6, "startingCells": 10},
         "On 6x6 with 10 starting cells; a match is two games of one board. Send yours.",
@@ -110,29 +107,15 @@ LEAGUES: Final = (
         "snake",
         1,
         (
-            DemoAgent("uniform", "Uniform", "Wanderlust"),
-            DemoAgent("cycle", "Hamiltonian Cycle", "Round Trip"),
-            DemoAgent("shortest_path", "Shortest Path", "Beeline"),
-            DemoAgent("cycle_repair", "Cycle Repair", "Roadworks"),
-            DemoAgent("rollouts", "Rollouts", "What If"),
+            DemoAgent("uniform", "Wanderlust"),
+            DemoAgent("cycle", "Round Trip"),
+            DemoAgent("shortest-path", "Beeline"),
+            DemoAgent("cycle-repair", "Roadworks"),
+            DemoAgent("rollouts", "What If"),
         ),
         description="Alone on 10x10, everybody on the same apples, round by round. Send yours.",
     ),
 )
-
-
-def known(game: str, folder: str) -> DemoAgent | None:
-    """What the demo leagues call the reference agent in this folder, if they have it."""
-    return next((each for each in _entrants(game) if each.folder == folder), None)
-
-
-def folders(game: str) -> list[str]:
-    """The reference agents of the game's demo leagues, in their order."""
-    return [each.folder for each in _entrants(game)]
-
-
-def _entrants(game: str) -> Iterator[DemoAgent]:
-    return (each for league in LEAGUES if league.game == game for each in league.entrants)
 
 
 def player(conn: Connection, known_token: str | None) -> str:
@@ -157,55 +140,40 @@ def _league(conn: Connection, blobs: Blobs, demo: DemoLeague) -> SeasonId | None
         return None
     except NotFound:
         host = _user(conn, HOST)
-    game = GAMES[demo.game]
-    configuration = with_clock(game, game.configure(demo.configuration), game.clock)
-    canonical = json.dumps(configuration, sort_keys=True, separators=(",", ":"))
+    asked = NewLeague(
+        slug=demo.slug,
+        title=demo.title,
+        game=demo.game,
+        description=demo.description,
+        season=NewSeason(
+            configuration=dict(demo.configuration),
+            seats=demo.seats,
+            daily_limit=20,
+            remote_agents=demo.remote_agents,
+        ),
+        fill=False,  # its agents belong to ordinary teams
+    )
     try:
-        made = leagues.create_league(
-            conn,
-            slug=demo.slug,
-            title=demo.title,
-            game=game.name,
-            visibility=Visibility.PUBLIC,
-            replay_visibility=ReplayVisibility.PUBLIC,
-            created_by=host,
-            description=demo.description,
-        )
+        opened = open_league(conn, blobs, asked, GAMES[demo.game], Viewer(host, HOST))
     except Conflict:
         return None  # another machine was a moment faster
-    season = seasons.create_season(
-        conn,
-        made.id,
-        configuration=configuration,
-        configuration_digest=hashlib.sha256(canonical.encode()).hexdigest(),
-        clock=dict(game.clock),
-        seats=demo.seats,
-        daily_limit=20,
-        remote_agents=demo.remote_agents,
-        **rating_of(game, demo.seats),
-    )
+    assert opened.season is not None
     for each in demo.entrants:
-        _enter(conn, blobs, season.id, host, demo.game, each)
-    return season.id
+        _enter(conn, blobs, opened.season, host, each)
+    return opened.season.id
 
 
-def _enter(
-    conn: Connection,
-    blobs: Blobs,
-    season_id: SeasonId,
-    host: UserId,
-    game: str,
-    each: DemoAgent,
-) -> None:
+def _enter(conn: Connection, blobs: Blobs, season: Season, host: UserId, each: DemoAgent) -> None:
     team = _team(conn, each.team, host)
-    agent = agents.create_agent(conn, team.id, each.name, each.folder.replace("_", "-"))
+    title = reference_agents.title_of(season.game, each.name)
+    agent = agents.create_agent(conn, team.id, title, each.name)
     agents.update_agent(conn, agent.id, open_for_scrims=True)
-    filename, content = bundles.read(game, each.folder)
+    filename, content = reference_agents.read(season.game, each.name)
     stored = blobs.put_bytes(content)
     submission, _ = agents.add_submission(
         conn, agent.id, stored.digest, stored.size, filename, "reference agent", host
     )
-    entries.enter(conn, season_id, submission.id, count_limit=False)
+    entries.enter(conn, season.id, submission.id, count_limit=False)
 
 
 def _team(conn: Connection, name: str, host: UserId) -> Team:

@@ -53,7 +53,7 @@ clock's allowances (``longest_seconds``), what is forgiven ends here, and the 60
 so no agent can drag a match to ``stop_after_seconds``, which would make it the host's fault and
 void. A seat that has used up its share, by putting itself last in the run queue of a busy node or
 by bad luck, is charged by the wall from then on. With the longest clock a season may have (an hour,
-``services.api.seasons``) a match still ends before the scheduler's own deadlines.
+``ladder.leagues.making``) a match still ends before the scheduler's own deadlines.
 """
 FORGIVING_ATTEMPTS = 2
 T = TypeVar("T")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from ladder import ids
 from ladder.database.db import Connection, atomic, whole
 from ladder.errors import Conflict, Invalid, LadderError, NotFound
 from ladder.ids import LeagueId, SeasonId
-from ladder.kinds import Json
+from ladder.kinds import OWN_SEAT, Json
 from ladder.leagues import seals
 from ladder.leagues.leagues import LEAGUE, get_league, league_of
 from ladder.leagues.measures import REWARD, Measure
@@ -36,80 +37,62 @@ SEASON: Final = (
 SEASON_STATES: Final = ("open", "locked", "finished")
 
 
-@whole
-def create_season(
-    conn: Connection,
-    league_id: LeagueId,
-    *,
-    configuration: dict[str, Json],
-    configuration_digest: str,
-    clock: dict[str, Json],
-    seats: int,
-    daily_limit: int = 5,
-    memory_mb: int = 1024,
-    max_bundle_bytes: int = 100 * 1024 * 1024,
-    active_limit: int | None = None,
-    mu0: float = 600.0,
-    sigma0: float = 200.0,
-    beta: float = 150.0,
-    tau: float = 0.0,
-    draw_probability: float = 0.05,
-    fault_rule: str = "own_seat",
-    score_offset: float = 0.0,
-    max_attempts: int = 3,
-    lease_seconds: float = 15.0,
-    queue_seconds: float = 3600.0,
-    cadence_seconds: float = 60.0,
-    max_in_flight: int = 64,
-    speed_class: str = "any",
-    medals: Rules | None = None,
-    medal_confidence: float = 0.95,
-    stops_when_sealed: bool = False,
-    opens_at: datetime | None = None,
-    closes_at: datetime | None = None,
-    ends_at: datetime | None = None,
-    measures: Sequence[Measure] = (),
-    remote_agents: bool = False,
-) -> Season:
-    """The league's next season, open from ``opens_at`` (now). What is pinned here never changes.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeasonColumns:
+    """What is pinned when a season is made, and never changes after."""
 
-    Of one seat it ranks by these ``measures``, or by the reward. Raises NotFound for the league,
-    LadderError for a value the table refuses.
-    """
-    values: dict[str, Any] = {
-        "id": SeasonId(ids.new("sea")),
-        "configuration": Jsonb(configuration),
-        "configuration_digest": configuration_digest,
-        "clock": Jsonb(clock),
-        "seats": seats,
-        "daily_limit": daily_limit,
-        "memory_mb": memory_mb,
-        "max_bundle_bytes": max_bundle_bytes,
-        "active_limit": active_limit,
-        "mu0": mu0,
-        "sigma0": sigma0,
-        "beta": beta,
-        "tau": tau,
-        "draw_probability": draw_probability,
-        "fault_rule": fault_rule,
-        "score_offset": score_offset,
-        "max_attempts": max_attempts,
-        "lease_seconds": lease_seconds,
-        "queue_seconds": queue_seconds,
-        "cadence_seconds": cadence_seconds,
-        "max_in_flight": max_in_flight,
-        "speed_class": speed_class,
-        "medals": Jsonb((medals or Rules()).to_json()),
-        "medal_confidence": medal_confidence,
-        "stops_when_sealed": stops_when_sealed,
-        "closes_at": closes_at,
-        "ends_at": ends_at,
-        "measures": None,
-        "remote_agents": remote_agents,
-    }
-    if seats == 1:
-        values["measures"] = Jsonb([each.to_json() for each in measures or (REWARD,)])
-    columns = ", ".join(values)
+    configuration: dict[str, Json]
+    configuration_digest: str
+    """SHA-256 of the configuration as canonical JSON."""
+    clock: dict[str, Json]
+    seats: int
+    daily_limit: int = 5
+    memory_mb: int = 1024
+    max_bundle_bytes: int = 100 * 1024 * 1024
+    active_limit: int | None = None
+    mu0: float = 600.0
+    sigma0: float = 200.0
+    beta: float = 150.0
+    tau: float = 0.0
+    draw_probability: float = 0.05
+    fault_rule: str = OWN_SEAT
+    score_offset: float = 0.0
+    max_attempts: int = 3
+    lease_seconds: float = 15.0
+    queue_seconds: float = 3600.0
+    cadence_seconds: float = 60.0
+    max_in_flight: int = 64
+    speed_class: str = "any"
+    medals: Rules = field(default_factory=Rules)
+    medal_confidence: float = 0.95
+    stops_when_sealed: bool = False
+    opens_at: datetime | None = None
+    """None: at once."""
+    closes_at: datetime | None = None
+    ends_at: datetime | None = None
+    measures: Sequence[Measure] = ()
+    """What a season of one seat ranks by; empty: by the reward."""
+    remote_agents: bool = False
+
+    def to_row(self) -> dict[str, Any]:
+        """The values of the row by column."""
+        row = {each.name: getattr(self, each.name) for each in fields(self)}
+        row["configuration"] = Jsonb(self.configuration)
+        row["clock"] = Jsonb(self.clock)
+        row["medals"] = Jsonb(self.medals.to_json())
+        row["measures"] = None
+        if self.seats == 1:
+            row["measures"] = Jsonb([each.to_json() for each in self.measures or (REWARD,)])
+        return row
+
+
+@whole
+def create_season(conn: Connection, league_id: LeagueId, columns: SeasonColumns) -> Season:
+    """The league's next season. Raises NotFound for the league, LadderError for a value that the
+    table refuses."""
+    values = {"id": SeasonId(ids.new("sea")), **columns.to_row()}
+    opens_at = values.pop("opens_at")
+    names = ", ".join(values)
     places = ", ".join(f"%({name})s" for name in values)
     # The league's row is locked so that two seasons made at once get two numbers.
     league = conn.execute("select game from leagues where id = %s for update", (league_id,))
@@ -118,13 +101,13 @@ def create_season(
     try:
         with atomic(conn):
             conn.execute(
-                f"insert into seasons (league_id, game, number, opens_at, {columns})"  # noqa: S608
+                f"insert into seasons (league_id, game, number, opens_at, {names})"  # noqa: S608
                 " select l.id, l.game, 1 + (select coalesce(max(number), 0) from seasons"
                 f" where league_id = l.id), coalesce(%(opens_at)s, now()), {places}"
                 " from leagues l where l.id = %(league_id)s",
                 {**values, "league_id": league_id, "opens_at": opens_at},
             )
-            if remote_agents:
+            if columns.remote_agents:
                 conn.execute("update leagues set remote_agents = true where id = %s", (league_id,))
     except errors.CheckViolation as error:
         raise LadderError(f"season: refused by {error.diag.constraint_name}") from None

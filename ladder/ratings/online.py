@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
 
 import trueskill
 
 from ladder.ids import EntryId, MatchId
-
-OWN_SEAT: Final = "own_seat"
-KAGGLE: Final = "kaggle"
+from ladder.kinds import KAGGLE, OWN_SEAT
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from ladder.database.db import Connection
 from ladder.ids import EntryId, MatchId, SeasonId
+from ladder.kinds import KAGGLE
 from ladder.ratings.official.games import Games
-from ladder.ratings.online import KAGGLE
 
 AT_ONCE: Final = 20_000
 """Results in one answer of the database."""

@@ -13,9 +13,10 @@ from ladder.entries import agents
 from ladder.errors import Invalid
 from ladder.ids import AgentId
 from ladder.people import quotas
+from ladder.values import Key, Name, Slug
 from services.http import permissions
 from services.http.auth import Anyone, Writer
-from services.http.fields import AgentKey, Filter, Key, Name, Slug
+from services.http.fields import AgentKey, Filter
 from services.http.idempotency import Once
 from services.http.paging import Page, Paging
 from services.http.problems import of

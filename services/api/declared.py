@@ -9,9 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.entries import declared
 from ladder.ids import EntryId
+from ladder.values import Key
 from services.http import permissions
 from services.http.auth import Anyone, Writer
-from services.http.fields import Key, SeasonKey, TeamKey
+from services.http.fields import SeasonKey, TeamKey
 from services.http.problems import ProblemError, of
 from services.http.state import Db
 

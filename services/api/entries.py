@@ -14,11 +14,12 @@ from ladder.ids import EntryId
 from ladder.people.records import Viewer
 from ladder.profiles import Name as Profile
 from ladder.ratings import ratings
+from ladder.values import Key
 from services.api.seasons import LimitsOut
 from services.http import permissions
 from services.http.auth import Anyone, Known, Writer
 from services.http.bodies import waited_seconds
-from services.http.fields import EntryKey, Filter, Key, SeasonKey
+from services.http.fields import EntryKey, Filter, SeasonKey
 from services.http.idempotency import Once
 from services.http.logs import LogFormat, read_log
 from services.http.paging import Page, Paging

@@ -9,9 +9,10 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.leagues import extensions
+from ladder.values import Line, Moment
 from services.http import permissions
 from services.http.auth import Host, Known
-from services.http.fields import Line, Moment, SeasonKey, TeamKey
+from services.http.fields import SeasonKey, TeamKey
 from services.http.paging import Page
 from services.http.problems import of
 from services.http.state import Db

@@ -12,8 +12,9 @@ from ladder.database.db import Connection
 from ladder.leagues import seals
 from ladder.leagues.measures import Kind
 from ladder.leagues.medals import Medal, Status
+from ladder.leagues.requests import Medals
 from ladder.standings import leaderboard, standings
-from services.api.seasons import MeasureOut, Medals
+from services.api.seasons import MeasureOut
 from services.http import etags, paging, permissions
 from services.http.auth import Anyone, Credentials, viewer
 from services.http.fields import SeasonKey

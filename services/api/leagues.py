@@ -10,21 +10,23 @@ from fastapi import APIRouter, Path, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from games import GAMES
+from ladder.entries.opening import open_league
 from ladder.errors import Invalid
-from ladder.ids import LeagueId, SeasonId, UserId
+from ladder.ids import LeagueId, UserId
 from ladder.kinds import LeagueRole, ReplayVisibility, Visibility
 from ladder.leagues import invitations, leagues, seasons
 from ladder.leagues.records import League
-from ladder.people import quotas, users
+from ladder.leagues.requests import NewLeague
+from ladder.people import users
 from ladder.people.records import Viewer
 from ladder.reports import cadence
-from services.api import anchors
-from services.api.anchors import NAMES, Names
+from ladder.values import KEY, Line, Text
 from services.api.entries import EntryOut
-from services.api.seasons import NewSeason, SeasonOut, season_maker
+from services.api.entries import shown as shown_entry
+from services.api.seasons import SeasonOut
 from services.http import permissions
 from services.http.auth import Anyone, Host, Known
-from services.http.fields import KEY, LeagueKey, Line, Slug, Text
+from services.http.fields import LeagueKey
 from services.http.idempotency import Once
 from services.http.paging import Page, Paging
 from services.http.problems import of
@@ -58,32 +60,6 @@ class LeagueOut(BaseModel):
     created_at: datetime
     current_season: str | None = Field(default=None, examples=["sea_01j8x6m3c2k4v9q0w7r5t1y8z3"])
     role: LeagueRole | None = Field(default=None, description="the caller's own role")
-
-
-class NewLeague(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [{"slug": "geese", "title": "Geese", "game": "hungry_geese"}]
-        },
-    )
-    slug: Slug
-    title: Annotated[Line, Field(min_length=1)]
-    game: Annotated[Line, Field(examples=["hungry_geese"])]
-    visibility: Visibility = Visibility.PUBLIC
-    replay_visibility: ReplayVisibility = ReplayVisibility.PUBLIC
-    description: Text = ""
-    same_team_lineups: bool = False
-    season: NewSeason | None = Field(default=None, description="its first season, made with it")
-    anchors: Names = Field(
-        default_factory=list,
-        description=f"reference agents that pin the season's scale: {NAMES}",
-        examples=[["greedy", "random-legal"]],
-    )
-    fill: bool = Field(
-        default=True,
-        description="enter more reference agents, until one agent can play",
-    )
 
 
 class MadeLeague(LeagueOut):
@@ -169,37 +145,21 @@ def create_league(body: NewLeague, conn: Db, house: House, who: Host, once: Once
     """The caller becomes its host. With `season` its first season is made too, and the reference
     agents in `anchors` enter it. With `fill` more of them enter, until one agent can play. The call
     makes all of this or nothing."""
-    if body.game not in GAMES:
+    game = GAMES.get(body.game)
+    if game is None:
         raise Invalid("game", f"there is no game {body.game!r}; try GET /v1/games.")
 
-    if body.anchors and body.season is None:
-        raise Invalid("anchors", "anchors enter a season; give a season too.")
-    anchors.refuse_unknown(body.game, body.anchors)
-
     def create() -> MadeLeague:
-        settings = body.model_dump(exclude={"season", "anchors", "fill"})
-        league = leagues.create_league(conn, created_by=who.user_id, **settings)
-        if who.user_id is not None:
-            quotas.leagues(conn, who.user_id)
-        out = MadeLeague(**shown(conn, who, league).model_dump())
-        if body.season is not None:
-            out.season = first_season(conn, league, body.season)
-            made = seasons.get_season(conn, SeasonId(out.season.id))
-            out.anchors = anchors.enter(conn, house, who, made, body.anchors, fill=body.fill)
-            out.lacking = cadence.lacking(conn, made, league)
-            out.current_season = shown(conn, who, league).current_season
+        made = open_league(conn, house.blobs, body, game, who)
+        out = MadeLeague(**shown(conn, who, made.league).model_dump())
+        if made.season is not None:
+            out.season = SeasonOut.model_validate(made.season)
+            out.anchors = [shown_entry(conn, who, entry) for entry in made.anchors]
+            out.lacking = cadence.lacking(conn, made.season, made.league)
         out.role = LeagueRole.HOST
         return out
 
     return once.run(create)
-
-
-def first_season(conn: Db, league: League, body: NewSeason) -> SeasonOut:
-    """The season inside a new league's body, whose places are told as they stand there."""
-    try:
-        return season_maker(conn, league, body)()
-    except Invalid as error:
-        raise error.within("season") from None
 
 
 @router.get("/leagues/{league}", summary="Read a league", responses=of(404))

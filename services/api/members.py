@@ -14,9 +14,10 @@ from ladder.leagues import invitations, terms
 from ladder.leagues.records import League
 from ladder.people import quotas
 from ladder.people.records import Viewer
+from ladder.values import Line, Moment
 from services.http import permissions
 from services.http.auth import Anyone, Host, Known, Writer
-from services.http.fields import InvitationKey, LeagueKey, Line, Moment
+from services.http.fields import InvitationKey, LeagueKey
 from services.http.idempotency import Once
 from services.http.paging import Page, Paging
 from services.http.problems import of

@@ -11,16 +11,18 @@ from pydantic import BaseModel, ConfigDict, Field
 from games import GAMES
 from ladder.entries import agents, entries
 from ladder.errors import Invalid
+from ladder.leagues.making import supports_remote
 from ladder.leagues.records import Season
 from ladder.people import quotas
+from ladder.values import Line
 from sandbox.remote import address
 from services.api.entries import shown as shown_entry
-from services.api.seasons import LimitsOut, speaks
+from services.api.seasons import LimitsOut
 from services.api.submissions import UploadOut, shown
 from services.http import permissions
 from services.http.auth import Writer
 from services.http.bodies import waited_seconds
-from services.http.fields import AgentKey, Filter, Line
+from services.http.fields import AgentKey, Filter
 from services.http.idempotency import Once
 from services.http.problems import ProblemError, of
 from services.http.state import Db, House
@@ -115,7 +117,7 @@ def refuse_unspoken(season: Season) -> None:
     """Raises ProblemError where no season of the game can have remote agents; whether this one
     has them is another question."""
     game = GAMES.get(season.game)
-    if game is not None and not season.remote_agents and not speaks(game):
+    if game is not None and not season.remote_agents and not supports_remote(game):
         raise ProblemError(
             "conflict",
             f"{game.title} is not played by remote agents: they are asked in Battlesnake's API, in"

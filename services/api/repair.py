@@ -13,11 +13,12 @@ from ladder.ids import AgentId, RejudgementId
 from ladder.leagues.medals import Medal
 from ladder.moderation import exclusions, rejudging, suspects
 from ladder.people import audits
+from ladder.values import Key, Line, Moment
 from services.api.leaderboard import EstimateOut
 from services.api.seasons import MeasureOut
 from services.http import permissions
 from services.http.auth import Host, Known
-from services.http.fields import Key, LeagueKey, Line, Moment, RejudgementKey, SeasonKey
+from services.http.fields import LeagueKey, RejudgementKey, SeasonKey
 from services.http.idempotency import Once
 from services.http.paging import Page, Paging
 from services.http.problems import of

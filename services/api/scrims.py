@@ -16,9 +16,10 @@ from ladder.leagues.records import Season
 from ladder.people.records import Viewer
 from ladder.scrims import scrims
 from ladder.scrims.records import Scrim
+from ladder.values import Key
 from services.http import permissions
 from services.http.auth import Known, Scrimmer
-from services.http.fields import Filter, Key, ScrimKey
+from services.http.fields import Filter, ScrimKey
 from services.http.idempotency import Once
 from services.http.paging import Page, Paging
 from services.http.problems import ProblemError, of

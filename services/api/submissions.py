@@ -16,13 +16,14 @@ from ladder.ids import SubmissionId
 from ladder.people import quotas
 from ladder.people.records import Viewer
 from ladder.profiles import Name as Profile
+from ladder.values import LINE
 from services.api.entries import EntryOut
 from services.api.entries import shown as shown_entry
 from services.api.seasons import LimitsOut
 from services.http import permissions, uploads
 from services.http.auth import Credentials, Known, require, viewer
 from services.http.bodies import waited_seconds
-from services.http.fields import LINE, AgentKey, Filter, SubmissionKey
+from services.http.fields import AgentKey, Filter, SubmissionKey
 from services.http.idempotency import IdempotencyKey, Repeatable
 from services.http.paging import Page, Paging
 from services.http.problems import ProblemError, of

@@ -10,9 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.ids import UserId
 from ladder.people import users
+from ladder.values import Key, Name, Slug
 from services.http import permissions
 from services.http.auth import Admin, Anyone
-from services.http.fields import Key, Name, Slug, TeamKey
+from services.http.fields import TeamKey
 from services.http.idempotency import Once
 from services.http.problems import of
 from services.http.state import Db

@@ -11,9 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from ladder.ids import TokenId, UserId
 from ladder.people import quotas, tokens, users
 from ladder.people.records import User, Viewer
+from ladder.values import Moment, Name
 from services.api.teams import TeamOut
 from services.http.auth import Admin, Credentials, Known
-from services.http.fields import Moment, Name, TokenKey, UserKey
+from services.http.fields import TokenKey, UserKey
 from services.http.idempotency import Once
 from services.http.paging import Page, Paging
 from services.http.problems import ProblemError, of

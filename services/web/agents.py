@@ -24,9 +24,10 @@ from ladder.people.permissions import may_run, may_see
 from ladder.people.records import Viewer
 from ladder.ratings import ratings
 from ladder.reports.insights import first_match_seconds
+from ladder.values import KEY
 from services.api import declared, insights
 from services.http import auth, permissions
-from services.http.fields import KEY, AgentKey
+from services.http.fields import AgentKey
 from services.http.state import Db, House
 from services.web import boards, curve, declaring, forms, submitting
 from services.web.account import go

@@ -10,18 +10,18 @@ import hashlib
 import json
 import re
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Self
 
 from fastapi import Depends, Request
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from starlette.datastructures import FormData
 
 from ladder.database.db import Connection
 from ladder.errors import LadderError
 from ladder.people.records import Viewer
-from services.http.fields import KEY
+from ladder.values import KEY
 from services.http.idempotency import Repeatable
 from services.http.problems import ProblemError
 from services.web import session
@@ -37,6 +37,10 @@ async def sent(request: Request) -> FormData:
 
 
 Sent = Annotated[FormData, Depends(sent)]
+
+
+class Done(BaseModel):
+    """What is kept of an act, so that it is not done twice."""
 
 
 @dataclass
@@ -66,6 +70,18 @@ class Form:
         digest = hashlib.sha256(told.encode()).hexdigest()
         key = hashlib.sha256(f"{self.key} {digest}".encode()).hexdigest()
         return Repeatable(conn, who, key, request, digest)
+
+    def act(
+        self, request: Request, conn: Connection, who: Viewer, act: Callable[[], object]
+    ) -> None:
+        """Acts in a transaction of its own, and once for this page and these values."""
+
+        def create() -> Done:
+            act()
+            return Done()
+
+        with conn.transaction():
+            self.once(request, conn, who).run(create)
 
     def refuse(self, error: ValidationError | ProblemError | LadderError) -> None:
         """Puts what was refused beside its field."""

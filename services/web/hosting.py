@@ -10,13 +10,13 @@ from pydantic import ValidationError
 
 from games import GAMES
 from games.protocol import Game, clock_fields
+from ladder.entries import reference_agents
+from ladder.entries.opening import open_league
 from ladder.errors import LadderError
 from ladder.kinds import ReplayVisibility, Visibility
+from ladder.leagues.making import supports_remote
+from ladder.leagues.requests import Clock, NewLeague, NewSeason
 from ladder.people.records import Viewer
-from services import bundles
-from services.api import leagues
-from services.api.leagues import NewLeague
-from services.api.seasons import Clock, NewSeason, speaks
 from services.http import auth
 from services.http.problems import ProblemError
 from services.http.state import Db, House
@@ -60,8 +60,7 @@ def create_league(
     form = Form.of(given, defaults(game), ["anchors"])
     try:
         body = NewLeague.model_validate(asked(form, game))
-        with conn.transaction():
-            leagues.create_league(body, conn, house, who, form.once(request, conn, who))
+        form.act(request, conn, who, lambda: open_league(conn, house.blobs, body, game, who))
     except (ValidationError, ProblemError, LadderError) as error:
         form.refuse(error)
     if form.wrong:
@@ -79,8 +78,8 @@ def show(request: Request, who: Viewer, game: Game[Any], form: Form, status: int
         games=GAMES.values(),
         zones=dates.zones(),
         configuration=[name for name in form.values if name.startswith(CONFIGURATION)],
-        anchors=bundles.names(game.name),
-        speaks=speaks(game),
+        anchors=reference_agents.names(game.name),
+        supports_remote=supports_remote(game),
         may="leagues:write" in who.scopes or who.is_admin,
     )
 

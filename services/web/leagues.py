@@ -19,8 +19,9 @@ from ladder.matches.records import Match
 from ladder.people.permissions import may_run, may_see
 from ladder.people.records import Viewer
 from ladder.reports import cadence
+from ladder.values import KEY
 from services.http import etags, permissions
-from services.http.fields import KEY, LeagueKey
+from services.http.fields import LeagueKey
 from services.http.state import Db, House
 from services.web import boards
 from services.web.pages import PageRoute, render, unchanged

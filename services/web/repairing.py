@@ -19,10 +19,11 @@ from ladder.moderation import rejudging
 from ladder.people import audits
 from ladder.people.audits import Audit
 from ladder.people.records import Viewer
+from ladder.values import KEY
 from services.api import repair
 from services.api.repair import NewRejudgement, PreviewOut, Question, Verdict
 from services.http import auth, permissions
-from services.http.fields import KEY, LeagueKey
+from services.http.fields import LeagueKey
 from services.http.problems import ProblemError
 from services.http.state import Db
 from services.web import dates, forms

@@ -13,8 +13,9 @@ from ladder.leagues import leagues
 from ladder.matches import history
 from ladder.scrims import scrims
 from ladder.scrims.records import Scrim
+from ladder.values import KEY
 from services.http import permissions
-from services.http.fields import KEY, ScrimKey
+from services.http.fields import ScrimKey
 from services.http.state import Db
 from services.web.pages import PageRoute, render
 from services.web.session import Visitor

@@ -65,12 +65,14 @@ def make_league(fleet: Fleet) -> LeagueId:
         season = seasons.create_season(
             conn,
             league.id,
-            configuration=configuration,
-            configuration_digest=digest,
-            clock={"act_seconds": 1.0, "bank_seconds": 60.0},
-            seats=4,
-            lease_seconds=3.0,
-            max_attempts=60,
+            seasons.SeasonColumns(
+                configuration=configuration,
+                configuration_digest=digest,
+                clock={"act_seconds": 1.0, "bank_seconds": 60.0},
+                seats=4,
+                lease_seconds=3.0,
+                max_attempts=60,
+            ),
         )
         for number, folder in enumerate(["random_legal", "greedy"] * 3):
             team = users.create_team(conn, f"Team {number}", f"team-{number}", owner)

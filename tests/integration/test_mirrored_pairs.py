@@ -54,10 +54,12 @@ def duel(conn: Connection) -> Contest:
     season = seasons.create_season(
         conn,
         made.league.id,
-        configuration=SMALL,
-        configuration_digest=digest("small"),
-        clock=dict(GOLAD.clock),
-        seats=2,
+        seasons.SeasonColumns(
+            configuration=SMALL,
+            configuration_digest=digest("small"),
+            clock=dict(GOLAD.clock),
+            seats=2,
+        ),
     )
     return Contest(conn, made.host, made.league, season)
 

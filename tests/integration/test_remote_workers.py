@@ -90,12 +90,14 @@ def contest(conn: Connection) -> Contest:
     season = seasons.create_season(
         conn,
         league.id,
-        configuration=GAMES["battlesnake"].configure({"maxTurns": 5}),
-        configuration_digest=digest("snakes"),
-        clock={"act_seconds": 1.0, "bank_seconds": 0.0},
-        seats=2,
-        remote_agents=True,
-        daily_limit=100,
+        seasons.SeasonColumns(
+            configuration=GAMES["battlesnake"].configure({"maxTurns": 5}),
+            configuration_digest=digest("snakes"),
+            clock={"act_seconds": 1.0, "bank_seconds": 0.0},
+            seats=2,
+            remote_agents=True,
+            daily_limit=100,
+        ),
     )
     workers.register_worker(conn, hello("w1", profiles=("python", "remote")))
     return replace(made, league=league, season=season)

@@ -187,11 +187,9 @@ def test_nobody_gets_more_by_making_more_seasons(contest: Contest) -> None:
         season = seasons.create_season(
             conn,
             greedy.league.id,
-            configuration={},
-            configuration_digest="",
-            clock={},
-            seats=4,
-            daily_limit=1000,
+            seasons.SeasonColumns(
+                configuration={}, configuration_digest="", clock={}, seats=4, daily_limit=1000
+            ),
         )
         each = Contest(conn, greedy.host, greedy.league, season, made=greedy.made)
         for _ in range(4):

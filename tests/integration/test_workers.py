@@ -65,10 +65,12 @@ def contest(conn: Connection) -> Contest:
     season = seasons.create_season(
         conn,
         made.league.id,
-        configuration=configuration,
-        configuration_digest=digest("short"),
-        clock={"act_seconds": 1.0, "bank_seconds": 5.0},
-        seats=4,
+        seasons.SeasonColumns(
+            configuration=configuration,
+            configuration_digest=digest("short"),
+            clock={"act_seconds": 1.0, "bank_seconds": 5.0},
+            seats=4,
+        ),
     )
     return Contest(conn, made.host, made.league, season)
 

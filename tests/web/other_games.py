@@ -114,10 +114,12 @@ def play_one(conn: Connection, blobs: Blobs, host: User, name: str) -> MatchId:
     season = seasons.create_season(
         conn,
         league.id,
-        configuration=configuration,
-        configuration_digest=hashlib.sha256(json.dumps(configuration).encode()).hexdigest(),
-        clock={"bank_seconds": 60.0, **game.clock},
-        seats=len(names),
+        seasons.SeasonColumns(
+            configuration=configuration,
+            configuration_digest=hashlib.sha256(json.dumps(configuration).encode()).hexdigest(),
+            clock={"bank_seconds": 60.0, **game.clock},
+            seats=len(names),
+        ),
     )
     lineup = []
     for each in names:

@@ -133,11 +133,13 @@ def make_league(
     season = seasons.create_season(
         conn,
         league.id,
-        configuration=configuration,
-        configuration_digest=hashlib.sha256(json.dumps(configuration).encode()).hexdigest(),
-        clock=CLOCK,
-        seats=4,
-        daily_limit=20,
+        seasons.SeasonColumns(
+            configuration=configuration,
+            configuration_digest=hashlib.sha256(json.dumps(configuration).encode()).hexdigest(),
+            clock=CLOCK,
+            seats=4,
+            daily_limit=20,
+        ),
     )
     conn.commit()
     return league, season

@@ -10,7 +10,7 @@ import pytest
 
 from games import GAMES
 from ladder.database.db import connect
-from services.api.seasons import speaks
+from ladder.leagues.making import supports_remote
 from services.client import trusted
 from tests.web.conftest import Site, Tab, press, sign_in
 from tests.web.test_accessibility import CONTRAST, NAMES
@@ -184,6 +184,6 @@ def test_the_form_of_a_game_for_five_or_more_knows_whether_remote_agents_play_it
     class Alone(type(GAMES["battlesnake"])):  # type: ignore[misc]
         seats = range(1, 2)
 
-    assert speaks(Crowd())
-    assert not speaks(Alone())
-    assert not speaks(GAMES["hungry_geese"])
+    assert supports_remote(Crowd())
+    assert not supports_remote(Alone())
+    assert not supports_remote(GAMES["hungry_geese"])

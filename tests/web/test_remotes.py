@@ -40,11 +40,13 @@ def make_season(site: Site) -> None:
         seasons.create_season(
             conn,
             league.id,
-            configuration={},
-            configuration_digest="none",
-            clock={"act_seconds": 0.5, "bank_seconds": 0.0},
-            seats=4,
-            remote_agents=True,
+            seasons.SeasonColumns(
+                configuration={},
+                configuration_digest="none",
+                clock={"act_seconds": 0.5, "bank_seconds": 0.0},
+                seats=4,
+                remote_agents=True,
+            ),
         )
 
 

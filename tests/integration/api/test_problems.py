@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
 from ladder.entries import validations
-from services.api import seasons
+from ladder.leagues.making import LONGEST_MATCH_HOURS
 from services.http.bodies import BodyLimit
 from tests.integration.api.world import World
 from workers import playing
@@ -157,7 +157,7 @@ def test_a_season_whose_matches_could_hold_a_worker_for_hours_is_refused(world: 
     assert answer.status_code == 422
     assert "body.configuration" in answer.json()["detail"]
     assert "at most 1 " in answer.json()["detail"]
-    allowed = seasons.LONGEST_MATCH_HOURS * 3600
+    allowed = LONGEST_MATCH_HOURS * 3600
     longest = allowed + playing.BORROW_SECONDS + playing.WAITING_SECONDS + 90  # the referee's own
     assert longest < min(BACKSTOP_SECONDS, validations.PLAY_SECONDS)
 

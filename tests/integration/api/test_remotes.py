@@ -10,10 +10,10 @@ from ladder.entries import entries, remotes
 from ladder.ids import EntryId
 from ladder.kinds import MatchKind
 from ladder.leagues import seasons
+from ladder.leagues.making import REMOTE_KEYS
 from ladder.matches import lease, matches, workers
 from ladder.matches.records import LineupSeat
 from sandbox.box import battlesnake
-from services.api.seasons import SPOKEN
 from services.client import ApiError
 from tests.integration.api.world import World, finish
 
@@ -150,7 +150,7 @@ def test_a_season_takes_remote_agents_only_where_they_can_play_and_all_agreed(
     world: World,
 ) -> None:
     host = world.client("host")
-    assert SPOKEN == battlesnake.NEEDED
+    assert REMOTE_KEYS == battlesnake.NEEDED
     with refused(422, r"body\.season\.remote_agents: they are asked in Battlesnake's API"):
         host.create_league("geese", "G", "hungry_geese", season={"remote_agents": True})
     with refused(422, r"body\.season\.remote_agents: with one seat"):

@@ -181,10 +181,12 @@ def raise_contest(conn: Connection, *, seats: int = 4, **terms: Any) -> Contest:
     season = seasons.create_season(
         conn,
         league.id,
-        configuration={"rows": 7},
-        configuration_digest=digest("configuration"),
-        clock={"act_seconds": 1.0, "bank_seconds": 60.0},
-        seats=seats,
-        **{"daily_limit": 1000, **terms},
+        seasons.SeasonColumns(
+            configuration={"rows": 7},
+            configuration_digest=digest("configuration"),
+            clock={"act_seconds": 1.0, "bank_seconds": 60.0},
+            seats=seats,
+            **{"daily_limit": 1000, **terms},
+        ),
     )
     return Contest(conn, host.id, league, season)

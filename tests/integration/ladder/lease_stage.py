@@ -33,13 +33,15 @@ class Stage:
         season = seasons.create_season(
             self.quick,
             self.contest.league.id,
-            configuration={},
-            configuration_digest="none",
-            clock={},
-            seats=2,
-            max_attempts=MAX_ATTEMPTS,
-            lease_seconds=LONG,
-            queue_seconds=LONG,
+            seasons.SeasonColumns(
+                configuration={},
+                configuration_digest="none",
+                clock={},
+                seats=2,
+                max_attempts=MAX_ATTEMPTS,
+                lease_seconds=LONG,
+                queue_seconds=LONG,
+            ),
         )
         seats = {}
         for sub in self.submissions:

@@ -64,11 +64,13 @@ def test_seasons_are_numbered_and_the_newest_open_one_is_current(contest: Contes
         return seasons.create_season(
             contest.conn,
             contest.league.id,
-            configuration={},
-            configuration_digest=digest("x"),
-            clock={},
-            seats=2,
-            opens_at=opens_at,
+            seasons.SeasonColumns(
+                configuration={},
+                configuration_digest=digest("x"),
+                clock={},
+                seats=2,
+                opens_at=opens_at,
+            ),
         ).number
 
     assert season() == 2

@@ -135,11 +135,13 @@ def test_a_remote_entry_has_the_profile_remote_whatever_is_asked_for(contest: Co
             seasons.create_season(
                 contest.conn,
                 contest.league.id,
-                configuration={},
-                configuration_digest="none",
-                clock={},
-                seats=2,
-                remote_agents=True,
+                seasons.SeasonColumns(
+                    configuration={},
+                    configuration_digest="none",
+                    clock={},
+                    seats=2,
+                    remote_agents=True,
+                ),
             ).id,
             submission.id,
             is_anchor=True,

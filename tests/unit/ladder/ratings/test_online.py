@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ladder.ids import EntryId, MatchId
-from ladder.ratings.online import KAGGLE, Parameters, Rating, Result, fold, replay, update
+from ladder.kinds import KAGGLE
+from ladder.ratings.online import Parameters, Rating, Result, fold, replay, update
 
 SEASON = Parameters()
 START = SEASON.start

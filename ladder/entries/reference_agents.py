@@ -10,15 +10,43 @@ import zipfile
 from pathlib import Path
 from typing import Final
 
-AGENTS: Final = Path(__file__).resolve().parent.parent / "agents"
+AGENTS: Final = Path(__file__).resolve().parents[2] / "agents"
 ENTRANCES: Final = ("main.py", "peck.json")
 EPOCH: Final = (1980, 1, 1, 0, 0, 0)
+FIRST: Final[dict[str, tuple[str, ...]]] = {
+    "hungry_geese": (
+        "random-legal",
+        "greedy",
+        "survivor",
+        "numpy-heuristic",
+        "convolutional",
+        "searcher",
+        "bank-spender",
+    ),
+    "battlesnake": ("safe-step", "grazer", "painter", "searcher"),
+    "golad": ("random", "pass", "kill", "greedy-kills", "greedy", "search"),
+    "snake": ("uniform", "cycle", "shortest-path", "cycle-repair", "rollouts"),
+}
+"""Names by game, in the order in which seasons take them; those left out come after."""
+TITLES: Final = {("snake", "cycle"): "Hamiltonian Cycle"}
+"""By game and name, where the title is not the name itself."""
 
 
 def names(game: str) -> list[str]:
     """The reference agents that this game has, in order of their names."""
     found = {file.parent.name for name in ENTRANCES for file in (AGENTS / game).glob(f"*/{name}")}
     return sorted(map(name_of, found))
+
+
+def preferred(game: str) -> list[str]:
+    """The same, those of ``FIRST`` first."""
+    found = names(game)
+    return list(dict.fromkeys([*(name for name in FIRST.get(game, ()) if name in found), *found]))
+
+
+def title_of(game: str, name: str) -> str:
+    """What people call the reference agent of this name: ``Random Legal``."""
+    return TITLES.get((game, name_of(name)), name_of(name).replace("-", " ").title())
 
 
 def name_of(name: str) -> str:

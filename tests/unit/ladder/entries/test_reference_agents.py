@@ -10,37 +10,38 @@ from pathlib import Path
 import pytest
 
 from games import GAMES
-from services import bundles, demo
+from ladder.entries import reference_agents
+from services import demo
 from services.cli.choosing import find
 
 
 def test_a_folder_of_one_file_is_that_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(bundles, "AGENTS", tmp_path)
+    monkeypatch.setattr(reference_agents, "AGENTS", tmp_path)
     (tmp_path / "snake" / "cycle" / "__pycache__").mkdir(parents=True)
     (tmp_path / "snake" / "cycle" / "main.py").write_bytes(b"agent")
     (tmp_path / "snake" / "cycle" / "__pycache__" / "main.pyc").write_bytes(b"compiled")
-    assert bundles.read("snake", "cycle") == ("main.py", b"agent")
+    assert reference_agents.read("snake", "cycle") == ("main.py", b"agent")
 
 
 def test_a_folder_of_several_is_a_zip_and_the_same_one_each_time(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(bundles, "AGENTS", tmp_path)
+    monkeypatch.setattr(reference_agents, "AGENTS", tmp_path)
     packed: list[bytes] = []
     for order in (("bot.py", "peck.json"), ("peck.json", "bot.py")):
         folder = tmp_path / "golad" / f"kill{len(packed)}"
         folder.mkdir(parents=True)
         for name in order:
             (folder / name).write_text(name)
-        packed.append(bundles.read("golad", folder.name)[1])
+        packed.append(reference_agents.read("golad", folder.name)[1])
     assert packed[0] == packed[1]
     with zipfile.ZipFile(io.BytesIO(packed[0])) as archive:
         assert archive.namelist() == ["bot.py", "peck.json"]
-    assert bundles.names("golad") == ["kill0", "kill1"]
+    assert reference_agents.names("golad") == ["kill0", "kill1"]
 
 
 def test_the_last_callable_of_each_main_py_is_its_agent() -> None:
-    for file in bundles.AGENTS.glob("*/*/main.py"):
+    for file in reference_agents.AGENTS.glob("*/*/main.py"):
         body = ast.parse(file.read_text()).body
         made = [each.name for each in body if isinstance(each, ast.FunctionDef | ast.ClassDef)]
         assert made[-1] == "agent", file
@@ -50,19 +51,21 @@ def test_every_agent_of_a_demo_league_is_there_and_fits_its_game() -> None:
     for league in demo.LEAGUES:
         assert league.seats in GAMES[league.game].seats
         GAMES[league.game].configure(league.configuration)
-        there = bundles.names(league.game)
-        assert {bundles.name_of(each.folder) for each in league.entrants} <= set(there)
+        there = reference_agents.names(league.game)
+        assert {each.name for each in league.entrants} <= set(there)
 
 
 def test_names_of_reference_agents_have_hyphens() -> None:
-    names = [name for game in GAMES for name in bundles.names(game)]
+    names = [name for game in GAMES for name in reference_agents.names(game)]
     assert "random-legal" in names
     assert not any("_" in name for name in names)
 
 
 def test_a_reference_agent_has_one_name_with_hyphen_or_underscore() -> None:
     for name in ("random-legal", "random_legal", "Random Legal"):
-        assert bundles.name_of(name) == "random-legal"
-        assert bundles.read("hungry_geese", name) == bundles.read("hungry_geese", "random-legal")
+        assert reference_agents.name_of(name) == "random-legal"
+        assert reference_agents.read("hungry_geese", name) == reference_agents.read(
+            "hungry_geese", "random-legal"
+        )
         mine = [{"id": "age_1", "slug": "random-legal", "name": "Mine"}]
         assert find(mine, name) == mine[0]
