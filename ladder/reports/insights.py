@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
 
@@ -16,6 +16,8 @@ from ladder.ids import AgentId, EntryId, MatchId
 from ladder.leagues import measures
 from ladder.leagues.measures import Estimate
 from ladder.leagues.records import Season
+from ladder.people.permissions import OwnSeen, may_see
+from ladder.people.records import Viewer
 from ladder.ratings import versions
 from ladder.ratings.official.standing import Place
 from ladder.ratings.online import Rating
@@ -23,6 +25,8 @@ from ladder.ratings.solo import of_json, worst_reward
 from ladder.reports import analysis
 from ladder.reports.analysis import Met, Played, Rival, SeatShare, Share, Strength, Times, Upset
 
+WITHIN: Final = 25.0
+"""Points to which a score is to be known, unless another number is asked for."""
 GAMES: Final = 1000
 """Of the entry that are looked at, the newest."""
 OPPONENTS: Final = 30
@@ -76,6 +80,27 @@ class Insights:
     """Until the first rated match should be over; None once there was one, or while nobody can
     tell. For an entry in validation it is for the owner's eyes only."""
     names: dict[AgentId, Named]
+    within: float
+    """Points to which the score is to be known."""
+
+    @property
+    def hours_left(self) -> float | None:
+        """What ``games_left`` takes at the pace of the last hour."""
+        if self.games_left is None or not self.pace.games_an_hour:
+            return None
+        return self.games_left / self.pace.games_an_hour
+
+
+def read_for(
+    conn: Connection, who: Viewer, entry: Entry, season: Season, within: float = WITHIN
+) -> Insights:
+    """What this viewer may know of it; the caller has checked that it may see entry and league."""
+    found = read(conn, entry, season, within)
+    if may_see(who, OwnSeen(entry.team_id)):
+        return found
+    if entry.state is EntryState.PENDING:
+        found = replace(found, first_match_seconds=None)
+    return replace(found, times=None)
 
 
 def read(conn: Connection, entry: Entry, season: Season, within: float) -> Insights:
@@ -115,6 +140,7 @@ def read(conn: Connection, entry: Entry, season: Season, within: float) -> Insig
         pace=pace,
         first_match_seconds=first_match_seconds(conn, entry, season, pace),
         names=_names(conn, {row.agent_id for row in shown} | {row.agent_id for row in won + lost}),
+        within=within,
     )
 
 

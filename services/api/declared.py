@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from ladder.entries import declared
+from ladder.entries.requests import Declaration
 from ladder.ids import EntryId
-from ladder.values import Key
 from services.http import permissions
 from services.http.auth import Anyone, Writer
 from services.http.fields import SeasonKey, TeamKey
-from services.http.problems import ProblemError, of
+from services.http.problems import of
 from services.http.state import Db
 
 router = APIRouter(prefix="/v1", tags=["seasons"])
 PATH = "/seasons/{season}/teams/{team}/entry"
-
-
-class Declaration(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    entry: Annotated[Key | None, Field(description="null: by the best again")]
 
 
 class DeclaredOut(BaseModel):
@@ -45,9 +38,7 @@ def declare_entry(
 ) -> DeclaredOut:
     """Until uploads lock, for the team's own people: rank and medal go by this entry alone, from
     its first rated match on."""
-    found, playing = permissions.season(conn, who, season), permissions.team(conn, who, team)
-    if not permissions.owns(who, playing.id):
-        raise ProblemError("forbidden", f"You are not a member of {playing.name}.")
+    found, playing = permissions.season(conn, who, season), permissions.owned_team(conn, who, team)
     chosen = None if body.entry is None else EntryId(body.entry)
     declared.declare(conn, found.id, playing.id, chosen, who.user_id)
     return DeclaredOut(season_id=found.id, team_id=playing.id, entry_id=chosen)

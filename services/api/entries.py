@@ -227,9 +227,7 @@ def read_rating_curve(
 @router.post("/entries/{entry}/retire", summary="Retire an entry", responses=of(403, 404, 409))
 def retire_entry(entry: EntryKey, conn: Db, who: Writer) -> EntryOut:
     """It plays no more and keeps its history. Retiring it again changes nothing."""
-    found = permissions.entry(conn, who, entry)
-    if not permissions.owns(who, found.team_id):
-        raise ProblemError("forbidden", "Only the owner of an agent may retire its entry.")
+    found = permissions.own_entry(conn, who, entry)
     return shown(conn, who, entries.retire(conn, found.id))
 
 
@@ -238,7 +236,5 @@ def retire_entry(entry: EntryKey, conn: Db, who: Writer) -> EntryOut:
 )
 def resume_entry(entry: EntryKey, conn: Db, who: Writer) -> EntryOut:
     """A remote agent that was away is validated again at once; if it passes, it plays on."""
-    found = permissions.entry(conn, who, entry)
-    if not permissions.owns(who, found.team_id):
-        raise ProblemError("forbidden", "Only the owner of an agent may resume its entry.")
+    found = permissions.own_entry(conn, who, entry)
     return shown(conn, who, remotes.resume(conn, found.id))

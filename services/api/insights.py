@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from ladder.entries.records import Entry, EntryState
+from ladder.entries.records import Entry
 from ladder.leagues import seasons
 from ladder.leagues.records import Season
 from ladder.people.records import Viewer
@@ -23,7 +23,6 @@ from services.http.problems import of
 from services.http.state import Db
 
 router = APIRouter(prefix="/v1", tags=["entries"])
-WITHIN = 25.0
 
 
 class RivalOut(BaseModel):
@@ -126,18 +125,14 @@ class InsightsOut(BaseModel):
 
 def read(conn: Db, who: Viewer, entry: Entry, season: Season, within: float) -> InsightsOut:
     """What this viewer may know of it; the caller has checked that it may see entry and league."""
-    found = insights.read(conn, entry, season, within)
-    owner = permissions.owns(who, entry.team_id)
+    found = insights.read_for(conn, who, entry, season, within)
 
     def named(row: Met | Upset) -> dict[str, Any]:
         return {**asdict(row), **asdict(found.names[row.agent_id])}
 
     times = None
-    if owner and found.times is not None:
+    if found.times is not None:
         times = TimesOut(**asdict(found.times), act_seconds=season.clock["act_seconds"])
-    hours = None
-    if found.games_left is not None and found.pace.games_an_hour:
-        hours = found.games_left / found.pace.games_an_hour
     return InsightsOut(
         entry_id=entry.id,
         games=found.games,
@@ -153,13 +148,11 @@ def read(conn: Db, who: Viewer, entry: Entry, season: Season, within: float) -> 
         upsets_lost=[UpsetOut(**named(row)) for row in found.upsets_lost],
         verdicts=found.verdicts,
         times=times,
-        within=within,
+        within=found.within,
         games_left=found.games_left,
-        hours_left=hours,
+        hours_left=found.hours_left,
         pace=PaceOut.model_validate(found.pace),
-        first_match_seconds=(
-            found.first_match_seconds if owner or entry.state is not EntryState.PENDING else None
-        ),
+        first_match_seconds=found.first_match_seconds,
     )
 
 
@@ -170,7 +163,7 @@ def read_insights(
     who: Anyone,
     within: Annotated[
         float, Query(ge=1, le=1000, description="points to which the score is to be known")
-    ] = WITHIN,
+    ] = insights.WITHIN,
 ) -> InsightsOut:
     """Opponents, strengths, seats, upsets and prospects, from its last rated games."""
     found = permissions.entry(conn, who, entry)

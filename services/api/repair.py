@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final
 
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from ladder.ids import AgentId, RejudgementId
+from ladder.ids import RejudgementId
 from ladder.leagues.medals import Medal
-from ladder.moderation import exclusions, rejudging, suspects
+from ladder.moderation import exclusions, rejudging
+from ladder.moderation.requests import Cancellation, NewRejudgement, Question, Verdict
 from ladder.people import audits
-from ladder.values import Key, Line, Moment
 from services.api.leaderboard import EstimateOut
 from services.api.seasons import MeasureOut
 from services.http import permissions
@@ -26,23 +26,6 @@ from services.http.state import Db
 
 router = APIRouter(prefix="/v1", tags=["repair"])
 MATCHES_SHOWN: Final = 200
-Given = Annotated[Line, Field(min_length=1)]
-Reason = Annotated[Line, Field(min_length=1, description="one sentence, kept in the audit log")]
-
-
-class Verdict(BaseModel):
-    """Who is meant, and why."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {"subject": "ent_01j8x6m3c2k4v9q0w7r5t1y8z3", "reason": "It colludes with another."}
-            ]
-        },
-    )
-    subject: Annotated[Key, Field(description="id of an entry, an agent or a team")]
-    reason: Reason
 
 
 class ActOut(BaseModel):
@@ -52,49 +35,6 @@ class ActOut(BaseModel):
     audit_id: str = Field(examples=["aud_01j8x6m3c2k4v9q0w7r5t1y8z3"])
     subject: str
     entries: list[str] = Field(description="those that it changed")
-
-
-class Predicate(BaseModel):
-    """What matches have in common: all that is given, and something must be."""
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"node": "node-7"}]})
-    worker: Annotated[Given | None, Field(description="that brought the result")] = None
-    node: Annotated[Given | None, Field(description="that it was played on")] = None
-    image_digest: Given | None = None
-    rules_digest: Given | None = None
-    since: Annotated[Moment | None, Field(description="finished then or later")] = None
-    until: Annotated[Moment | None, Field(description="finished before")] = None
-    agent: Annotated[Key | None, Field(description="id of one that sat in it")] = None
-    verdict: Annotated[
-        Literal["DONE", "ERROR", "INVALID", "TIMEOUT"] | None,
-        Field(description="of a seat; of the agent's, where one is given"),
-    ] = None
-    fault: Annotated[
-        Literal["agent", "worker", "host", "game"] | None,
-        Field(description="`agent`: a seat lost by its own; else whose an earlier attempt's was"),
-    ] = None
-
-    def meant(self) -> suspects.Predicate:
-        given = self.model_dump()
-        return suspects.Predicate(
-            **{**given, "agent": None if self.agent is None else AgentId(self.agent)}
-        )
-
-
-class Question(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    predicate: Predicate
-
-
-class NewRejudgement(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    predicate: Predicate
-    reason: Reason
-
-
-class Cancellation(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    reason: Reason
 
 
 class SuspectOut(BaseModel):

@@ -12,8 +12,8 @@ from starlette.concurrency import run_in_threadpool
 
 from ladder.entries import agents, entries
 from ladder.entries.records import Submission
+from ladder.entries.sending import Entering, Sent, Upload, send
 from ladder.ids import SubmissionId
-from ladder.people import quotas
 from ladder.people.records import Viewer
 from ladder.profiles import Name as Profile
 from ladder.values import LINE
@@ -72,6 +72,15 @@ def shown(who: Viewer, found: Submission) -> SubmissionOut:
     return out
 
 
+def uploaded(conn: Db, who: Viewer, sent: Sent) -> UploadOut:
+    """What an upload made, for the one who sent it."""
+    out = UploadOut(submission=shown(who, sent.submission))
+    if sent.entry is not None:
+        out.entry = shown_entry(conn, who, sent.entry)
+        out.limits = LimitsOut.model_validate(sent.limits)
+    return out
+
+
 async def plan(
     request: Request,
     scopes: SecurityScopes,
@@ -91,7 +100,7 @@ async def plan(
                 permissions.require_entering(conn, who, entering, found.team_id)
         assert who.user_id is not None
         limit_bytes = entering.max_bundle_bytes if entering else DEFAULT_LIMIT_BYTES
-        return Plan(who, who.user_id, found.id, entering.id if entering else None, limit_bytes)
+        return Plan(who, who.user_id, found.id, entering, limit_bytes)
 
     async with state(request).intake.turn:
         return await run_in_threadpool(look)
@@ -153,33 +162,16 @@ async def upload_submission(
             transaction(house) as conn,
         ):
             stored = incoming.stored
+            name = filename or body.filename or "main.py"
+            upload = Upload(stored.digest, stored.size, name, message)
+            into = None
+            if planned.season is not None:
+                into = Entering(planned.season, profile, waited_seconds(request))
 
             def create() -> tuple[UploadOut, int]:
-                submission, created = agents.add_submission(
-                    conn,
-                    planned.agent_id,
-                    stored.digest,
-                    stored.size,
-                    filename or body.filename or "main.py",
-                    message,
-                    planned.user_id,
-                )
-                if created:
-                    quotas.uploads(conn, submission.team_id)
-                out = UploadOut(submission=shown(planned.who, submission))
-                if planned.season_id is not None:
-                    entry, limits, entered = entries.enter(
-                        conn,
-                        planned.season_id,
-                        submission.id,
-                        profile=profile,
-                        waited_seconds=waited_seconds(request),
-                    )
-                    out.entry = shown_entry(conn, planned.who, entry)
-                    out.limits = LimitsOut.model_validate(limits)
-                    created = created or entered
+                sent = send(conn, planned.agent_id, upload, planned.user_id, into)
                 incoming.keep()  # last, so that nothing is kept of an upload that is refused
-                return out, 201 if created else 200
+                return uploaded(conn, planned.who, sent), 201 if sent.is_new else 200
 
             return Repeatable(conn, planned.who, key, request, stored.digest).run(create)
 

@@ -78,6 +78,14 @@ def team(conn: Connection, who: Viewer, key: str) -> Team:
     return found
 
 
+def owned_team(conn: Connection, who: Viewer, key: str) -> Team:
+    """A team that the viewer may act for, by id or slug."""
+    found = team(conn, who, key)
+    if not owns(who, found.id):
+        raise ProblemError("forbidden", f"You are not a member of {found.name}.")
+    return found
+
+
 def own_team(conn: Connection, who: Viewer, key: str | None) -> Team:
     """The team to act for: the one named, else the only one there is."""
     mine = users.teams_of(conn, who.user_id) if who.user_id is not None else []
@@ -149,6 +157,14 @@ def entry(conn: Connection, who: Viewer, key: str) -> Entry:
     found = entries.get_entry(conn, EntryId(key))
     if not sees_entry(conn, who, found):
         raise NotFound.of("entry")
+    return found
+
+
+def own_entry(conn: Connection, who: Viewer, key: str) -> Entry:
+    """An entry of the viewer's team."""
+    found = entry(conn, who, key)
+    if not owns(who, found.team_id):
+        raise ProblemError("forbidden", "Only the owner of an agent may do this with its entry.")
     return found
 
 

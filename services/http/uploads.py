@@ -19,7 +19,8 @@ from fastapi import Header, Request
 from starlette.requests import ClientDisconnect
 
 from ladder.entries.deadlines import ARRIVAL_SECONDS
-from ladder.ids import AgentId, SeasonId, UserId
+from ladder.ids import AgentId, UserId
+from ladder.leagues.records import Season
 from ladder.people.records import Viewer
 from services.http import envelopes
 from services.http.problems import ProblemError
@@ -80,7 +81,7 @@ class Plan:
     who: Viewer
     user_id: UserId
     agent_id: AgentId
-    season_id: SeasonId | None
+    season: Season | None
     limit_bytes: int
 
 

@@ -11,8 +11,9 @@ from markupsafe import Markup
 from pydantic import ValidationError
 
 from ladder.database.db import Connection
-from ladder.entries import agents, entries, validations
+from ladder.entries import agents, declared, entries, validations
 from ladder.entries.records import Agent, Entry, EntryState
+from ladder.entries.requests import Declaration
 from ladder.errors import LadderError, NotFound
 from ladder.ids import EntryId, MatchId
 from ladder.leagues import leagues, records
@@ -23,9 +24,8 @@ from ladder.matches.records import Match, Seat
 from ladder.people.permissions import may_run, may_see
 from ladder.people.records import Viewer
 from ladder.ratings import ratings
-from ladder.reports.insights import first_match_seconds
+from ladder.reports import insights
 from ladder.values import KEY
-from services.api import declared, insights
 from services.http import auth, permissions
 from services.http.fields import AgentKey
 from services.http.state import Db, House
@@ -97,9 +97,12 @@ def declare(
     form = Form.of(given, {"season": "", "entry": ""})
     season, entry = forms.key(given, "season"), form.values["entry"] or None
     try:
-        body = declared.Declaration.model_validate({"entry": entry})
+        body = Declaration.model_validate({"entry": entry})
+        chosen = None if body.entry is None else EntryId(body.entry)
+        playing = permissions.season(conn, who, season)
+        team = permissions.owned_team(conn, who, found.team_id)
         with conn.transaction():
-            declared.declare_entry(season, found.team_id, body, conn, who)
+            declared.declare(conn, playing.id, team.id, chosen, who.user_id)
     except (ValidationError, LadderError) as error:
         form.refuse(error)
         return page(request, conn, house, who, found, form=form)
@@ -211,14 +214,14 @@ def standing_of(
 
 def insights_of(
     conn: Connection, who: Viewer, entry: Entry | None, season: Season | None
-) -> insights.InsightsOut | None:
-    """What its games say, as the API tells this visitor; None where the league is not theirs."""
+) -> insights.Insights | None:
+    """What its games say to this visitor; None where the league is not theirs."""
     if entry is None or season is None:
         return None
     league = leagues.get_league(conn, season.league_id)
     if not may_see(who, records.league_seen(league)):
         return None
-    return insights.read(conn, who, entry, season, insights.WITHIN)
+    return insights.read_for(conn, who, entry, season)
 
 
 def draw_curve(conn: Connection, entry: Entry, season: Season) -> Markup | None:
@@ -257,7 +260,9 @@ def submissions_of(
                 message=sent.message if sent else "",
                 url=sent.url if sent and entry.team_id in who.team_ids else None,
                 place=validations.place_in_queue(conn, entry.id) if waits else None,
-                first_match_seconds=first_match_seconds(conn, entry, season) if waits else None,
+                first_match_seconds=insights.first_match_seconds(conn, entry, season)
+                if waits
+                else None,
                 may="agents:write" in who.scopes,
             )
         )

@@ -5,10 +5,11 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 from pydantic import ValidationError
 
+from ladder.entries import remotes
+from ladder.entries.requests import NewRemote
 from ladder.errors import Invalid, LadderError
-from services.api import entries
-from services.api.remotes import NewRemote, submit_remote
-from services.http import auth, permissions
+from services.http import auth, permissions, remote_agents
+from services.http.bodies import waited_seconds
 from services.http.fields import AgentKey
 from services.http.problems import ProblemError
 from services.http.state import Db, House
@@ -36,9 +37,15 @@ def submit(
         body = NewRemote.model_validate(
             {name: form.values[name] for name in ("url", "api", "message")}
         )
-        with conn.transaction():
-            once = form.once(request, conn, who)
-            submit_remote(found.id, body, request, conn, who, house, once, season)
+        agent_id, into = remote_agents.entering(
+            conn, who, found.id, season, waited_seconds(request)
+        )
+        form.act(
+            request,
+            conn,
+            who,
+            lambda: remote_agents.send(conn, house, who, body, agent_id, into),
+        )
     except (ValidationError, LadderError, ProblemError) as error:
         form.refuse(error)
         return agents.page(request, conn, house, who, found, remote=form)
@@ -54,7 +61,8 @@ def resume(
     auth.require(who, ["agents:write"])
     try:
         with conn.transaction():
-            entries.resume_entry(forms.key(given, "entry"), conn, who)
+            entry = permissions.own_entry(conn, who, forms.key(given, "entry"))
+            remotes.resume(conn, entry.id)
     except LadderError as error:
         return agents.page(request, conn, house, who, found, unresumed=str(error))
     return go(f"/agents/{found.id}#submissions")

@@ -15,13 +15,12 @@ from ladder.errors import LadderError
 from ladder.ids import RejudgementId
 from ladder.leagues import seasons
 from ladder.leagues.records import League, Season
-from ladder.moderation import rejudging
+from ladder.moderation import exclusions, rejudging
+from ladder.moderation.requests import NewRejudgement, Predicate, Question, Verdict
 from ladder.people import audits
 from ladder.people.audits import Audit
 from ladder.people.records import Viewer
 from ladder.values import KEY
-from services.api import repair
-from services.api.repair import NewRejudgement, PreviewOut, Question, Verdict
 from services.http import auth, permissions
 from services.http.fields import LeagueKey
 from services.http.problems import ProblemError
@@ -38,7 +37,7 @@ PATH: Final = "/leagues/{league}/repair"
 SCOPES: Final = ("leagues:write",)
 ACTS_SHOWN: Final = 25
 NAMES_SHOWN: Final = 200
-PREDICATE: Final = tuple(f"predicate.{name}" for name in repair.Predicate.model_fields)
+PREDICATE: Final = tuple(f"predicate.{name}" for name in Predicate.model_fields)
 VERDICT: Final = {"season": "", "subject": "", "reason": ""}
 QUESTION: Final = {
     "season": "",
@@ -113,21 +112,25 @@ def do(
 
 def judge(request: Request, conn: Db, who: Viewer, season: Season, form: Form, act: str) -> bool:
     """Disqualifies or reinstates; False when it was refused, and the form says why."""
-    do_it = repair.disqualify if act == "disqualify" else repair.reinstate
+    do_it = exclusions.disqualify if act == "disqualify" else exclusions.reinstate
     try:
         body = Verdict.model_validate({name: form.values[name] for name in ("subject", "reason")})
-        with conn.transaction():
-            do_it(season.id, body, conn, who, form.once(request, conn, who))
+        form.act(
+            request,
+            conn,
+            who,
+            lambda: do_it(conn, season.id, body.subject, by=who.user_id, reason=body.reason),
+        )
     except REFUSED as error:
         form.refuse(error)
     return not form.wrong
 
 
-def look(conn: Db, who: Viewer, season: Season, form: Form) -> PreviewOut | None:
+def look(conn: Db, who: Viewer, season: Season, form: Form) -> rejudging.Preview | None:
     """What the question fits; None when it was refused, and the form says why."""
     try:
         body = Question.model_validate({"predicate": asked(form)})
-        return repair.preview_rejudgement(season.id, body, conn, who)
+        return rejudging.preview(conn, season.id, body.predicate.meant())
     except REFUSED as error:
         form.refuse(error)
     return None
@@ -139,8 +142,13 @@ def rejudge(request: Request, conn: Db, who: Viewer, season: Season, form: Form)
         body = NewRejudgement.model_validate(
             {"predicate": asked(form), "reason": form.values["reason"]}
         )
-        with conn.transaction():
-            repair.create_rejudgement(season.id, body, conn, who, form.once(request, conn, who))
+        meant = body.predicate.meant()
+        form.act(
+            request,
+            conn,
+            who,
+            lambda: rejudging.rejudge(conn, season.id, meant, by=who.user_id, reason=body.reason),
+        )
     except REFUSED as error:
         form.refuse(error)
     return not form.wrong
