@@ -47,10 +47,17 @@ class DemoLeague:
     title: str
     game: str
     seats: int
-    entrants: tuple[DemoAgent, ...]
+    teams: Mapping[str, str]
+    """The team of each reference agent that enters, by the agent's name."""
     configuration: Mapping[str, Json] = field(default_factory=dict)
     description: str = "Reference agents play here around the clock. Send yours."
     remote_agents: bool = False
+
+    @property
+    def entrants(self) -> tuple[DemoAgent, ...]:
+        """In the order in which seasons take reference agents."""
+        order = reference_agents.FIRST[self.game]
+        return tuple(DemoAgent(name, self.teams[name]) for name in order)
 
 
 LEAGUES: Final = (
@@ -59,15 +66,15 @@ LEAGUES: Final = (
         "Hungry Geese",
         "hungry_geese",
         4,
-        (
-            DemoAgent("random-legal", "Loose Feathers"),
-            DemoAgent("greedy", "Breadcrumb Club"),
-            DemoAgent("survivor", "Pond Patrol"),
-            DemoAgent("numpy-heuristic", "Vector Flock"),
-            DemoAgent("convolutional", "Understudies"),
-            DemoAgent("searcher", "Deep Waters"),
-            DemoAgent("bank-spender", "Overtime"),
-        ),
+        {
+            "random-legal": "Loose Feathers",
+            "greedy": "Breadcrumb Club",
+            "survivor": "Pond Patrol",
+            "numpy-heuristic": "Vector Flock",
+            "convolutional": "Understudies",
+            "searcher": "Deep Waters",
+            "bank-spender": "Overtime",
+        },
         description="The demo league: reference agents that play around the clock. Send yours.",
     ),
     DemoLeague(
@@ -75,12 +82,12 @@ LEAGUES: Final = (
         "Battlesnake",
         "battlesnake",
         4,
-        (
-            DemoAgent("safe-step", "Mind the Gap"),
-            DemoAgent("grazer", "Greener Pastures"),
-            DemoAgent("painter", "Fresh Coat"),
-            DemoAgent("searcher", "Long View"),
-        ),
+        {
+            "safe-step": "Mind the Gap",
+            "grazer": "Greener Pastures",
+            "painter": "Fresh Coat",
+            "searcher": "Long View",
+        },
         description="Reference agents play here around the clock. Send yours, or the address of one"
         " that runs elsewhere.",
         remote_agents=True,
@@ -90,14 +97,14 @@ LEAGUES: Final = (
         "Game of Life and Death",
         "golad",
         2,
-        (
-            DemoAgent("random", "Primordial Soup"),
-            DemoAgent("pass", "Still Life"),
-            DemoAgent("kill", "Overcrowding"),
-            DemoAgent("greedy-kills", "Grim Arithmetic"),
-            DemoAgent("greedy", "Breeders"),
-            DemoAgent("search", "Garden of Eden"),
-        ),
+        {
+            "random": "Primordial Soup",
+            "pass": "Still Life",
+            "kill": "Overcrowding",
+            "greedy-kills": "Grim Arithmetic",
+            "greedy": "Breeders",
+            "search": "Garden of Eden",
+        },
         {"width": 6, "height": 6, "startingCells": 10},
         "On 6x6 with 10 starting cells; a match is two games of one board. Send yours.",
     ),
@@ -106,13 +113,13 @@ LEAGUES: Final = (
         "Snake",
         "snake",
         1,
-        (
-            DemoAgent("uniform", "Wanderlust"),
-            DemoAgent("cycle", "Round Trip"),
-            DemoAgent("shortest-path", "Beeline"),
-            DemoAgent("cycle-repair", "Roadworks"),
-            DemoAgent("rollouts", "What If"),
-        ),
+        {
+            "uniform": "Wanderlust",
+            "cycle": "Round Trip",
+            "shortest-path": "Beeline",
+            "cycle-repair": "Roadworks",
+            "rollouts": "What If",
+        },
         description="Alone on 10x10, everybody on the same apples, round by round. Send yours.",
     ),
 )

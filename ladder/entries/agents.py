@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from psycopg import errors
 from psycopg.rows import class_row
 
 from ladder import ids
-from ladder.database.db import Connection, atomic
+from ladder.database.db import Connection, atomic, whole
 from ladder.entries.records import Agent, Submission
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import AgentId, LeagueId, SubmissionId, TeamId, UserId
-from ladder.people import visibility
+from ladder.people import quotas, visibility
 from ladder.people.records import Viewer
 
 AGENT: Final = (
@@ -23,6 +24,25 @@ SUBMISSION: Final = (
     "select s.id, s.number, s.agent_id, a.team_id, s.digest, s.size_bytes, s.filename, s.message,"
     " s.created_at, s.url from submissions s join agents a on a.id = s.agent_id"
 )
+
+
+@whole
+def name_agent(conn: Connection, team_id: TeamId, name: str, slug: str | None) -> Agent:
+    """A new agent that a person named; a slug is made from the name where none is given.
+
+    Raises Invalid for a name of which nothing can stand in a slug, Conflict, and LimitReached.
+    """
+    agent = create_agent(conn, team_id, name, slug or slug_of(name))
+    quotas.agents(conn, team_id)
+    return agent
+
+
+def slug_of(name: str) -> str:
+    """A slug made from a name. Raises Invalid."""
+    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40].rstrip("-")
+    if not slug:
+        raise Invalid("slug", "give one; the name has no letters a slug takes.")
+    return slug
 
 
 def create_agent(conn: Connection, team_id: TeamId, name: str, slug: str) -> Agent:

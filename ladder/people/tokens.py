@@ -19,8 +19,11 @@ from psycopg.rows import dict_row
 
 from ladder import ids
 from ladder.database.db import Connection, whole
-from ladder.errors import Conflict, Invalid, NotFound
+from ladder.errors import Conflict, Forbidden, Invalid, NotFound
 from ladder.ids import TokenId, UserId
+from ladder.people import quotas
+from ladder.people.records import User, Viewer
+from ladder.people.requests import NewToken
 
 SCOPES: Final = ("read", "agents:write", "scrims:write", "leagues:write", "admin")
 PREFIX: Final = "peck_"
@@ -88,6 +91,31 @@ def mint_token(
         (token_id, user_id, label, _hash(text), kept, expires_at),
     )
     return get_token(conn, user_id, token_id), text
+
+
+@whole
+def pass_on(
+    conn: Connection, by: Viewer, owner: User, asked: NewToken, held: str | None
+) -> tuple[Token, str]:
+    """A new token of ``owner``, and its text; ``held`` is the text of the token that ``by`` used.
+
+    Nobody but an administrator passes on more than they have: no other scopes, and no longer time.
+    Raises Forbidden, and LimitReached.
+    """
+    wider = sorted(set(asked.scopes) - by.scopes)
+    if wider and not by.is_admin:
+        raise Forbidden(f"A token can pass on only its own scopes; this one lacks {wider[0]!r}.")
+    if "admin" in asked.scopes and not owner.is_admin:
+        raise Forbidden(f"{owner.name} is no administrator.")
+    expires_at = asked.expires_at
+    if held is not None and not by.is_admin:
+        end = end_of(conn, held)
+        if end is not None and expires_at is not None and expires_at > end:
+            raise Forbidden(f"A token cannot outlive the one that mints it: {end.isoformat()}.")
+        expires_at = expires_at or end
+    made = mint_token(conn, owner.id, asked.label, sorted(set(asked.scopes)), expires_at)
+    quotas.tokens(conn, owner.id)
+    return made
 
 
 def list_tokens(conn: Connection, user_id: UserId) -> list[Token]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 from typing import Annotated
 
@@ -10,9 +9,7 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.entries import agents
-from ladder.errors import Invalid
 from ladder.ids import AgentId
-from ladder.people import quotas
 from ladder.values import Key, Name, Slug
 from services.http import permissions
 from services.http.auth import Anyone, Writer
@@ -51,14 +48,6 @@ class AgentChange(BaseModel):
     scrims_per_requester_daily: Annotated[int, Field(ge=0, le=10_000)] | None = None
 
 
-def slug_of(name: str) -> str:
-    """A slug made from a name. Raises ProblemError when nothing of it can stand in one."""
-    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40].rstrip("-")
-    if not slug:
-        raise Invalid("slug", "give one; the name has no letters a slug takes.")
-    return slug
-
-
 @router.post(
     "/agents",
     status_code=201,
@@ -71,10 +60,7 @@ def create_agent(body: NewAgent, conn: Db, who: Writer, once: Once) -> Response:
     team = permissions.own_team(conn, who, body.team)
 
     def create() -> AgentOut:
-        slug = body.slug or slug_of(body.name)
-        made = agents.create_agent(conn, team.id, body.name, slug)
-        quotas.agents(conn, team.id)
-        return AgentOut.model_validate(made)
+        return AgentOut.model_validate(agents.name_agent(conn, team.id, body.name, body.slug))
 
     return once.run(create)
 

@@ -8,13 +8,11 @@ from typing import Annotated
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from ladder.entries import entries
-from ladder.entries.records import EntryState
-from ladder.errors import Invalid
 from ladder.ids import ScrimId, SubmissionId, is_id
 from ladder.leagues.records import Season
 from ladder.people.records import Viewer
 from ladder.scrims import scrims
+from ladder.scrims.lineups import newest_submission
 from ladder.scrims.records import Scrim
 from ladder.values import Key
 from services.http import permissions
@@ -83,29 +81,13 @@ class NewScrim(BaseModel):
     team: Annotated[Key | None, Field(description="needed only by who plays for several")] = None
 
 
-def newest(conn: Db, who: Viewer, season: Season, key: str) -> SubmissionId:
-    """What an agent plays with: its newest active entry in the season."""
-    found = permissions.agent(conn, who, key)
-    active = entries.list_entries(
-        conn, season_id=season.id, agent_id=found.id, state=EntryState.ACTIVE, limit=1
-    )
-    if not active and entries.list_entries(
-        conn, season_id=season.id, agent_id=found.id, state=EntryState.PAUSED, limit=1
-    ):
-        raise ProblemError(
-            "conflict",
-            f"{found.name} is paused: its address was away; it plays again once its owner resumes"
-            " it or it is found there.",
-        )
-    if not active:
-        raise ProblemError("conflict", f"{found.name} has no active entry in this season.")
-    return active[0].submission_id
-
-
 def lineup(conn: Db, who: Viewer, season: Season, keys: list[str]) -> list[SubmissionId]:
     """The submissions by seat. Agents stand for their newest active entry in the season."""
     return [
-        SubmissionId(key) if is_id(key, "sub") else newest(conn, who, season, key) for key in keys
+        SubmissionId(key)
+        if is_id(key, "sub")
+        else newest_submission(conn, season, permissions.agent(conn, who, key))
+        for key in keys
     ]
 
 
@@ -120,10 +102,6 @@ def create_scrim(body: NewScrim, conn: Db, who: Scrimmer, once: Once) -> Respons
     """Own submissions, agents of one's own team, and agents whose owner opened them."""
     season = permissions.season(conn, who, body.season)
     team = permissions.own_team(conn, who, body.team)
-    if len(body.lineup) != season.seats:
-        raise Invalid("lineup", f"this season plays with {season.seats} seats.")
-    if body.seeds is not None and len(body.seeds) != body.games:
-        raise Invalid("seeds", "give one for each game, or none.")
     seats = lineup(conn, who, season, body.lineup)
 
     def create() -> ScrimOut:

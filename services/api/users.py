@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Literal
 
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.ids import TokenId, UserId
-from ladder.people import quotas, tokens, users
+from ladder.people import tokens, users
 from ladder.people.records import User, Viewer
-from ladder.values import Moment, Name
+from ladder.people.requests import NewToken
+from ladder.values import Name
 from services.api.teams import TeamOut
 from services.http.auth import Admin, Credentials, Known
 from services.http.fields import TokenKey, UserKey
@@ -21,7 +21,6 @@ from services.http.problems import ProblemError, of
 from services.http.state import Db
 
 router = APIRouter(prefix="/v1", tags=["users"])
-Scope = Literal["read", "agents:write", "scrims:write", "leagues:write", "admin"]
 
 
 class UserOut(BaseModel):
@@ -44,18 +43,6 @@ class Me(BaseModel):
     user: UserOut
     teams: list[TeamOut]
     scopes: list[str] = Field(examples=[["agents:write", "read"]])
-
-
-class NewToken(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={"examples": [{"label": "laptop", "scopes": ["read", "agents:write"]}]},
-    )
-    label: Name
-    scopes: Annotated[list[Scope], Field(min_length=1, max_length=5)]
-    expires_at: Annotated[
-        Moment | None, Field(description="never later than the end of the token that mints it")
-    ] = None
 
 
 class TokenOut(BaseModel):
@@ -136,27 +123,10 @@ def mint_token(
     """Never more than the caller's own scopes, nor for longer than the caller's own token lives,
     except that an administrator may give any scope for any time."""
     owner = person(conn, who, user)
-    wider = sorted(set(body.scopes) - who.scopes)
-    if wider and not who.is_admin:
-        raise ProblemError(
-            "forbidden", f"A token can pass on only its own scopes; this one lacks {wider[0]!r}."
-        )
-    if "admin" in body.scopes and not owner.is_admin:
-        raise ProblemError("forbidden", f"{owner.name} is no administrator.")
-    expires_at = body.expires_at
-    if credentials is not None and not who.is_admin:
-        end = tokens.end_of(conn, credentials.credentials)
-        if end is not None and expires_at is not None and expires_at > end:
-            raise ProblemError(
-                "forbidden", f"A token cannot outlive the one that mints it: {end.isoformat()}."
-            )
-        expires_at = expires_at or end
 
     def mint() -> MintedToken:
-        token, text = tokens.mint_token(
-            conn, owner.id, body.label, sorted(set(body.scopes)), expires_at
-        )
-        quotas.tokens(conn, owner.id)
+        held = credentials.credentials if credentials is not None else None
+        token, text = tokens.pass_on(conn, who, owner, body, held)
         shown = TokenOut.model_validate(token)
         return MintedToken(**shown.model_dump(), token=text)
 
