@@ -24,7 +24,7 @@ from ladder.ids import InvitationId, LeagueId, TeamId, UserId
 from ladder.kinds import LeagueRole, ReplayVisibility, Visibility
 from ladder.leagues import leagues, terms
 from ladder.leagues.records import League
-from ladder.people import users
+from ladder.people import quotas, users
 from ladder.people.tokens import LETTERS
 
 PREFIX: Final = "join_"
@@ -78,14 +78,14 @@ def invite(
 ) -> tuple[Invitation, str]:
     """A new invitation and its code, which is told this once.
 
-    Raises Conflict in a private league, whose members are named by its hosts; LadderError for the
-    role of host.
+    Raises Conflict in a private league, whose members are named by its hosts; Invalid for the role
+    of host, LimitReached.
     """
     if leagues.get_league(conn, league_id).visibility is Visibility.PRIVATE:
         raise Conflict(
             "visibility: a private league takes no codes; change it to invitation, or give roles"
         )
-    return issue(
+    made = issue(
         conn,
         league_id,
         role=role,
@@ -94,6 +94,8 @@ def invite(
         max_uses=max_uses,
         expires_at=expires_at,
     )
+    quotas.invitations(conn, league_id)
+    return made
 
 
 def issue(

@@ -17,6 +17,7 @@ from ladder.ids import InvitationId, LeagueId, TeamId, UserId
 from ladder.kinds import LeagueRole
 from ladder.leagues import invitations, leagues
 from ladder.leagues.roster_file import Expected
+from ladder.people import quotas
 
 
 class Change(StrEnum):
@@ -81,7 +82,7 @@ def take(
     """Brings the roster to these lines and tells what that did; with ``is_dry`` what it would do.
 
     Lines that are not among them stay. A changed team holds for who joins from then on; a changed
-    role at once.
+    role at once. Raises LimitReached.
     """
     # Two imports at once would make two codes for a line.
     conn.execute("select 1 from leagues where id = %s for no key update", (league_id,))
@@ -101,6 +102,7 @@ def take(
                 (league_id, each.external_id, each.name, each.team, each.role, invitation_id),
             )
         done.append(Imported(each, change, code))
+    quotas.invitations(conn, league_id)
     return done
 
 

@@ -12,7 +12,6 @@ from ladder.ids import InvitationId
 from ladder.kinds import LeagueRole, ReplayVisibility, Visibility
 from ladder.leagues import invitations, terms
 from ladder.leagues.records import League
-from ladder.people import quotas
 from ladder.people.records import Viewer
 from ladder.values import Line, Moment
 from services.http import permissions
@@ -122,7 +121,6 @@ def create_invitation(
 
     def create() -> MadeInvitation:
         made, code = invitations.invite(conn, found.id, created_by=who.user_id, **body.model_dump())
-        quotas.invitations(conn, found.id)
         return MadeInvitation(**InvitationOut.model_validate(made).model_dump(), code=code)
 
     return once.run(create, keep=lambda made: made.model_copy(update={"code": None}))

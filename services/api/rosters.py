@@ -16,7 +16,6 @@ from ladder.ids import TeamId
 from ladder.kinds import LeagueRole
 from ladder.leagues import leagues, records, roster_file
 from ladder.leagues import rosters as stored
-from ladder.people import quotas
 from ladder.people.permissions import may_run
 from ladder.standings import leaderboard
 from ladder.standings.standings import Standing
@@ -130,7 +129,6 @@ def import_roster(league: LeagueKey, body: NewRoster, conn: Db, who: Host, once:
 
     def create() -> tuple[ImportOut, int]:
         done = stored.take(conn, found.id, expected, by=who.user_id, is_dry=body.dry_run)
-        quotas.invitations(conn, found.id)
         items = [
             ImportedOut(
                 external_id=each.expected.external_id,
