@@ -145,3 +145,13 @@ class NewLeague(BaseModel):
         default=True,
         description="enter more reference agents, until one agent can play",
     )
+
+
+class LeagueChange(BaseModel):
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"state": "paused"}]})
+    title: Annotated[Line, Field(min_length=1)] | None = None
+    description: Text | None = None
+    visibility: Visibility | None = None
+    replay_visibility: ReplayVisibility | None = None
+    same_team_lineups: bool | None = None
+    state: Literal["open", "paused", "closed"] | None = None

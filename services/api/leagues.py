@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,13 +14,13 @@ from ladder.entries.opening import open_league
 from ladder.errors import Invalid
 from ladder.ids import LeagueId, UserId
 from ladder.kinds import LeagueRole, ReplayVisibility, Visibility
-from ladder.leagues import invitations, leagues, seasons
+from ladder.leagues import changing, leagues, seasons
 from ladder.leagues.records import League
-from ladder.leagues.requests import NewLeague
+from ladder.leagues.requests import LeagueChange, NewLeague
 from ladder.people import users
 from ladder.people.records import Viewer
 from ladder.reports import cadence
-from ladder.values import KEY, Line, Text
+from ladder.values import KEY
 from services.api.entries import EntryOut
 from services.api.entries import shown as shown_entry
 from services.api.seasons import SeasonOut
@@ -70,16 +70,6 @@ class MadeLeague(LeagueOut):
         description="why the season still cannot play; null when its seats can be filled",
         examples=["2 of 16 seats can be filled: add an agent or an anchor"],
     )
-
-
-class LeagueChange(BaseModel):
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"state": "paused"}]})
-    title: Annotated[Line, Field(min_length=1)] | None = None
-    description: Text | None = None
-    visibility: Visibility | None = None
-    replay_visibility: ReplayVisibility | None = None
-    same_team_lineups: bool | None = None
-    state: Literal["open", "paused", "closed"] | None = None
 
 
 class MemberOut(BaseModel):
@@ -176,17 +166,7 @@ def change_league(league: LeagueKey, body: LeagueChange, conn: Db, who: Host) ->
     each of them agreed to the wider terms (`PUT /v1/leagues/{league}/consent`).
     """
     found = permissions.hosted_league(conn, who, league)
-    invitations.refuse_widening(
-        conn,
-        found.id,
-        body.visibility or found.visibility,
-        body.replay_visibility or found.replay_visibility,
-    )
-    change = body.model_dump(exclude_none=True, exclude={"state"})
-    changed = leagues.update_league(conn, found.id, **change)
-    if body.state is not None:
-        changed = leagues.set_state(conn, found.id, body.state)
-    return shown(conn, who, changed)
+    return shown(conn, who, changing.change_league(conn, found, body))
 
 
 @router.get("/leagues/{league}/members", summary="List members", responses=of(403, 404))
