@@ -129,7 +129,7 @@ def test_a_new_database_gets_the_files_of_both_phases(database_url: str, version
 
 def test_files_of_one_number_run_before_first(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ["0010_after_a.sql", "0002_before_b.sql", "0010_before_z.sql", "0001_schema.sql"]
-    monkeypatch.setattr(migrate, "_folder", lambda _: [(name, "") for name in names])
+    monkeypatch.setattr(migrate, "_sql", lambda _: [(name, "") for name in names])
     assert [name for name, _ in migrate.files()] == [
         "0001_schema.sql",
         "0002_before_b.sql",
