@@ -238,6 +238,11 @@ async def on_problem(request: Request, error: Exception) -> Response:
 
 async def on_ladder_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, LadderError)
+    return refused(error)
+
+
+def refused(error: LadderError) -> Response:
+    """What the contest refused, as a problem."""
     detail = str(error)
     members: dict[str, Any] = {}
     if error.field is not None:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import Any
 
-from starlette.requests import Request
-
 from ladder.errors import Conflict, Forbidden, Invalid, LadderError
 from services.cli.submitting import as_options
-from services.http.problems import on_ladder_error
+from services.http.problems import refused
 from services.web.forms import Form
-
-REQUEST = Request({"type": "http"})
 
 
 def problem_of(error: LadderError) -> dict[str, Any]:
-    answer = asyncio.run(on_ladder_error(REQUEST, error))
+    answer = refused(error)
     problem: dict[str, Any] = json.loads(bytes(answer.body))
     assert problem["status"] == answer.status_code
     return problem
