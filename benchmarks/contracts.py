@@ -43,12 +43,13 @@ from benchmarks.boxes import (
     seated,
 )
 from benchmarks.tables import HEAD, Target, aligned, machine
+from egress.address import parse
 from games import GAMES
 from sandbox.match import bundle, referee
 from sandbox.match.clock import Clock
 from sandbox.match.lineup import borrowed
 from sandbox.match.loans import Loan, hello
-from sandbox.remote.address import manifest, parse
+from sandbox.remote.manifest import manifest
 
 WARM_UP = 200
 CLOCK = Clock(load="own")

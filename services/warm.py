@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-OWN: Final = ("games", "ladder", "sandbox", "services", "workers")
+OWN: Final = ("egress", "games", "ladder", "sandbox", "services", "workers")
 """Our packages; a change in one of their files restarts the parts."""
 
 

@@ -1,5 +1,5 @@
 """Agents that run at addresses of their owners, and the one way out of the house to them.
 
-``address`` is what an owner may write, ``egress`` the guard through which every connection goes.
+``manifest`` is what an owner submits; every connection goes through ``egress``, the guard.
 Nothing here follows a redirect: whoever calls connects to the address that was submitted.
 """

@@ -15,14 +15,14 @@ import ssl
 import time
 from typing import Final
 
+from egress import guard
+from egress.address import Address
 from sandbox.box import harness
 from sandbox.box.battlesnake import Conversation
 from sandbox.box.calling import Caller
 from sandbox.box.contract import Contract
 from sandbox.box.lines import shown
 from sandbox.box.program import Broken
-from sandbox.remote import egress
-from sandbox.remote.address import Address
 
 HEALTH_SECONDS: Final = 3.0
 """For name, connection, TLS and the answer to GET / together."""
@@ -36,7 +36,7 @@ _HEAD: Final = (
 _NOTHING_YET: Final = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
-def run(address: Address, api: str, rules: egress.Rules, mark: bytes) -> None:
+def run(address: Address, api: str, rules: guard.Rules, mark: bytes) -> None:
     """Report whether the agent is there; if it is, play its match until the referee goes away."""
     server = Server(address, rules)
     away = None
@@ -55,15 +55,15 @@ def run(address: Address, api: str, rules: egress.Rules, mark: bytes) -> None:
 class Server:
     """The agent's server, called through the guard; each call is a line of the log."""
 
-    def __init__(self, address: Address, rules: egress.Rules) -> None:
+    def __init__(self, address: Address, rules: guard.Rules) -> None:
         self.is_reached = False
         """Whether anything there took a connection, or refused it, or the guard did."""
 
         def connect(until: float | None) -> socket.socket:
             latest = time.monotonic() + CALL_SECONDS
             try:
-                line = egress.connect(address, rules, latest if until is None else until)
-            except (egress.Forbidden, ConnectionRefusedError):
+                line = guard.connect(address, rules, latest if until is None else until)
+            except (guard.Forbidden, ConnectionRefusedError):
                 self.is_reached = True
                 raise
             self.is_reached = True

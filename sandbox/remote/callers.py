@@ -23,11 +23,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from egress import guard
 from sandbox.box import harden, seccomp, wire, zygote
 from sandbox.box.capture import MATCH_BYTES, Capture
 from sandbox.errors import HostFault
-from sandbox.remote import caller, egress, filter
-from sandbox.remote.address import read_manifest
+from sandbox.remote import caller, filter
+from sandbox.remote.manifest import read_manifest
 
 ASK_SECONDS: Final = 10.0
 ENDING_SECONDS: Final = 0.2
@@ -77,7 +78,7 @@ class Callers:
     """Makes and ends callers; for all threads of the daemon."""
 
     def __init__(
-        self, rules: egress.Rules, lost: Callable[[], None], say: Callable[[str], None]
+        self, rules: guard.Rules, lost: Callable[[], None], say: Callable[[str], None]
     ) -> None:
         """To be made while the daemon has one thread; ``lost`` is called if the maker dies,
         ``say`` with what failed in a caller. OSError where callers cannot be confined."""
@@ -155,7 +156,7 @@ class Callers:
         return answer
 
 
-def _make(control: socket.socket, rules: egress.Rules, daemon: int, code: bytes) -> NoReturn:
+def _make(control: socket.socket, rules: guard.Rules, daemon: int, code: bytes) -> NoReturn:
     """The maker's life; never returns into the daemon's code."""
     try:
         os.setsid()  # Ctrl-C is for the daemon
@@ -167,7 +168,7 @@ def _make(control: socket.socket, rules: egress.Rules, daemon: int, code: bytes)
             signal.signal(number, signal.SIG_DFL)
         harden.keep_files([_null(), 1, 2, control.detach()])
         with contextlib.suppress(OSError):  # without authorities https fails, and says so
-            egress.authorities()
+            guard.authorities()
         _forget_environment()
         gc.freeze()
         _serve(socket.socket(fileno=3), rules, code)
@@ -179,7 +180,7 @@ def _make(control: socket.socket, rules: egress.Rules, daemon: int, code: bytes)
         os._exit(70)
 
 
-def _serve(control: socket.socket, rules: egress.Rules, code: bytes) -> None:
+def _serve(control: socket.socket, rules: guard.Rules, code: bytes) -> None:
     maker = os.getpid()
     while True:
         message, fds = wire.receive(control, max_fds=3)
@@ -199,7 +200,7 @@ def _serve(control: socket.socket, rules: egress.Rules, code: bytes) -> None:
 
 
 def _become_caller(
-    maker: int, message: dict[str, Any], fds: list[int], rules: egress.Rules, filter_code: bytes
+    maker: int, message: dict[str, Any], fds: list[int], rules: guard.Rules, filter_code: bytes
 ) -> NoReturn:
     """``fds``: log, the referee's connection, the report's, to which our errors go too."""
     code, complaints = 70, fds[-1]

@@ -26,15 +26,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from egress.address import AddressError
+from egress.guard import Rules
 from sandbox import guard
 from sandbox.box import harden, wire
 from sandbox.errors import AgentAway, BundleRefused, HostFault
 from sandbox.listener import MOST_SEATS, Doors, listen
 from sandbox.profiles import REMOTE
-from sandbox.remote.address import AddressError, read_manifest
 from sandbox.remote.caller import HEALTH_SECONDS
 from sandbox.remote.callers import Begun, Callers
-from sandbox.remote.egress import Rules
+from sandbox.remote.manifest import read_manifest
 from sandbox.remote.outage import WayOut
 
 MOST_CALLERS: Final = 64

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from egress.address import AddressError, parse
 from games import GAMES
 from ladder.database.db import Connection
 from ladder.entries import sending
@@ -10,7 +11,7 @@ from ladder.entries.sending import Entering, Sent
 from ladder.errors import Invalid
 from ladder.ids import AgentId
 from ladder.people.records import Viewer
-from sandbox.remote import address
+from sandbox.remote import manifest as manifests
 from services.http import permissions
 from services.http.state import State
 
@@ -31,9 +32,9 @@ def entering(
 def manifest(asked: NewRemote) -> tuple[str, bytes]:
     """The address in its canonical form, and what is stored of it. Raises Invalid."""
     try:
-        where = address.parse(asked.url)
-        return str(where), address.manifest(where, asked.api)
-    except address.AddressError as error:
+        where = parse(asked.url)
+        return str(where), manifests.manifest(where, asked.api)
+    except AddressError as error:
         raise Invalid(error.field, error.message) from None
 
 

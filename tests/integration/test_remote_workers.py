@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from egress.address import parse
 from games import GAMES
 from ladder.database import db
 from ladder.database.blobs import Blobs, open_blobs
@@ -24,7 +25,7 @@ from ladder.matches import history, workers
 from ladder.settings import Settings
 from sandbox.errors import HostFault
 from sandbox.listener import Doors, listen
-from sandbox.remote.address import manifest, parse
+from sandbox.remote.manifest import manifest
 from tests.integration.ladder.contest import Contest, digest, hello, raise_contest
 from tests.integration.sandbox import remotes
 from tests.integration.sandbox.remotes import Daemon, Servers, ok

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from sandbox.remote.address import parse
+from egress.address import parse
+from egress.guard import Rules
 from sandbox.remote.caller import Server
-from sandbox.remote.egress import Rules
 
 PAGE = Path(__file__).parents[2] / "docs/remote.md"
 HOME = Rules(allow=(ip_network("127.0.0.1"),), ports=((1, 65535),))

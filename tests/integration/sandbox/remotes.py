@@ -15,10 +15,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from egress.address import parse
 from sandbox.errors import HostFault
 from sandbox.match import loans
 from sandbox.match.loans import SeatRequest
-from sandbox.remote.address import manifest, parse
+from sandbox.remote.manifest import manifest
 from tests.integration.sandbox.nodes import ROOT
 
 Answer = Callable[[socket.socket, str, bytes], None]

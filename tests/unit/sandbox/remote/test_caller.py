@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from egress import guard
+from egress.address import parse
 from sandbox.box.program import Broken
-from sandbox.remote import egress
-from sandbox.remote.address import parse
 from sandbox.remote.caller import Server
 
 
@@ -17,8 +17,8 @@ def test_a_connection_that_comes_to_nothing_in_time_is_late(
     def connect(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(egress, "connect", connect)
-    server = Server(parse("https://snake.example.org/"), egress.Rules())
+    monkeypatch.setattr(guard, "connect", connect)
+    server = Server(parse("https://snake.example.org/"), guard.Rules())
     with pytest.raises(Broken) as broken:
         server.call("POST", "/move", "{}", 0.5)
     assert broken.value.is_late is is_late

@@ -1,4 +1,4 @@
-"""The egress guard: the only way from the house to an address that an owner gave.
+"""The egress guard: the only way from the house to an address that a person gave.
 
 A connection is opened in one motion: the name is resolved once, every address it has is judged, and
 the socket goes to an address that was judged, by number. Nobody resolves again in between, so a
@@ -28,10 +28,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox.remote import networks
-from sandbox.remote.address import Address, AddressError, parse
-from sandbox.remote.networks import IP, Network
-from sandbox.remote.secured import Secured
+from egress import networks
+from egress.address import Address, AddressError, parse
+from egress.networks import IP, Network
+from egress.secured import Secured
 
 REMEDY = "give a public address, or ask this ladder's operator to allow it"
 DEFAULT_PORTS = ((80, 80), (443, 443), (8000, 8999))

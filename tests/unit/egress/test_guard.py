@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.remote.address import Address, parse
-from sandbox.remote.egress import Forbidden, Rules, connect
-from sandbox.remote.secured import MOST_SILENT_BYTES, Secured
-from tests.unit.sandbox.remote.certificates import Authority, serving
+from egress.address import Address, parse
+from egress.guard import Forbidden, Rules, connect
+from egress.secured import MOST_SILENT_BYTES, Secured
+from tests.unit.egress.certificates import Authority, serving
 
 HOME = Rules(allow=(ip_network("127.0.0.1"),), ports=((1, 65535),))
 

@@ -23,10 +23,10 @@ from contextlib import suppress
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 
+from egress.address import parse
+from egress.guard import LOOKUPS, Rules, connect
 from sandbox.box import harden, seccomp
 from sandbox.remote import filter
-from sandbox.remote.address import parse
-from sandbox.remote.egress import LOOKUPS, Rules, connect
 
 NEAR, SECOND, FAR, NOBODY = "93.184.216.33", "93.184.216.34", "93.184.216.40", "93.184.216.41"
 ROUTED = "2a00:9::7"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from sandbox.remote.egress import DEFAULT_PORTS, Forbidden, Rules, check
-from sandbox.remote.networks import IP, hidden
+from egress.guard import DEFAULT_PORTS, Forbidden, Rules, check
+from egress.networks import IP, hidden
 
 FORBIDDEN = [
     ("0.0.0.0", "unspecified"),

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from sandbox.remote.egress import REMEDY
-from tests.unit.sandbox.remote import apart
-from tests.unit.sandbox.remote.apart import FAR
-from tests.unit.sandbox.remote.certificates import Authority
+from egress.guard import REMEDY
+from tests.unit.egress import apart
+from tests.unit.egress.apart import FAR
+from tests.unit.egress.certificates import Authority
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[3]
 
 NOWHERE = "DNS knows no address of {} that may be called from here; " + REMEDY
 

@@ -1,9 +1,9 @@
-"""The address of a remote agent, as its owner may write it, and the submission made of it.
+"""An address that a person gave, in the one spelling that is read.
 
 A URL has many spellings, and programs that read them differ; a guard is passed where two readers
 differ. So one spelling is read here, every other is refused with a sentence that tells what to
 write instead, and nothing reads the owner's text again: what is stored and called is ``Address``.
-Where an address leads is not judged here but by ``egress``, at each connection.
+Where an address leads is not judged here but by ``guard``, at each connection.
 
 Standard library only, and pure: it asks neither the network nor the clock.
 """
@@ -11,18 +11,14 @@ Standard library only, and pure: it asks neither the network nor the clock.
 from __future__ import annotations
 
 import ipaddress
-import json
 import re
 import unicodedata
 from dataclasses import dataclass
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
-APIS = ("1", "2017")
-"""Versions of Battlesnake's interface that a remote agent may speak."""
 URL_LIMIT = 500
 HOST_LIMIT = 253  # RFC 1035, section 2.3.4, as text without the root's dot
 PATH_LIMIT = 200
-MANIFEST_LIMIT = 1000
 
 # RFC 3986, section 3.3, less percent-encoding: two spellings of one path are one too many.
 _PATH = re.compile(r"(/[A-Za-z0-9._~!$&'()*+,;=:@-]+)*")
@@ -60,7 +56,7 @@ class AddressError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a remote agent answers."""
+    """Where an outbound call goes: a remote agent, for example."""
 
     scheme: str
     """``http`` or ``https``."""
@@ -103,31 +99,6 @@ def parse(url: str) -> Address:
         DEFAULT_PORTS[scheme] if port is None else _port(port),
         _path(slash + path),
     )
-
-
-def manifest(address: Address, api: str) -> bytes:
-    """The bytes of a remote submission: canonical JSON, so equal submissions have one digest."""
-    if api not in APIS:
-        raise AddressError("api", f"one of {', '.join(APIS)}, not {api!r}")
-    content = {"api": api, "contract": "http", "url": str(address)}
-    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
-
-
-def read_manifest(text: bytes) -> tuple[Address, str]:
-    """Address and api of a remote submission; AddressError unless ``manifest`` wrote it."""
-    if len(text) > MANIFEST_LIMIT:
-        raise _error(f"a remote submission has at most {MANIFEST_LIMIT} bytes")
-    try:
-        content = json.loads(text.decode("ascii"))
-        url, api = content["url"], content["api"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise _error("this is no remote submission") from None
-    if not isinstance(url, str) or not isinstance(api, str):
-        raise _error("this is no remote submission")
-    address = parse(url)
-    if manifest(address, api) != text:
-        raise _error("this remote submission is not in its canonical form")
-    return address, api
 
 
 def _error(text: str) -> AddressError:
