@@ -1,4 +1,4 @@
-"""Settings of one process, from the environment (prefix ``PECK_``) or from secret files."""
+"""Settings of a process of the ladder, from the environment."""
 
 from __future__ import annotations
 
@@ -48,3 +48,14 @@ class Settings(BaseSettings):
     @classmethod
     def _unless_empty(cls, value: object) -> object:
         return value or None
+
+
+class SetupSettings(Settings):
+    """Of what runs once at the beginning: ``services.setup`` and ``services.passwords``."""
+
+    worker_password: str = Field(default="", description="the workers' role logs in with it")
+    postgres_password: str = Field(
+        default="",
+        validation_alias="POSTGRES_PASSWORD",
+        description="the server's first role; the server's image names the variable",
+    )

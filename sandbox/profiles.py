@@ -40,8 +40,6 @@ Say = Callable[[str], None]
 
 PYTHON_VERSION = "3.11"
 """Of the locks and of the images; bubblewrap plays with the interpreter that runs the node."""
-TORCH_INDEX = "PECK_TORCH_INDEX"
-"""Variable with the address of an index, beside the usual one, that has the wheels of torch."""
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ for the workers; each service mounts its own folder alone.
 
 from __future__ import annotations
 
-import os
 import secrets
 import sys
 from pathlib import Path
 
+from ladder.settings import SetupSettings
 from services.private import password_line, write_private
 
 
@@ -23,8 +23,9 @@ def main() -> None:
 
 def draw(folder: Path) -> None:
     """Write all files; a password that was kept stays unless the environment gives one."""
-    owner = os.environ.get("POSTGRES_PASSWORD") or _kept(folder / "postgres" / "password")
-    worker = os.environ.get("PECK_WORKER_PASSWORD") or _kept(folder / "worker" / "password")
+    given = SetupSettings()
+    owner = given.postgres_password or _kept(folder / "postgres" / "password")
+    worker = given.worker_password or _kept(folder / "worker" / "password")
     write_private(folder / "postgres" / "password", owner)
     # The server's image reads it as a uid of its own; nobody else mounts this folder.
     (folder / "postgres" / "password").chmod(0o444)

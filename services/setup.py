@@ -9,7 +9,6 @@ several machines at once.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +16,7 @@ from pathlib import Path
 from ladder.database import db, migrate
 from ladder.database.blobs import open_blobs
 from ladder.errors import LadderError
-from ladder.settings import Settings
+from ladder.settings import Settings, SetupSettings
 from ladder.telemetry import emit
 from services import demo
 from services.private import write_private
@@ -32,14 +31,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--admin", metavar="NAME", help="print a token of an administrator")
     options = parser.parse_args(arguments)
-    settings = Settings()
+    settings = SetupSettings()
     if not settings.database_url:
         sys.exit("PECK_DATABASE_URL is not set; set-up cannot do without it")
     if options.admin:  # changes nothing else
         with db.connect(settings.database_url) as conn:
             print(f"admin token: {demo.admin_token(conn, options.admin)}")
         return
-    password = os.environ.get("PECK_WORKER_PASSWORD")
+    password = settings.worker_password
     if options.worker_password_file is not None:
         password = options.worker_password_file.read_text().strip()
     try:

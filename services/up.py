@@ -24,10 +24,11 @@ from ladder.database import db, migrate
 from ladder.errors import LadderError
 from ladder.settings import Settings
 from sandbox.errors import HostFault
-from sandbox.launchers import runtimes
 from sandbox.match.loans import NodeHello, hello
+from sandbox.settings import Settings as NodeSettings
 from services import embedded, setup
 from services.children import SERVICE_NICE, Child, Follower, spawn, tail
+from services.environment import Environment
 from services.parts import NEEDS, Part
 from services.premises import HOST, UpError, answers, listen, see_to_launcher, turned
 from services.private import kept_secret, write_private
@@ -80,7 +81,7 @@ class House:
     def start(self) -> None:
         """Start all parts, in the order in which they need each other. Raises UpError."""
         try:
-            outside.register(os.environ.get(outside.VARIABLE, ""))
+            outside.register(Environment.read().games)
         except outside.OutsideError as error:
             raise UpError(f"{outside.VARIABLE}: {error}") from None
         try:
@@ -181,7 +182,7 @@ class House:
 
     @property
     def _embedded(self) -> bool:
-        return not os.environ.get("PECK_DATABASE_URL")
+        return not Settings().database_url
 
     def _fill(self) -> None:
         """Bring the database up to date, with the demo leagues where they are wanted.
@@ -201,10 +202,9 @@ class House:
         self.token = setup.seed(self.settings, self.state / "token", with_league=self.options.demo)
 
     def _start_servers(self, listener: socket.socket) -> None:
-        database_url = os.environ.get("PECK_DATABASE_URL", "")
-        redis_url = os.environ.get("PECK_REDIS_URL", "")
-        worker_url = os.environ.get("PECK_WORKER_DATABASE_URL", database_url)
-        games = outside.absolute(os.environ.get(outside.VARIABLE, ""))
+        given = Settings()
+        database_url, redis_url = given.database_url, given.redis_url
+        worker_url = given.worker_database_url or database_url
         if not database_url:
             self.say("starting Postgres" + ("" if self._has_data() else " (making its files once)"))
             server = self._server("postgres", lambda: embedded.start_postgres(self.state))
@@ -219,14 +219,14 @@ class House:
             database_url=database_url,
             worker_database_url=worker_url,
             redis_url=redis_url,
-            blobs_url=os.environ.get("PECK_BLOBS_URL") or blobs.as_uri(),
+            blobs_url=given.blobs_url or blobs.as_uri(),
             run_dir=self._run_dir,
             node_socket=self._node_socket,
             remote_socket=self._run_dir / "remote.sock",
             host=HOST,
             port=listener.getsockname()[1],
             session_secret=kept_secret(self.state / "session-secret"),
-            games=games,
+            games=outside.absolute(given.games),
         )
         self.address = f"http://{HOST}:{self.settings.port}"
 
@@ -247,7 +247,7 @@ class House:
                 *("sandbox.node", "--socket", str(self._node_socket)),
                 *("--run-dir", str(self._run_dir / "node")),
                 *("--launcher", self.options.launcher),
-                *("--runtime", runtimes.from_environment()),
+                *("--runtime", NodeSettings.read().node_runtime),
                 # We hold the state folder's lock, so another node there is one that is ending.
                 *("--patience", str(NODE_END_SECONDS)),
             ],
@@ -389,7 +389,7 @@ class House:
         """Where the command line looks for a running house: the state folder and the usual one."""
         if not hasattr(self, "state"):
             return []
-        usual = Path(os.environ.get("PECK_STATE") or CHECKOUT / ".state")
+        usual = Path(Environment.read().state or CHECKOUT / ".state")
         return [self.state] if usual.absolute() == self.state else [self.state, usual]
 
     def _take_lock(self) -> None:

@@ -7,7 +7,6 @@ a worker takes what it plays and nothing more, and a lost bell is rung again by 
 
 from __future__ import annotations
 
-import os
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
@@ -15,6 +14,8 @@ from celery import Celery
 from celery.exceptions import CeleryError
 from kombu.exceptions import KombuError
 from redis.exceptions import RedisError
+
+from ladder.settings import Settings
 
 QUEUES: Final = ("play.cpu", "play.gpu", "scrim", "validate", "rate")
 KINDS: Final = ("play", "rate")
@@ -77,7 +78,7 @@ def application(redis_url: str) -> Celery:
     return app
 
 
-app: Final = application(os.environ.get("PECK_REDIS_URL", ""))
+app: Final = application(Settings().redis_url)
 
 
 def ring(queue: str, kind: str, identifier: str) -> None:

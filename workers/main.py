@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         renewal = _take_station(settings, queues, options.slots)
         renewal.start()
     _watch_over(_needed(settings.redis_url, "PECK_REDIS_URL"), settings, queues, options.slots)
-    os.environ[tasks.PARENT_VARIABLE] = str(os.getpid())
+    tasks.worker_pid = os.getpid()
     # Running as root is said to be dangerous for pickled messages; ours are JSON with one id.
     warnings.filterwarnings("ignore", message=".*superuser privileges.*")
     try:

@@ -25,10 +25,11 @@ PR_SET_PDEATHSIG = 1
 FOLD = 200
 ROUNDS_SECONDS = 60.0
 """After these a task ends although results keep coming; the scheduler rings again."""
-PARENT_VARIABLE = "PECK_WORKER_PID"
 
 station: playing.Station | None = None
 """Set by ``workers.main`` before the pool forks, so that every child has it."""
+worker_pid: int | None = None
+"""The pool's parent; set there before it forks."""
 database_url = ""
 """The rater's; players have none."""
 fitter = fitting.Fitter()
@@ -39,7 +40,7 @@ fitter = fitting.Fitter()
 def die_with_the_worker(**_: Any) -> None:
     """A pool child whose worker is killed must not play on under a lease that nobody renews."""
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.environ.get(PARENT_VARIABLE) not in (None, str(os.getppid())):
+    if worker_pid not in (None, os.getppid()):
         os._exit(1)  # it died before the request
 
 

@@ -28,13 +28,11 @@ import docker.errors
 from sandbox import profiles
 from sandbox.errors import HostFault
 from sandbox.profiles import Profile, Say
+from sandbox.settings import Settings
 
 _IMAGES = Path(__file__).parents[2] / "deploy" / "images"
 _DOCKERFILE, _ASSEMBLE = _IMAGES / "box.Dockerfile", _IMAGES / "assemble.py"
-BASE_VARIABLE = "PECK_PYTHON_IMAGE"
 BASE = "python:3.11-slim"
-NETWORK_VARIABLE = "PECK_BUILD_NETWORK"
-"""The engine's network that a build reaches an index through; the engine's default when unset."""
 BOX_LABEL = "pecking-order.box"
 BASE_LABEL = "pecking-order.base"
 _STAGE_LABEL = "pecking-order.stage"
@@ -140,7 +138,7 @@ def remove(engine: Any, image: Image) -> bool:
 
 def _base(engine: Any, say: Say) -> Any:
     """The image that boxes are built from, pulled when it is not here."""
-    name = os.environ.get(BASE_VARIABLE) or BASE
+    name = Settings.read().python_image or BASE
     try:
         return engine.images.get(name)
     except docker.errors.ImageNotFound:
@@ -162,7 +160,7 @@ def _build(engine: Any, profile: Profile, tag: str, base: Any, say: Say, wheels:
         "PIP_INDEX_URL": os.environ.get("PIP_INDEX_URL", ""),
         "PIP_EXTRA_INDEX_URL": wheels.index_url or "",
     }
-    network = os.environ.get(NETWORK_VARIABLE) or None
+    network = Settings.read().build_network or None
     if len(held) >= len(profile.versions):
         arguments["PIP_NO_INDEX"], network = "1", "none"
     lines: list[str] = []

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import sys
 from dataclasses import asdict, dataclass
@@ -19,6 +18,7 @@ from typing import Any
 from sandbox import profiles
 from sandbox.errors import HostFault
 from sandbox.profiles import Profile
+from sandbox.settings import Settings
 
 LAUNCHERS = ("docker", "bubblewrap")
 
@@ -189,8 +189,8 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     one.add_argument("--launcher", choices=("auto", *LAUNCHERS), default="auto")
     one.add_argument(
         "--index-url",
-        default=os.environ.get(profiles.TORCH_INDEX) or None,
-        help=f"an index beside pip's own; default: {profiles.TORCH_INDEX}",
+        default=Settings.read().torch_index or None,
+        help="an index beside pip's own; default: $PECK_TORCH_INDEX",
     )
     one.add_argument("--find-links", type=Path, help="a folder of wheels")
     one.set_defaults(act=build)

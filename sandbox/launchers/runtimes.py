@@ -14,8 +14,6 @@ from typing import Any
 from sandbox.errors import HostFault
 
 GVISOR = "runsc"
-VARIABLE = "PECK_NODE_RUNTIME"
-"""Names the runtime where the command line does not."""
 SOCKETS = "--host-uds=open"
 """Without it no box can call its node back."""
 SNIPPET = (
@@ -25,7 +23,7 @@ SNIPPET = (
 """Boxes go without a network in any case; said here too, the runtime does not set one up, which
 packages of 2022 cannot on newer kernels."""
 REMEDY = f"install gVisor, put {SNIPPET} into /etc/docker/daemon.json and restart the engine"
-USE = f"python -m sandbox.node --launcher docker --runtime {GVISOR}, or {VARIABLE}={GVISOR}"
+USE = f"python -m sandbox.node --launcher docker --runtime {GVISOR}, or PECK_NODE_RUNTIME={GVISOR}"
 
 
 @dataclass(frozen=True)
@@ -64,11 +62,6 @@ class Runtime:
 
 
 USUAL = Runtime()
-
-
-def from_environment() -> str:
-    """The name that ``PECK_NODE_RUNTIME`` gives, or empty."""
-    return os.environ.get(VARIABLE, "").strip()
 
 
 def find(info: Mapping[str, Any], name: str) -> Runtime:

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from sandbox import guard, profiles
 from sandbox.errors import HostFault
-from sandbox.launchers import base, choose, degraded, runtimes
+from sandbox.launchers import base, choose, degraded
 from sandbox.launchers.gpu import Devices
 from sandbox.listener import Doors, listen
 from sandbox.match import steal
@@ -30,6 +30,7 @@ from sandbox.match.steal import Witness
 from sandbox.node import leftovers
 from sandbox.node.lending import Lender
 from sandbox.node.pool import Pool
+from sandbox.settings import Settings
 
 STOP_SECONDS = 22.0
 """From SIGTERM to the end; `peck up` gives its node a little more."""
@@ -96,7 +97,7 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--launcher", choices=choose.CHOICES, default="auto")
     parser.add_argument(
         "--runtime",
-        default=runtimes.from_environment(),
+        default=Settings.read().node_runtime,
         help="the engine's runtime for boxes, as runsc; default: $PECK_NODE_RUNTIME, or its own",
     )
     parser.add_argument("--profile", action="append", choices=sorted(profiles.PROFILES))

@@ -13,6 +13,7 @@ import typer
 
 from services.cli.display import err
 from services.client import ApiError, Client
+from services.environment import Environment
 
 CHECKOUT: Final = Path(__file__).resolve().parents[2]
 DEFAULT_ADDRESS: Final = "http://127.0.0.1:8000"
@@ -40,7 +41,7 @@ def config_file() -> Path:
 
 def state_dir() -> Path:
     """Where a `peck up` of this checkout leaves its address and token."""
-    return Path(os.environ.get("PECK_STATE") or CHECKOUT / ".state")
+    return Path(Environment.read().state or CHECKOUT / ".state")
 
 
 def find_login() -> Login:
@@ -49,7 +50,8 @@ def find_login() -> Login:
     PECK_TOKEN wins over the token found there. For the address in PECK_URL the token saved for that
     address is used, if there is one.
     """
-    address, token = os.environ.get("PECK_URL"), os.environ.get("PECK_TOKEN")
+    given = Environment.read()
+    address, token = given.url, given.token or None
     known = [login for login in (saved(), running()) if login is not None]
     if address:
         kept = [login.token for login in known if login.address == address.rstrip("/")]

@@ -30,6 +30,7 @@ from sandbox.match.loans import hello
 from sandbox.profiles import PROFILES, cache_dir
 from services import children
 from services.cli.places import state_dir
+from services.environment import Environment
 
 NODE_SECONDS = 180.0
 """How long the node may take to come up; the first time on an engine it builds its images."""
@@ -113,7 +114,7 @@ def _plan(
     profile: str,
 ) -> local.Plan:
     try:
-        outside.register(os.environ.get(outside.VARIABLE, ""))
+        outside.register(Environment.read().games)
     except outside.OutsideError as error:
         raise RunError(f"{outside.VARIABLE}: {error}") from None
     rules = GAMES.get(game)

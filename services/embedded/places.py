@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from services.children import Child
+from services.environment import Environment
 
 SERVICE_UIDS = range(65_530, 65_519, -1)
 """Above the uids that distributions and systemd hand out and below the few that they reserve; below
@@ -86,8 +87,8 @@ def state_folder(checkout: Path, chosen: Path | None = None) -> Path:
     ``chosen`` or PECK_STATE wins; else ``.state`` of the checkout when the servers' uid can get
     there, else a folder of ours under /var/tmp. Raises EmbeddedError when it is not safe to use.
     """
-    if chosen is None and os.environ.get("PECK_STATE"):
-        chosen = Path(os.environ["PECK_STATE"])
+    if chosen is None and (named := Environment.read().state):
+        chosen = Path(named)
     uid = service_uid()
     if chosen is not None:
         folder = chosen.absolute()

@@ -135,7 +135,7 @@ def test_without_a_registry_the_image_is_made_of_this_machines_interpreter(
 ) -> None:
     """And an agent plays in it; an image of another program can be pruned."""
     require("docker")
-    monkeypatch.setenv(engine.BASE_VARIABLE, "registry.invalid/no/such:image")
+    monkeypatch.setenv("PECK_PYTHON_IMAGE", "registry.invalid/no/such:image")
     # a program of its own, so that images others use are let alone
     program = {**profiles.program(), "unlike_any_other.py": b"# for a test\n"}
     monkeypatch.setattr(profiles, "program", lambda: program)
@@ -170,7 +170,7 @@ def test_without_a_registry_the_image_is_made_of_this_machines_interpreter(
 def test_where_neither_base_nor_libraries_can_be_had_both_reasons_are_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv(engine.BASE_VARIABLE, "registry.invalid/no/such:image")
+    monkeypatch.setenv("PECK_PYTHON_IMAGE", "registry.invalid/no/such:image")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", "")
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")

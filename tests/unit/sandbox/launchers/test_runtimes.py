@@ -71,8 +71,8 @@ def test_the_lines_to_write_make_a_runtime_that_is_taken() -> None:
 
 
 def test_the_command_line_comes_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(runtimes.VARIABLE, raising=False)
+    monkeypatch.delenv("PECK_NODE_RUNTIME", raising=False)
     assert _arguments(NODE).runtime == ""
-    monkeypatch.setenv(runtimes.VARIABLE, "runsc")
+    monkeypatch.setenv("PECK_NODE_RUNTIME", "runsc")
     assert _arguments(NODE).runtime == "runsc"
     assert _arguments([*NODE, "--runtime", "other"]).runtime == "other"

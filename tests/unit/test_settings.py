@@ -1,0 +1,71 @@
+"""Where the environment is read, and that every variable is described."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from ladder.settings import Settings, SetupSettings
+from sandbox.settings import Settings as NodeSettings
+from services.environment import Environment
+
+CHECKOUT = Path(__file__).parents[2]
+PACKAGES = ("egress", "games", "ladder", "sandbox", "services", "workers")
+READERS = {
+    "sandbox/settings.py": "the node's settings",
+    "services/environment.py": "the command line's",
+    "sandbox/remote/__main__.py": "keeps what the guard reads and starts again without the rest",
+    "sandbox/remote/daemon.py": "hands the guard's variables to it, without dependencies",
+    "sandbox/remote/callers.py": "empties it",
+    "sandbox/guard.py": "for a child",
+    "sandbox/launchers/engine.py": "pip's own variable",
+    "sandbox/profiles.py": "XDG_CACHE_HOME",
+    "services/cli/game.py": "for a child",
+    "services/cli/run.py": "for a child",
+    "services/packages.py": "for a child, and CI",
+    "services/premises.py": "DOCKER_HOST",
+    "services/up.py": "for children",
+}
+
+
+def reads_environment(source: str) -> bool:
+    return any(
+        isinstance(node, ast.Attribute) and node.attr in ("environ", "environb", "getenv")
+        for node in ast.walk(ast.parse(source))
+    )
+
+
+def test_only_listed_modules_touch_the_environment() -> None:
+    found = {
+        str(path.relative_to(CHECKOUT))
+        for package in PACKAGES
+        for path in (CHECKOUT / package).rglob("*.py")
+        if "sandbox/box" not in str(path) and reads_environment(path.read_text())
+    }
+    assert found == set(READERS)
+
+
+def test_only_settings_read_variables_of_our_own() -> None:
+    settings = {"sandbox/settings.py", "services/environment.py"}
+    read = re.compile(r"""(environ(\.get)?|getenv)\s*[\[(]\s*f?["']PECK_""")
+    for name in READERS.keys() - settings:
+        assert not read.search((CHECKOUT / name).read_text()), name
+
+
+@pytest.mark.parametrize("field", SetupSettings.model_fields)
+def test_every_setting_is_described(field: str) -> None:
+    assert SetupSettings.model_fields[field].description
+
+
+def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("DATABASE_URL", "WORKER_PASSWORD", "NODE_RUNTIME", "TOKEN"):
+        monkeypatch.setenv(f"PECK_{name}", name.lower())
+    monkeypatch.setenv("POSTGRES_PASSWORD", "owner's")
+    assert Settings().database_url == "database_url"
+    assert SetupSettings().worker_password == "worker_password"
+    assert SetupSettings().postgres_password == "owner's"
+    assert NodeSettings.read().node_runtime == "node_runtime"
+    assert Environment.read().token == "token"
