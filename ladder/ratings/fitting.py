@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
+from cachetools import LRUCache
 from psycopg.rows import dict_row
 
 from ladder.database.db import Connection, whole
@@ -70,7 +70,7 @@ class Fitter:
     """Fits seasons, and keeps what makes the next fit a quick one; one to a process."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[SeasonId, _Kept] = OrderedDict()
+        self._kept: LRUCache[SeasonId, _Kept] = LRUCache(SEASONS_KEPT)
 
     def refit(self, conn: Connection, season_id: SeasonId) -> int:
         """Writes the season's next version and returns its number; the caller commits.
@@ -81,9 +81,6 @@ class Fitter:
         if _season(conn, season_id)["measures"] is not None:
             return solo.close(conn, season_id)
         kept = self._kept.setdefault(season_id, _Kept(SeasonLog(season_id)))
-        self._kept.move_to_end(season_id)
-        while len(self._kept) > SEASONS_KEPT:
-            self._kept.popitem(last=False)
         return _refit(conn, season_id, kept)
 
 

@@ -6,11 +6,13 @@ serialised once per revision; a reader costs one look at the season's row.
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
+
+from cachetools import LRUCache
 
 from ladder.ids import SeasonId
 from ladder.standings.standings import Board
@@ -25,30 +27,21 @@ class Boards:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._reading: dict[SeasonId, threading.Lock] = {}
-        self._boards: OrderedDict[SeasonId, tuple[int, Board]] = OrderedDict()
-        self._pages: OrderedDict[tuple[SeasonId, int, str, bool], bytes] = OrderedDict()
-        self._bytes = 0
+        self._boards: LRUCache[SeasonId, Board] = LRUCache(SEASONS)
+        self._pages: LRUCache[tuple[SeasonId, int, str, bool], bytes] = LRUCache(PAGES_BYTES, len)
 
     def page(self, season_id: SeasonId, revision: int, part: str, packed: bool) -> bytes | None:
         """The page kept under this name, plain or gzipped, if it is of this revision."""
-        key = (season_id, revision, part, packed)
         with self._lock:
-            found = self._pages.get(key)
-            if found is not None:
-                self._pages.move_to_end(key)
-            return found
+            return self._pages.get((season_id, revision, part, packed))
 
     def keep(
         self, season_id: SeasonId, revision: int, part: str, packed: bool, plain: bytes
     ) -> bytes:
         """Keeps a page, gzipped if ``packed``, and returns it as it is to be sent."""
         content = gzip.compress(plain, compresslevel=6) if packed else plain
-        with self._lock:
-            self._bytes += len(content)
-            self._bytes -= len(self._pages.get((season_id, revision, part, packed), b""))
+        with self._lock, contextlib.suppress(ValueError):  # one larger than all is not kept
             self._pages[season_id, revision, part, packed] = content
-            while self._bytes > PAGES_BYTES:
-                self._bytes -= len(self._pages.popitem(last=False)[1])
         return content
 
     def board(self, season_id: SeasonId, revision: int, read: Callable[[], Board]) -> Board:
@@ -58,12 +51,9 @@ class Boards:
         with reading:
             with self._lock:
                 kept = self._boards.get(season_id)
-            if kept is not None and kept[0] >= revision:
-                return kept[1]
+            if kept is not None and kept.revision >= revision:
+                return kept
             board = read()
             with self._lock:
-                self._boards[season_id] = (board.revision, board)
-                self._boards.move_to_end(season_id)
-                while len(self._boards) > SEASONS:
-                    self._boards.popitem(last=False)
+                self._boards[season_id] = board
             return board
