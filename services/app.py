@@ -45,6 +45,7 @@ from services.api import (
 from services.http import auth, problems
 from services.http.boards import Boards
 from services.http.bodies import BodyLimit
+from services.http.measures import Measures, Timed
 from services.http.state import (
     AT_A_TIME,
     NEWS_AT_A_TIME,
@@ -97,6 +98,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     if not chosen.database_url or not chosen.blobs_url:
         raise ValueError("set PECK_DATABASE_URL and PECK_BLOBS_URL")
     outside.register(chosen.games)
+    measures = Measures()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -107,7 +109,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             read_pool(chosen.database_url, NEWS_AT_A_TIME) as news,
         ):
             intake = Intake(POOL_SIZE - AT_A_TIME)
-            found = State(chosen, pool, reads, news, blobs, Boards(), intake)
+            found = State(chosen, pool, reads, news, blobs, Boards(), intake, measures)
             app.state.peck = found
             async with found.listener.listening(chosen.database_url):
                 yield
@@ -130,6 +132,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     pages.mount(app)
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]
     app.add_middleware(BodyLimit)
+    app.add_middleware(Timed, measures=measures)
     return app
 
 

@@ -1,16 +1,20 @@
-"""What a monitor scrapes: gauges in Prometheus' text format, read from the rows when asked.
+"""What a monitor scrapes: gauges read from the rows when asked, and this process's histograms.
 
 Numbers of machines and queues are for everybody; of seasons a scrape shows those that its token
-may see, without one the public ones.
+may see, without one the public ones. How long answers take is for administrators.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from fastapi import APIRouter
 from fastapi.responses import PlainTextResponse
+from prometheus_client import Histogram, Metric, generate_latest
+from prometheus_client.core import GaugeMetricFamily as Gauge
+from prometheus_client.registry import Collector
 
 from ladder.database.db import Connection
 from ladder.leagues import records
@@ -21,72 +25,116 @@ from ladder.people import permissions
 from ladder.people.records import Viewer
 from ladder.reports import cadence as reports_cadence
 from services.http.auth import Anyone
-from services.http.state import Db
+from services.http.measures import SEASON
+from services.http.state import Db, House
 
 router = APIRouter(tags=["health"])
-Sample = tuple[Mapping[str, str], float]
-ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
 class Exposition(PlainTextResponse):
     media_type = "text/plain; version=0.0.4"
 
 
-@router.get("/metrics", summary="Gauges for a monitor", response_class=Exposition)
-def read_metrics(conn: Db, who: Anyone) -> Exposition:
+@router.get("/metrics", summary="Numbers for a monitor", response_class=Exposition)
+def read_metrics(conn: Db, who: Anyone, house: House) -> Exposition:
     """In Prometheus' text format. An administrator's token shows private leagues too."""
-    families = [*queues(conn), *machines(conn), *seasons(conn, who)]
-    return Exposition("".join(family(*each) for each in families))
+    shown = watched(conn, who)
+    house.measures.read(conn, shown)
+    families = [*queues(conn), *machines(conn), *seasons(conn, shown)]
+    labels = {(league.slug, str(season.number)) for season, league in shown}
+    families += [
+        of_seasons(each, labels) for each in (house.measures.waited, house.measures.played)
+    ]
+    if who.is_admin:
+        families += house.measures.answers.collect()
+    return Exposition(generate_latest(Families(families)))
 
 
-def queues(conn: Connection) -> Iterable[tuple[str, str, list[Sample]]]:
-    counted = matches.counts(conn)
-    under_way: list[Sample] = []
-    for row in counted:
-        under_way.append(({"queue": row.queue, "state": "queued"}, row.queued))
-        under_way.append(({"queue": row.queue, "state": "running"}, row.running))
-    yield "peck_matches", "Matches that are not over, by queue and state.", under_way
+@dataclass(frozen=True)
+class Families(Collector):
+    """What one scrape answers with."""
+
+    families: list[Metric]
+
+    def collect(self) -> Iterable[Metric]:
+        return self.families
 
 
-def machines(conn: Connection) -> Iterable[tuple[str, str, list[Sample]]]:
+def queues(conn: Connection) -> Iterable[Metric]:
+    counts = matches.counts(conn)
+    under_way = Gauge(
+        "peck_matches", "Matches that are not over, by queue and state.", labels=("queue", "state")
+    )
+    oldest = Gauge(
+        "peck_queue_oldest_seconds",
+        "Age of the oldest match that waits in a queue.",
+        labels=("queue",),
+    )
+    now = datetime.now(UTC)
+    for row in counts:
+        under_way.add_metric((row.queue, "queued"), row.queued)
+        under_way.add_metric((row.queue, "running"), row.running)
+        since = row.oldest_queued_at
+        age = 0.0 if since is None else max(0.0, (now - since).total_seconds())
+        oldest.add_metric((row.queue,), age)
+    return under_way, oldest
+
+
+def machines(conn: Connection) -> Iterable[Metric]:
     workers = matches_workers.live_workers(conn)
-    serving: list[Sample] = []
-    slots: list[Sample] = []
+    serving = Gauge("peck_workers", "Live workers that serve a queue.", labels=("queue",))
+    slots = Gauge(
+        "peck_worker_slots",
+        "Matches these can play at once; a worker may serve many.",
+        labels=("queue",),
+    )
     for queue in matches.QUEUES:
         able = [worker for worker in workers if queue in worker.queues]
-        serving.append(({"queue": queue}, len(able)))
-        slots.append(({"queue": queue}, sum(worker.slots for worker in able)))
-    yield "peck_workers", "Live workers that serve a queue.", serving
-    yield "peck_worker_slots", "Matches these can play at once; a worker may serve many.", slots
+        serving.add_metric((queue,), len(able))
+        slots.add_metric((queue,), sum(worker.slots for worker in able))
+    return serving, slots
 
 
-def seasons(conn: Connection, who: Viewer) -> Iterable[tuple[str, str, list[Sample]]]:
+def seasons(conn: Connection, shown: list[tuple[Season, League]]) -> Iterable[Metric]:
     """Of the seasons that are to play."""
-    silent: list[Sample] = []
-    cadence: list[Sample] = []
-    alarms: list[Sample] = []
-    behind: list[Sample] = []
-    shown = watched(conn, who)
-    for (season, league), pulse in zip(shown, reports_cadence.looks(conn, shown), strict=True):
-        labels = {"league": league.slug, "season": str(season.number)}
-        silent.append((labels, pulse.silent_seconds))
-        cadence.append((labels, pulse.expected_seconds))
-        behind.append((labels, season.accepted_no - season.rated_no))
-        for cause in reports_cadence.Cause:
-            fires = pulse.alarm is not None and pulse.alarm.cause is cause
-            alarms.append(({**labels, "cause": cause.value}, float(fires)))
-    yield (
+    silent = Gauge(
         "peck_season_silent_seconds",
         "Since the last finished rated match, or since the season opened.",
-        silent,
+        labels=SEASON,
     )
-    yield "peck_season_cadence_seconds", "A match should finish at least this often.", cadence
-    yield "peck_season_unrated_results", "Accepted results that are not rated yet.", behind
-    yield (
+    cadence = Gauge(
+        "peck_season_cadence_seconds",
+        "A match should finish at least this often.",
+        labels=SEASON,
+    )
+    behind = Gauge(
+        "peck_season_unrated_results", "Accepted results that are not rated yet.", labels=SEASON
+    )
+    alarms = Gauge(
         "peck_season_alarm",
         "1 while this cause keeps matches from finishing, or a host is too slow.",
-        alarms,
+        labels=(*SEASON, "cause"),
     )
+    for (season, league), pulse in zip(shown, reports_cadence.looks(conn, shown), strict=True):
+        labels = (league.slug, str(season.number))
+        silent.add_metric(labels, pulse.silent_seconds)
+        cadence.add_metric(labels, pulse.expected_seconds)
+        behind.add_metric(labels, season.accepted_no - season.rated_no)
+        for cause in reports_cadence.Cause:
+            fires = pulse.alarm is not None and pulse.alarm.cause is cause
+            alarms.add_metric((*labels, cause.value), float(fires))
+    return silent, cadence, behind, alarms
+
+
+def of_seasons(histogram: Histogram, shown: set[tuple[str, str]]) -> Metric:
+    """The histogram with the series of these seasons alone."""
+    (found,) = histogram.collect()
+    found.samples = [
+        sample
+        for sample in found.samples
+        if (sample.labels["league"], sample.labels["season"]) in shown
+    ]
+    return found
 
 
 def watched(conn: Connection, who: Viewer) -> list[tuple[Season, League]]:
@@ -95,12 +143,3 @@ def watched(conn: Connection, who: Viewer) -> list[tuple[Season, League]]:
         for season, league in reports_cadence.seasons(conn)
         if permissions.may_see(who, records.league_seen(league))
     ]
-
-
-def family(name: str, text: str, samples: Iterable[Sample]) -> str:
-    """One gauge with its samples."""
-    lines = [f"# HELP {name} {text}", f"# TYPE {name} gauge"]
-    for labels, value in samples:
-        told = ",".join(f'{key}="{text.translate(ESCAPES)}"' for key, text in labels.items())
-        lines.append(f"{name}{{{told}}} {value:.15g}")
-    return "\n".join(lines) + "\n"

@@ -17,6 +17,7 @@ from ladder.database.db import Connection
 from ladder.settings import Settings
 from services.http.boards import Boards
 from services.http.listening import Listener
+from services.http.measures import Measures
 from services.http.replays import Replays
 from services.http.streams import Streams
 from services.http.uploads import Intake
@@ -44,6 +45,7 @@ class State:
     blobs: Blobs
     boards: Boards
     intake: Intake
+    measures: Measures
     listener: Listener = field(default_factory=Listener)
     streams: Streams = field(default_factory=Streams)
     replays: Replays = field(default_factory=Replays)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ladder import ids
 from ladder.matches import workers
 from tests.integration.api.world import WORKER, World
 
@@ -44,7 +45,7 @@ def test_an_alarm_is_told_in_words_for_competitors_and_in_more_to_who_can_act(
 
 def test_slow_host_is_shown_to_operators_and_in_metrics(world: World) -> None:
     lively(world)
-    gauge = 'peck_season_alarm{league="public",season="1",cause="slow_host"}'
+    gauge = 'peck_season_alarm{cause="slow_host",league="public",season="1"}'
     assert samples(world.http.get("/metrics").text)[gauge] == 0
     with world.connect() as conn:
         conn.execute(
@@ -83,7 +84,7 @@ def test_metrics_are_gauges_of_what_stands_in_the_rows(world: World) -> None:
         found[f"peck_season_silent_seconds{{{labels}}}"]
         < 3 * found[f"peck_season_cadence_seconds{{{labels}}}"]
     )
-    alarm = f'peck_season_alarm{{{labels},cause="no_capacity"}}'
+    alarm = f'peck_season_alarm{{cause="no_capacity",{labels}}}'
     assert found[alarm] == 0
     silence(world)
     assert samples(world.http.get("/metrics").text)[alarm] == 1
@@ -93,3 +94,35 @@ def test_metrics_tell_of_a_private_league_only_to_who_may_see_it(world: World) -
     for person, sees in (("stranger", False), ("rival", False), ("member", True), ("admin", True)):
         text = world.client(person).send("GET", "/metrics").text
         assert ('league="private"' in text) == sees
+
+
+def test_accepted_match_is_counted_once_in_the_histograms(world: World) -> None:
+    name = 'peck_match_play_seconds_count{league="public",season="1"}'
+    waited = 'peck_match_wait_seconds_sum{league="public",season="1"}'
+    before = samples(world.http.get("/metrics").text)
+    with world.connect() as conn:
+        conn.execute(
+            "with s as (update seasons set accepted_no = accepted_no + 1 where id = %s"
+            "  returning id, accepted_no), m as (insert into matches (id, kind, season_id, state,"
+            "  queue, profiles, seed, max_attempts, lease_seconds, deadline_at, created_at,"
+            "  claimed_at, finished_at) select %s, 'rated', id, 'finished', 'play.cpu',"
+            "  array['numpy'], '\\x00', 3, 60, now(), now() - interval '50 s',"
+            "  now() - interval '20 s', now() from s returning id)"
+            " insert into acceptances (season_id, no, match_id)"
+            " select s.id, s.accepted_no, m.id from s, m",
+            (world.seasons["public"], ids.new("mat")),
+        )
+    for _ in range(2):
+        after = samples(world.http.get("/metrics").text)
+        assert after[name] - before.get(name, 0) == 1
+        assert round(after[waited] - before.get(waited, 0)) == 30
+
+
+def test_only_administrators_see_how_long_answers_take(world: World) -> None:
+    world.http.get("/v1/leagues")
+    world.http.get("/no/such/page")
+    for person, sees in (("stranger", False), ("host", False), ("admin", True)):
+        text = world.client(person).send("GET", "/metrics").text
+        series = 'peck_api_request_seconds_count{method="GET",route="/v1/leagues",status="2xx"}'
+        assert (series in text) == sees
+        assert "/no/such/page" not in text

@@ -1,0 +1,44 @@
+"""How long accepted matches waited and took, read along the seasons' logs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from psycopg.rows import class_row
+
+from ladder.database.db import Connection
+from ladder.ids import SeasonId
+
+MOST: Final = 5000
+"""Matches of one call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """One accepted match."""
+
+    season_id: SeasonId
+    no: int
+    """Its number in the season's log."""
+    waited_seconds: float
+    """From its creation to the claim of the attempt that counted."""
+    played_seconds: float
+    """From that claim to the result."""
+
+
+def accepted_since(conn: Connection, cursors: Mapping[SeasonId, int]) -> list[Duration]:
+    """The matches that each season accepted after this number of its log, in the log's order."""
+    with conn.cursor(row_factory=class_row(Duration)) as cur:
+        return cur.execute(
+            "select a.season_id, a.no,"
+            " extract(epoch from m.claimed_at - m.created_at)::float8 as waited_seconds,"
+            " extract(epoch from m.finished_at - m.claimed_at)::float8 as played_seconds"
+            " from unnest(%s::text[], %s::bigint[]) as c(season_id, read_to)"
+            " join acceptances a on a.season_id = c.season_id and a.no > c.read_to"
+            " join matches m on m.id = a.match_id"
+            " where a.act = 'accept' and m.claimed_at is not null and m.finished_at is not null"
+            " order by a.no limit %s",
+            (list(cursors), list(cursors.values()), MOST),
+        ).fetchall()
