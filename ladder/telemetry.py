@@ -4,29 +4,49 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Final, Literal
+
+Level = Literal["info", "warning", "error"]
+STDERR: Final = 2
+_NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
+_bound: ContextVar[Mapping[str, object]] = ContextVar("bound", default=_NOTHING)
 
 
-def emit(event: str, **fields: object) -> None:
-    """Write one line: the moment, the process, the event's name, then the fields as given.
+def emit(event: str, *, level: Level = "info", **fields: object) -> None:
+    """Write one line: the moment, the process, the level, the event's name, then the fields.
 
-    Values that JSON does not know are written as text. Never raises: a full disk or a closed pipe
-    must not stop the work that is told about.
+    ``warning`` is an alarm or a failure that is tried again, ``error`` one that somebody has to
+    look at. Values that JSON does not know are written as text. Never raises: a full disk or a
+    closed pipe must not stop the work that the line describes.
     """
     line = {
         "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "pid": os.getpid(),
+        "level": level,
         "event": event,
+        **_bound.get(),
         **fields,
     }
+    with suppress(OSError, ValueError):
+        # One write, so that lines of several processes on one file do not mix. Not by sys.stderr:
+        # a child that is forked while another thread writes would wait for its lock for ever.
+        os.write(STDERR, (json.dumps(line, default=str) + "\n").encode())
+
+
+@contextmanager
+def bound(**fields: object) -> Iterator[None]:
+    """Within, every line of this thread has these fields."""
+    token = _bound.set({**_bound.get(), **fields})
     try:
-        # One write, so that lines of several processes on one file do not mix.
-        sys.stderr.write(json.dumps(line, default=str) + "\n")
-        sys.stderr.flush()
-    except (OSError, ValueError):
-        pass
+        yield
+    finally:
+        _bound.reset(token)
 
 
 def trace(error: BaseException) -> str:

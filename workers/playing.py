@@ -107,7 +107,6 @@ def play(station: Station, match_id: MatchId) -> str:
             outcome = _give_back(station, order, "worker", error)
     emit(
         "match",
-        match=match_id,
         attempt=order.attempt,
         kind=order.kind,
         outcome=outcome,
@@ -251,7 +250,7 @@ def _void(station: Station, order: Order, reasons: Mapping[int, str]) -> str:
             lambda conn: remotes.away(conn, order.match_id, order.attempt, station.worker, reasons),
         )
     except psycopg.Error as loss:
-        emit("give_back_failed", match=order.match_id, error=str(loss))  # then the lease lapses
+        emit("give_back_failed", level="warning", error=str(loss))  # then the lease lapses
         return "away_untold"
     return "away" if is_told else str(Finish.LATE)
 
@@ -261,7 +260,7 @@ def _give_back(
 ) -> str:
     emit(
         "attempt_failed",
-        match=order.match_id,
+        level="error",
         attempt=order.attempt,
         fault=fault,
         error=f"{type(error).__name__}: {error}",
@@ -276,7 +275,7 @@ def _give_back(
             ),
         )
     except psycopg.Error as loss:
-        emit("give_back_failed", match=order.match_id, error=str(loss))  # then the lease lapses
+        emit("give_back_failed", level="warning", error=str(loss))  # then the lease lapses
     return f"{fault}_fault"
 
 
@@ -307,7 +306,7 @@ def _answers(socket: Path) -> bool:
             return True
         except HostFault as error:
             if time.monotonic() > deadline:
-                emit("node_away", error=str(error))
+                emit("node_away", level="warning", error=str(error))
                 return False
         time.sleep(0.2)
 

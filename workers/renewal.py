@@ -130,7 +130,7 @@ class Renewal(threading.Thread):
         self._renewed_at = time.monotonic()
         for lost in leases:
             if (lost.match_id, lost.attempt) not in still:
-                emit("lease_lost", match=lost.match_id, attempt=lost.attempt)
+                emit("lease_lost", level="warning", match=lost.match_id, attempt=lost.attempt)
 
     def _greet_when_due(self) -> None:
         if time.monotonic() - self._greeted_at >= LONGEST_PAUSE_SECONDS:
@@ -145,7 +145,7 @@ class Renewal(threading.Thread):
         except Exception as error:
             text = f"{type(error).__name__}: {error}"
             if self._told.get(event) != text:
-                emit(event, error=text)
+                emit(event, level="warning", error=text)
             self._told[event] = text
             return False
         self._told.pop(event, None)

@@ -16,7 +16,7 @@ from celery.signals import worker_process_init
 from ladder.database import db
 from ladder.ids import MatchId, SeasonId
 from ladder.ratings import fitting, ratings
-from ladder.telemetry import emit, trace
+from ladder.telemetry import bound, emit, trace
 from workers import playing
 from workers.broker import app
 from workers.watch import answered, answering
@@ -50,12 +50,13 @@ def play(match_id: str) -> None:
     answered()
     if station is None:
         raise RuntimeError("this worker was not started by workers.main and cannot play")
-    try:
-        playing.play(station, MatchId(match_id))
-    except psycopg.Error as error:
-        emit("claim_failed", match=match_id, error=str(error))  # the bell is rung again
-    except Exception as error:
-        emit("play_failed", match=match_id, error=str(error), trace=trace(error))
+    with bound(match=match_id):
+        try:
+            playing.play(station, MatchId(match_id))
+        except psycopg.Error as error:  # the bell is rung again
+            emit("claim_failed", level="warning", error=str(error))
+        except Exception as error:
+            emit("play_failed", level="error", error=str(error), trace=trace(error))
 
 
 @app.task(name="peck.rate")  # type: ignore[untyped-decorator]
@@ -81,7 +82,7 @@ def rate(reason: str) -> None:
                 if not seasons or time.monotonic() > ends_at:
                     break
     except psycopg.OperationalError as error:
-        emit("rate_failed", error=str(error))  # the scheduler rings again
+        emit("rate_failed", level="warning", error=str(error))  # the scheduler rings again
 
 
 def _each(
@@ -97,7 +98,7 @@ def _each(
         except Exception as error:  # one season's trouble is not the others'
             conn.rollback()
             failed.add(season)
-            emit("rate_failed", season=season, error=str(error), trace=trace(error))
+            emit("rate_failed", level="error", season=season, error=str(error), trace=trace(error))
     return failed
 
 

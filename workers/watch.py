@@ -99,7 +99,7 @@ class Watch(threading.Thread):
                 well_at = time.monotonic()
             silent_seconds = time.monotonic() - max(well_at, last_answer_at())
             if silent_seconds > self._deaf_seconds:
-                emit("worker_deaf", silent_seconds=round(silent_seconds, 1))
+                emit("worker_deaf", level="warning", silent_seconds=round(silent_seconds, 1))
                 self._end()  # the pool's children die with us, their leases lapse
                 return
 

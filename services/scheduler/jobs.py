@@ -166,7 +166,7 @@ class Bells:
         return {"rate_rung": rung}
 
     def _fall_quiet(self, error: BellError) -> None:
-        emit("bells_failed", error=str(error))
+        emit("bells_failed", level="warning", error=str(error))
         self._quiet_until = time.monotonic() + BELL_PAUSE_SECONDS
 
 
@@ -223,6 +223,7 @@ class Watch:
                 slow = alarm.cause is cadence.Cause.SLOW_HOST
                 emit(
                     "host_too_slow" if slow else "cadence_missed",
+                    level="warning",
                     season=season,
                     league=alarm.league,
                     reason=alarm.reason,

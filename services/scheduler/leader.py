@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import psycopg
 from psycopg import sql
@@ -50,7 +51,12 @@ def run(url: str, jobs: Sequence[Job], stopping: threading.Event) -> None:
                 backoff = 0.1
                 _rounds(conn, jobs, stopping)
         except psycopg.OperationalError as error:
-            emit("scheduler_lost_postgres", error=str(error).strip(), again_in_seconds=backoff)
+            emit(
+                "scheduler_lost_postgres",
+                level="warning",
+                error=str(error).strip(),
+                again_in_seconds=backoff,
+            )
             stopping.wait(backoff)
             backoff = min(backoff * 2, LONGEST_BACKOFF_SECONDS)
 
@@ -89,7 +95,7 @@ def _rounds(conn: db.Connection, jobs: Sequence[Job], stopping: threading.Event)
                 due[job.name] = started + job.every_seconds
                 if not _tried(conn, job, counted):
                     due[job.name] = started + max(1.0, job.every_seconds)
-        told = {name: count for name, count in counted.items() if count}
+        told: dict[str, Any] = {name: count for name, count in counted.items() if count}
         if told:
             emit("round", ms=round((time.monotonic() - started) * 1000), **told)
         _rest(conn, started, stopping)
@@ -112,7 +118,9 @@ def _tried(conn: db.Connection, job: Job, counted: dict[str, int]) -> bool:
     except psycopg.OperationalError as error:
         if conn.closed or conn.broken:
             raise
-        emit("job_failed", job=job.name, error=str(error).strip())
+        emit("job_failed", level="error", job=job.name, error=str(error).strip())
     except Exception as error:
-        emit("job_failed", job=job.name, error=str(error), trace=trace(error))
+        emit(
+            "job_failed", level="error", job=job.name, error=str(error), trace=trace(error)
+        )
     return False
