@@ -120,7 +120,5 @@ def _tried(conn: db.Connection, job: Job, counted: dict[str, int]) -> bool:
             raise
         emit("job_failed", level="error", job=job.name, error=str(error).strip())
     except Exception as error:
-        emit(
-            "job_failed", level="error", job=job.name, error=str(error), trace=trace(error)
-        )
+        emit("job_failed", level="error", job=job.name, error=str(error), trace=trace(error))
     return False
