@@ -18,7 +18,7 @@ class Settings(BaseSettings):
         default="", description="Postgres as the role that may only lease"
     )
     redis_url: str = Field(
-        default="", description="Redis for the doorbells; may be lost at any time"
+        default="", description="Redis for the wake-up messages; may be lost at any time"
     )
     blobs_url: str = Field(default="", description="file:///folder or s3://bucket/prefix")
     run_dir: Path = Field(default=Path(".state/run"), description="sockets and locks of this host")

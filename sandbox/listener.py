@@ -24,7 +24,7 @@ the other side has been told nothing."""
 
 MOST_SEATS = 16
 READ_SECONDS = 10.0
-AT_THE_DOOR = 4
+MOST_GREETED = 4
 """Threads that wait for connections."""
 STRANGERS = 8
 """Of unknown uids whose question is heard, to be refused in words; more are sent away unheard."""
@@ -36,7 +36,7 @@ FULL_SECONDS = 0.1
 _FULL = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.ECONNABORTED})
 
 
-class Doors:
+class Listener:
     """Who may come in, and which of two questions they ask."""
 
     def __init__(self, serve: Serve, hello: dict[str, Any], allowed_uids: frozenset[int]) -> None:
@@ -45,7 +45,7 @@ class Doors:
         self._allowed_uids = allowed_uids
         self._lock = threading.Lock()
         self._connections: set[socket.socket] = set()
-        self._at_the_door = 0
+        self._greeting = 0
         self._strangers = threading.BoundedSemaphore(STRANGERS)
 
     def update_hello(self, **changes: Any) -> None:
@@ -58,8 +58,8 @@ class Doors:
         Whoever accepts a connection also talks on it, while others wait at the door: a match that
         borrows need not wait for a thread to start.
         """
-        for _ in range(AT_THE_DOOR):
-            self._at_the_door += 1
+        for _ in range(MOST_GREETED):
+            self._greeting += 1
             threading.Thread(target=self._serve, args=(listener,), daemon=True).start()
 
     def _serve(self, listener: socket.socket) -> None:
@@ -79,7 +79,7 @@ class Doors:
                 _send_away(connection, uid)
                 continue
             try:
-                if not self._leave_the_door(listener):
+                if not self._end_greeting(listener):
                     connection.close()
                     continue
                 with self._lock:
@@ -89,15 +89,15 @@ class Doors:
                 if not is_known:
                     self._strangers.release()
             with self._lock:
-                if self._at_the_door >= AT_THE_DOOR:
+                if self._greeting >= MOST_GREETED:
                     return
-                self._at_the_door += 1
+                self._greeting += 1
 
-    def _leave_the_door(self, listener: socket.socket) -> bool:
+    def _end_greeting(self, listener: socket.socket) -> bool:
         """Whether somebody else is there now; False where no thread is to be had."""
         with self._lock:
-            if self._at_the_door > 1:
-                self._at_the_door -= 1
+            if self._greeting > 1:
+                self._greeting -= 1
                 return True
         try:
             threading.Thread(target=self._serve, args=(listener,), daemon=True).start()

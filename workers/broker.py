@@ -1,8 +1,9 @@
-"""The doorbells: Celery on Redis, set up so that losing or doubling a message does no harm.
+"""Wake-up messages: Celery on Redis, set up so that losing or doubling a message does no harm.
 
-A message is a task's name and one id. Postgres is the truth and the queue; a bell says only "look
-at this row". Early acknowledgement, no prefetch and no result backend, as measured for the design:
-a worker takes what it plays and nothing more, and a lost bell is rung again by the scheduler.
+A message is a task's name and one id. Postgres is the truth and the queue; a wake-up message says
+only "look at this row". Early acknowledgement, no prefetch and no result backend, as measured for
+the design: a worker takes what it plays and nothing more, and a lost message is sent again by the
+scheduler.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ KINDS: Final = ("play", "rate")
 BACKSTOP_SECONDS: Final = 7200  # the referee's own limit ends a match long before
 
 
-class BellError(Exception):
-    """The doorbell could not be rung: Redis is away. The row waits and is rung again."""
+class WakeError(Exception):
+    """The wake-up message could not be sent: Redis is away. The row waits and is sent again."""
 
 
 def broker_url(redis_url: str) -> str:
@@ -68,7 +69,7 @@ def application(redis_url: str) -> Celery:
             "socket_keepalive": True,
             "health_check_interval": 10,
             "retry_on_timeout": False,
-            # A ring fails at once; only a worker's own consumer waits for Redis to come back.
+            # Sending fails at once; only a worker's own consumer waits for Redis to come back.
             "max_retries": 1,
             "interval_start": 0,
             "interval_step": 0,
@@ -81,8 +82,8 @@ def application(redis_url: str) -> Celery:
 app: Final = application(Settings().redis_url)
 
 
-def ring(queue: str, kind: str, identifier: str) -> None:
-    """Put one bell in a queue. Raises BellError within seconds when Redis is away."""
+def wake(queue: str, kind: str, identifier: str) -> None:
+    """Put one wake-up message in a queue. Raises BellError within seconds when Redis is away."""
     if queue not in QUEUES or kind not in KINDS:
         raise ValueError(f"no queue {queue!r} or no kind {kind!r}")
     try:
@@ -90,4 +91,4 @@ def ring(queue: str, kind: str, identifier: str) -> None:
             f"peck.{kind}", args=(identifier,), queue=queue, ignore_result=True, retry=False
         )
     except (KombuError, CeleryError, RedisError, OSError) as error:
-        raise BellError(f"{type(error).__name__}: {error}") from error
+        raise WakeError(f"{type(error).__name__}: {error}") from error

@@ -77,10 +77,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _watch_over(redis_url: str, settings: Settings, queues: list[str], slots: int) -> None:
-    """From the moment it serves until it is told to stop, see that the worker hears its bells."""
-    bells = Redis.from_url(redis_url, socket_timeout=2.0, socket_connect_timeout=2.0)
+    """Watch that the worker gets its wake-up messages, from when it serves until it stops."""
+    wakes = Redis.from_url(redis_url, socket_timeout=2.0, socket_connect_timeout=2.0)
     watch = Watch(
-        waiting=lambda: sum(int(bells.llen(queue)) for queue in queues),
+        waiting=lambda: sum(int(wakes.llen(queue)) for queue in queues),
         busy=lambda: playing_children(settings.run_dir, os.getpid()),
         slots=slots,
     )
@@ -89,7 +89,7 @@ def _watch_over(redis_url: str, settings: Settings, queues: list[str], slots: in
         watch.start()
 
     def stop(**_: Any) -> None:
-        watch.stop()  # bells that wait while it stops are for others
+        watch.stop()  # wake-up messages that wait while it stops are for others
 
     worker_ready.connect(start, weak=False)
     worker_shutting_down.connect(stop, weak=False)

@@ -37,7 +37,7 @@ from sandbox.match.clock import Clock
 from sandbox.match.lineup import borrowed
 from sandbox.match.loans import Loan, SeatRequest
 from sandbox.match.record import Played
-from workers.broker import BellError, ring
+from workers.broker import WakeError, wake
 from workers.renewal import Held, hold
 from workers.watch import answered
 
@@ -85,7 +85,7 @@ def play(station: Station, match_id: MatchId) -> str:
     Never raises for what goes wrong in a match: the attempt is given back and the reason logged.
     """
     if not _node_answers(station):
-        return "no_node"  # not claimed: the bell is rung again, the attempt is not spent
+        return "no_node"  # not claimed: the message is sent again, the attempt is not spent
     url = station.settings.worker_database_url
     with db.connect(url) as conn:
         order = lease.claim(conn, match_id, station.worker)
@@ -231,8 +231,8 @@ def _report(station: Station, order: Order, played: Played, lent: Sequence[Loan]
 
     outcome = _patiently(station, finish)
     if outcome is Finish.ACCEPTED and order.kind is MatchKind.RATED:
-        with contextlib.suppress(BellError):  # the scheduler rings it too
-            ring("rate", "rate", order.match_id)
+        with contextlib.suppress(WakeError):  # the scheduler sends it too
+            wake("rate", "rate", order.match_id)
     return str(outcome)
 
 

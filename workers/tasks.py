@@ -1,5 +1,5 @@
-"""What a bell starts. Thin: the work is in ``workers.playing`` and the store's ``ratings`` and
-``official``."""
+"""What a wake-up message starts. Thin: the work is in ``workers.playing`` and the store's
+``ratings`` and ``official``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from workers.watch import answered, answering
 PR_SET_PDEATHSIG = 1
 FOLD = 200
 ROUNDS_SECONDS = 60.0
-"""After these a task ends although results keep coming; the scheduler rings again."""
+"""After these a task ends although results keep coming; the scheduler sends another."""
 
 station: playing.Station | None = None
 """Set by ``workers.main`` before the pool forks, so that every child has it."""
@@ -53,7 +53,7 @@ def play(match_id: str) -> None:
     with bound(match=match_id):
         try:
             playing.play(station, MatchId(match_id))
-        except psycopg.Error as error:  # the bell is rung again
+        except psycopg.Error as error:  # the message is sent again
             emit("claim_failed", level="warning", error=str(error))
         except Exception as error:
             emit("play_failed", level="error", error=str(error), trace=trace(error))
@@ -64,12 +64,12 @@ def rate(reason: str) -> None:
     """Fold every season's accepted results into its ratings until nothing is left.
 
     The seasons take turns, a stretch of the log each, and between the rounds the official standings
-    that are due are fitted. ``reason`` is the id of what made the bell ring and decides nothing:
-    one bell serves all.
+    that are due are fitted. ``reason`` is the id of what caused the message and decides nothing:
+    one message serves all.
     """
     answered()
     ends_at = time.monotonic() + ROUNDS_SECONDS
-    unrated, unfitted = set[SeasonId](), set[SeasonId]()  # what failed is tried by the next bell
+    unrated, unfitted = set[SeasonId](), set[SeasonId]()  # what failed is tried by the next message
     try:
         with db.connect(database_url) as conn, answering():
             while True:
@@ -82,7 +82,7 @@ def rate(reason: str) -> None:
                 if not seasons or time.monotonic() > ends_at:
                     break
     except psycopg.OperationalError as error:
-        emit("rate_failed", level="warning", error=str(error))  # the scheduler rings again
+        emit("rate_failed", level="warning", error=str(error))  # the scheduler sends another
 
 
 def _each(

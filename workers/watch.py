@@ -1,8 +1,8 @@
-"""A worker that hears no bell any more ends itself; whoever started it starts it again.
+"""A worker that gets no wake-up message any more ends itself; whoever started it starts it again.
 
 Celery's prefork consumer can lose count of its running tasks when Redis goes away at the wrong
-moment, and then takes no message ever again while it looks alive. What cannot lie is that bells
-wait in Redis, a slot is free, and no bell has been answered for a while.
+moment, and then takes no message ever again while it looks alive. What cannot lie is that wake-up
+messages wait in Redis, a slot is free, and no wake-up message has been answered for a while.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from redis.exceptions import RedisError
 from ladder.telemetry import emit
 from workers.renewal import held
 
-DEAF_SECONDS: Final = 10.0
+STALLED_SECONDS: Final = 10.0
 LOOK_SECONDS: Final = 1.0
 LEAST_SHARE: Final = 0.05
 """Of a core that an answer takes which goes on."""
-DEAF_STATUS: Final = 70
+STALLED_STATUS: Final = 70
 """Exit status of a worker that ended itself for this."""
 
 _answered_at = RawValue("d", time.monotonic())  # shared with the pool's children by fork
 
 
 def answered() -> None:
-    """A bell was answered, or a long answer goes on; called in the pool's children."""
+    """A wake-up message was answered, or a long answer goes on; called in the pool's children."""
     _answered_at.value = time.monotonic()
 
 
@@ -66,11 +66,11 @@ def last_answer_at() -> float:
 
 
 class Watch(threading.Thread):
-    """Looks every second; calls ``end`` once when the worker is deaf.
+    """Looks every second; calls ``end`` once when the worker has stalled.
 
-    ``waiting`` says how many bells lie in the worker's queues and may raise while Redis is away;
-    ``busy`` how many slots play. The clock of deafness starts anew whenever one of the three
-    signs is missing.
+    ``waiting`` says how many wake-up messages lie in the worker's queues and may raise while Redis
+    is away; ``busy`` how many slots play. The clock of the stall starts anew whenever one of the
+    three signs is missing.
     """
 
     def __init__(
@@ -79,13 +79,13 @@ class Watch(threading.Thread):
         busy: Callable[[], int],
         slots: int,
         *,
-        deaf_seconds: float = DEAF_SECONDS,
+        stalled_seconds: float = STALLED_SECONDS,
         look_seconds: float = LOOK_SECONDS,
-        end: Callable[[], None] = lambda: os._exit(DEAF_STATUS),
+        end: Callable[[], None] = lambda: os._exit(STALLED_STATUS),
     ) -> None:
         super().__init__(name="watch", daemon=True)
         self._waiting, self._busy, self._slots = waiting, busy, slots
-        self._deaf_seconds, self._look_seconds, self._end = deaf_seconds, look_seconds, end
+        self._stalled_seconds, self._look_seconds, self._end = stalled_seconds, look_seconds, end
         self._stopping = threading.Event()
 
     def stop(self) -> None:
@@ -98,8 +98,8 @@ class Watch(threading.Thread):
             if not self._unanswered():
                 well_at = time.monotonic()
             silent_seconds = time.monotonic() - max(well_at, last_answer_at())
-            if silent_seconds > self._deaf_seconds:
-                emit("worker_deaf", level="warning", silent_seconds=round(silent_seconds, 1))
+            if silent_seconds > self._stalled_seconds:
+                emit("worker_stalled", level="warning", silent_seconds=round(silent_seconds, 1))
                 self._end()  # the pool's children die with us, their leases lapse
                 return
 

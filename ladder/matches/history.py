@@ -18,7 +18,7 @@ from ladder.people.records import Viewer
 
 MATCH: Final = (
     "select m.id, m.kind, m.season_id, s.league_id, m.scrim_id, c.team_id as scrim_team_id, s.game,"
-    " m.state, m.queue, m.attempt, m.max_attempts, m.rung_at, m.claimed_at, m.deadline_at,"
+    " m.state, m.queue, m.attempt, m.max_attempts, m.woken_at, m.claimed_at, m.deadline_at,"
     " m.void_reason, m.accepted_no, m.seed, m.created_at, m.finished_at"
     " from matches m join seasons s on s.id = m.season_id left join scrims c on c.id = m.scrim_id"
 )

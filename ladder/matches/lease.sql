@@ -4,7 +4,7 @@
 -- number is the fence: claiming raises it, and a call with an older number changes nothing. A running
 -- match whose worker does not renew in time goes back to the queue, and is void after max_attempts.
 --
---   scheduler  lease_ring      picks queued matches; the scheduler sends a wake-up message for each
+--   scheduler  lease_wake      picks queued matches; the scheduler sends a wake-up message for each
 --   worker     lease_claim     takes the match: queued -> running, attempt + 1
 --   worker     lease_renew     every few seconds: moves lease_until
 --   worker     lease_finish    writes the result: running -> finished
@@ -64,7 +64,7 @@ $$;
 -- Picks matches for wake-up messages and returns them by turn, then oldest first. At most p_limit
 -- messages of the queue are unanswered; one counts as lost after p_again_seconds. Skips matches that
 -- no live worker can play.
-create or replace function lease_ring(p_queue text, p_limit integer, p_again_seconds double precision)
+create or replace function lease_wake(p_queue text, p_limit integer, p_again_seconds double precision)
 returns setof text
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
@@ -73,20 +73,20 @@ declare
     v_out integer;
 begin
     select count(*) into v_out from matches
-     where queue = p_queue and state = 'queued' and rung_at > v_old;
+     where queue = p_queue and state = 'queued' and woken_at > v_old;
     return query
     with due as (
         select m.id from matches m
          where m.queue = p_queue and m.state = 'queued' and m.deadline_at > v_now
-           and (m.rung_at is null or m.rung_at <= v_old)
+           and (m.woken_at is null or m.woken_at <= v_old)
            and exists (select 1 from workers w
                         where w.seen_at > v_now - interval '15 seconds' and lease_fits(w, m))
          order by m.turn, m.id limit greatest(p_limit - v_out, 0)
            for update skip locked
-    ), rung as (
-        update matches m set rung_at = v_now from due where m.id = due.id returning m.id, m.turn
+    ), woken as (
+        update matches m set woken_at = v_now from due where m.id = due.id returning m.id, m.turn
     )
-    select id from rung order by turn, id;
+    select id from woken order by turn, id;
 end $$;
 
 -- -------------------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ begin
         select 1 from workers o
          where o.id <> p_worker and o.seen_at > v_now - interval '15 seconds' and lease_fits(o, m)
     ) then
-        update matches set rung_at = null where id = p_match;  -- due again at once, for another worker
+        update matches set woken_at = null where id = p_match;  -- due again at once, for another worker
         perform pg_notify('peck_work', '');
         return null;
     end if;
@@ -476,7 +476,7 @@ begin
     update matches m
        set state = 'queued', refused_worker = m.worker,
            refused_until = v_now + interval '10 seconds',
-           worker = null, node = null, lease_until = null, claimed_at = null, rung_at = null,
+           worker = null, node = null, lease_until = null, claimed_at = null, woken_at = null,
            deadline_at = v_now + make_interval(secs => s.queue_seconds)
       from seasons s
      where m.id = any (p_ids) and m.state = 'running' and s.id = m.season_id;
@@ -522,7 +522,7 @@ revoke execute on function
     lease_register(jsonb),
     lease_see(text),
     lease_fits(workers, matches),
-    lease_ring(text, integer, double precision),
+    lease_wake(text, integer, double precision),
     lease_claim(text, text),
     lease_renew(text[], integer[]),
     lease_finish(text, integer, text, jsonb, jsonb, text, text, text),

@@ -21,7 +21,7 @@ from ladder.matches.records import LineupSeat
 QUEUES: Final = ("play.cpu", "play.gpu", "scrim", "validate")
 
 
-BELL_SECONDS: Final = 5.0  # a bell unanswered for this long counts as lost
+WAKE_SECONDS: Final = 5.0  # a wake-up message unanswered for this long counts as lost
 
 
 USUAL_SAMPLE: Final = 20  # matches by which it is told how long they take
@@ -123,31 +123,31 @@ def lineup_of(conn: Connection, match_id: MatchId) -> list[LineupSeat]:
 
 def queue_of(kind: str, gpu: int) -> str:
     """Where matches of this kind wait. All that needs a GPU waits in one place, whatever it is for:
-    workers of nodes without one must not be rung for it."""
+    workers of nodes without one must not be woken for it."""
     if gpu:
         return "play.gpu"
     return {"rated": "play.cpu", "validation": "validate", "scrim": "scrim"}[kind]
 
 
-def ring_due(
-    conn: Connection, per_queue: Mapping[str, int], *, bell_seconds: float = BELL_SECONDS
+def wake_due(
+    conn: Connection, per_queue: Mapping[str, int], *, wake_seconds: float = WAKE_SECONDS
 ) -> list[tuple[str, MatchId]]:
-    """Marks matches as rung and returns (queue, match): commit, then send a bell for each.
-
-    Of each queue at most ``per_queue`` bells are out, by turn, then oldest first; one not answered
-    within ``bell_seconds`` is rung again. Matches no live worker could play are left.
+    """Marks matches as woken and returns (queue, match): commit, then send a wake-up message for
+    each.
+    Of each queue at most ``per_queue`` messages are out, by turn, then oldest first; one not answered
+    within ``wake_seconds`` is sent again. Matches no live worker could play are left.
     """
     due = []
     for queue, most in sorted(per_queue.items()):
-        rows = conn.execute("select lease_ring(%s, %s, %s)", (queue, most, bell_seconds))
+        rows = conn.execute("select lease_wake(%s, %s, %s)", (queue, most, wake_seconds))
         due += [(queue, MatchId(row[0])) for row in rows]
     return due
 
 
-def bell_failed(conn: Connection, match_ids: Sequence[MatchId]) -> None:
-    """The bells of these matches could not be sent: they are due again at once."""
+def wake_failed(conn: Connection, match_ids: Sequence[MatchId]) -> None:
+    """The wake-up messages of these matches could not be sent: they are due again at once."""
     conn.execute(
-        "update matches set rung_at = null where id in ("
+        "update matches set woken_at = null where id in ("
         " select id from matches where id = any (%s) and state = 'queued' order by id for update)",
         (list(match_ids),),
     )

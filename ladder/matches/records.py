@@ -60,7 +60,7 @@ class Match:
     queue: str
     attempt: int
     max_attempts: int
-    rung_at: datetime | None
+    woken_at: datetime | None
     claimed_at: datetime | None
     deadline_at: datetime
     void_reason: str | None

@@ -83,7 +83,7 @@ def apply(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
         raise NotFound.of("season")
     parameters, rated_no = Parameters(*season[:6]), season[6]
     measures = seasons.measures_of(season[7])
-    tally = solo.Tally(conn, season_id, measures)
+    totals = solo.MeasureTotals(conn, season_id, measures)
     replay = rerating.begun(conn, season_id, parameters, rated_no)
     log = _stretch(conn, season_id, rated_no, limit, None if replay is None else replay.until)
     if not log:
@@ -100,7 +100,7 @@ def apply(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
     played = {entry for result in results.values() for entry in result.entries}
     state = _Fold(_ratings(conn, season_id, played))
     if measures:
-        tally.load(played)
+        totals.load(played)
     lost = set[EntryId]()
     for no, match_id, act in log:
         if match_id is None:
@@ -108,7 +108,7 @@ def apply(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
         result = results[match_id]
         if act == "accept":
             if measures:
-                tally.add(match_id)
+                totals.add(match_id)
                 state.stay(no, match_id, result.entries)
             else:
                 state.move(no, match_id, online.fold(parameters, state.ratings, result))
@@ -130,8 +130,8 @@ def apply(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
     _write(conn, season_id, state, until, overturned=overturned)
     rerating.forget(conn, season_id)
     if measures:
-        tally.add_anew(lost, until)
-        tally.write()
+        totals.add_anew(lost, until)
+        totals.write()
     return len(log)
 
 

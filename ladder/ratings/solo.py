@@ -128,7 +128,7 @@ def seed(conn: Connection, season_id: SeasonId, number: int) -> bytes:
     return hmac.new(row[0], b"round%d" % number, hashlib.sha256).digest()[:16]
 
 
-class Tally:
+class MeasureTotals:
     """Totals of the entries that a stretch of the log touches."""
 
     def __init__(self, conn: Connection, season_id: SeasonId, measures: Sequence[Measure]) -> None:
@@ -213,9 +213,9 @@ def supposed(
     sat = conn.execute(
         "select distinct entry_id from seats where match_id = any (%s)", (sorted(void),)
     )
-    tally = Tally(conn, season_id, seasons.measures_of(row[1]))
-    tally.add_anew([EntryId(entry) for (entry,) in sat], row[0], void)
-    return tally.totals
+    totals = MeasureTotals(conn, season_id, seasons.measures_of(row[1]))
+    totals.add_anew([EntryId(entry) for (entry,) in sat], row[0], void)
+    return totals.totals
 
 
 def of_json(stored: Mapping[str, Any]) -> Totals:

@@ -104,8 +104,8 @@ class _Need:
     speed_class: str
     queued: int
     running: int
-    unrung: int
-    """Queued, and no bell has rung for it."""
+    not_woken: int
+    """Queued, and no wake-up message was sent for it."""
 
 
 @dataclass(slots=True)
@@ -249,7 +249,7 @@ def _signs(conn: Connection, season_ids: Collection[SeasonId]) -> dict[SeasonId,
     needs = conn.execute(
         "select season_id, queue, profiles, gpu, speed_class,"
         " count(*) filter (where state = 'queued'), count(*) filter (where state = 'running'),"
-        " count(*) filter (where state = 'queued' and rung_at is null)"
+        " count(*) filter (where state = 'queued' and woken_at is null)"
         " from matches where season_id = any (%s) and kind = 'rated'"
         " and state in ('queued', 'running') group by season_id, queue, profiles, gpu, speed_class"
         " order by queue, profiles, gpu, speed_class",
@@ -267,7 +267,7 @@ def _signs(conn: Connection, season_ids: Collection[SeasonId]) -> dict[SeasonId,
 def _reason(
     season: Season, league: League, signs: _Signs, workers: Sequence[matches_workers.Worker]
 ) -> tuple[Cause, str]:
-    """The first of the known causes that fits, from the league to the bells."""
+    """The first of the known causes that fits, from the league to the wake-up messages."""
     if league.state == "paused":
         return Cause.PAUSED, "the league is paused: open it again to go on"
     if not workers:
@@ -280,16 +280,17 @@ def _reason(
         return Cause.ERROR, f"{behind} accepted results wait to be rated: is the rater running?"
     queued = sum(need.queued for need in signs.needs)
     running = sum(need.running for need in signs.needs)
-    unrung = sum(need.unrung for need in signs.needs)
+    not_woken = sum(need.not_woken for need in signs.needs)
     if not signs.needs:
         return _unpaired(season, league, signs, workers)
     unserved = _unserved(signs, workers) if running == 0 else None
     if unserved is not None:
         return Cause.NO_CAPACITY, unserved
-    if running == 0 and unrung == queued:
+    if running == 0 and not_woken == queued:
         return (
             Cause.ERROR,
-            f"{queued} matches wait and no bell gets through: is Redis up, and the scheduler?",
+            f"{queued} matches wait and no wake-up message gets through: is Redis up, and the"
+            " scheduler?",
         )
     if running == 0:
         return Cause.ERROR, f"{queued} matches wait and no worker takes them: see the workers' log"

@@ -55,7 +55,7 @@ def judge(machine: Machine, tried: Tried, python: str, architecture: str) -> tup
         _match_groups(machine, tried),
         _pressure(machine, tried),
         _schedstat(machine),
-        _witness(machine, tried),
+        _steal_monitor(machine, tried),
         _uids(machine),
         _seccomp(machine),
         _swap(machine, tried),
@@ -265,12 +265,12 @@ def _schedstat(machine: Machine) -> Check:
     )
 
 
-def _witness(machine: Machine, tried: Tried) -> Check:
+def _steal_monitor(machine: Machine, tried: Tried) -> Check:
     if not machine.virtual:
         return Check("lost cores", State.NOT_NEEDED, "no hypervisor, so nobody takes cores away")
     if tried.above_all:
         return Check("lost cores", State.OK, "a witness may run above all others on each core")
-    (lack,) = degraded.DEGRADED[degraded.NO_WITNESS]
+    (lack,) = degraded.DEGRADED[degraded.NO_STEAL_MONITOR]
     return Check(
         "lost cores",
         State.DEGRADED,

@@ -66,7 +66,7 @@ def conclude(read: Machine, tried: Tried, python: str, architecture: str) -> Rep
             limits=tried.limited_groups,
             match_groups=tried.match_group.whole,
             pressure=tried.match_group.pressure,
-            witness=tried.above_all or not read.virtual,
+            steal_monitor=tried.above_all or not read.virtual,
         )
         for name in names
     }

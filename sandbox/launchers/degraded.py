@@ -14,7 +14,7 @@ NO_GROUPS = "no control groups"
 NO_TREE = "no version 2 tree"
 NO_PSI = "no psi"
 NO_ROOT = "no root"
-NO_WITNESS = "no thread above all others"
+NO_STEAL_MONITOR = "no thread above all others"
 GVISOR = "gVisor"
 
 
@@ -151,7 +151,7 @@ DEGRADED: Mapping[str, tuple[Row, ...]] = {
     NO_TREE: _NO_MATCH_GROUP,
     NO_PSI: (_NO_WAITING,),
     NO_ROOT: _NOT_OURS,
-    NO_WITNESS: (_UNSEEN_LOSSES,),
+    NO_STEAL_MONITOR: (_UNSEEN_LOSSES,),
     GVISOR: _OWN_KERNEL,
 }
 """Rows by lack. ``bubblewrap without root`` is the whole of what an ordinary user goes without who
@@ -166,7 +166,7 @@ def apply(
     limits: bool,
     match_groups: bool,
     pressure: bool,
-    witness: bool,
+    steal_monitor: bool,
 ) -> tuple[tuple[str, Row], ...]:
     """(lack, row) for each row that is degraded with this launcher, once each.
 
@@ -187,8 +187,8 @@ def apply(
             names.append((ONE_UID if launcher == "bubblewrap" else NO_ROOT, _NOT_OURS))
     elif not pressure:
         names.append((NO_PSI, DEGRADED[NO_PSI]))
-    if not witness:
-        names.append((NO_WITNESS, DEGRADED[NO_WITNESS]))
+    if not steal_monitor:
+        names.append((NO_STEAL_MONITOR, DEGRADED[NO_STEAL_MONITOR]))
     return tuple((name, row) for name, rows in names for row in rows)
 
 
@@ -200,7 +200,7 @@ def lacks(launcher: str, *, root: bool, limits: bool, powers: Collection[str]) -
         limits=limits,
         match_groups={"cpu_stat", "freeze"} <= set(powers),
         pressure="cpu_pressure" in powers,
-        witness=True,  # the node's own to tell
+        steal_monitor=True,  # the node's own to tell
     )
     return tuple(row.sentence for _, row in rows)
 

@@ -28,7 +28,7 @@ from sandbox import profiles
 from sandbox.errors import EngineAway, HostFault
 from sandbox.launchers import base, cgroups, degraded, engine, facts, gpu, runtimes
 from sandbox.launchers.base import Box, BoxSpec
-from sandbox.launchers.engine_events import EVENTS, Ear
+from sandbox.launchers.engine_events import EVENTS, EngineEvents
 from sandbox.profiles import Profile, Say
 
 RUN_LABEL = "pecking-order.run"
@@ -71,7 +71,7 @@ class DockerLauncher:
         self._lock = threading.Lock()
         self._ours: set[str] = set()
         """Names of the containers that are started or being started."""
-        self._ear = Ear(self._listen, self._remove_strays, _TROUBLE)
+        self._events = EngineEvents(self._listen, self._remove_strays, _TROUBLE)
         try:
             self._engine = docker.from_env(timeout=_ENGINE_SECONDS)
             self._info: dict[str, Any] = self._engine.info()
@@ -110,8 +110,8 @@ class DockerLauncher:
 
     def start(self, spec: BoxSpec) -> Box:
         """A container whose supervisor has called back on its socket."""
-        self._ear.begin()
-        epoch = self._ear.epoch()
+        self._events.begin()
+        epoch = self._events.epoch()
         folder = self._boxes / spec.name
         container: str | None = None
         control: socket.socket | None = None
@@ -124,7 +124,7 @@ class DockerLauncher:
             folder.chmod(0o711)
             with _listener(folder / _SOCKET_NAME) as listener:
                 container = self._create(spec, folder)
-                self._ear.follow(container)
+                self._events.follow(container)
                 self._engine.api.start(container)
                 if self._parent is not None:
                     cgroups.weigh(self._parent)
@@ -135,7 +135,7 @@ class DockerLauncher:
             if control is not None:
                 control.close()
             self._remove(spec, container)
-            kind = HostFault if self._ear.is_of(epoch) else EngineAway
+            kind = HostFault if self._events.is_of(epoch) else EngineAway
             raise kind(f"the engine gave no box: {error}") from None
         setup = base.setup_of(
             spec, "uids", library_paths=[profiles.MOUNTED] if spec.profile.lock else []
@@ -157,12 +157,12 @@ class DockerLauncher:
         The supervisor counts inside its container, which is enough while it lives.
         """
         handle: _Handle = box.handle
-        told = self._ear.out_of_memory(handle.container)
+        told = self._events.out_of_memory(handle.container)
         if self._runtime.is_gvisor and not told:
             # A box that dies as a whole takes the telling along now and then; nothing else kills it
             # but a hand on the host.
-            told = self._ear.was_killed(handle.container)
-            told = told and not self._ear.killed_by_request(handle.container)
+            told = self._events.was_killed(handle.container)
+            told = told and not self._events.killed_by_request(handle.container)
         return int(told)
 
     def lost_by_host(self, box: Box) -> str | None:
@@ -174,15 +174,15 @@ class DockerLauncher:
         """
         handle: _Handle = box.handle
         if base.hung_up(box):
-            heard = self._ear.settled(handle.container, handle.epoch, _LOST_SECONDS)
+            heard = self._events.settled(handle.container, handle.epoch, _LOST_SECONDS)
             if not heard and not self._answers(handle.container):
                 return "the engine does not answer"
-        if not self._ear.is_of(handle.epoch):
+        if not self._events.is_of(handle.epoch):
             return "the engine was restarted"
         from_outside = (
-            self._ear.killed_by_request
+            self._events.killed_by_request
             if self._runtime.is_gvisor
-            else self._ear.killed_from_outside
+            else self._events.killed_from_outside
         )
         if from_outside(handle.container):
             return "the box's supervisor was ended by a signal from outside the box"
@@ -191,7 +191,7 @@ class DockerLauncher:
     def usable(self, box: Box) -> bool:
         """Whether the engine that started it has been there ever since."""
         handle: _Handle = box.handle
-        return self._ear.is_of(handle.epoch)
+        return self._events.is_of(handle.epoch)
 
     def sweep(self) -> None:
         """Remove containers and folders of this run directory."""
@@ -310,8 +310,8 @@ class DockerLauncher:
         """While the engine is away only the folder goes, the container when it is heard again."""
         with contextlib.suppress(*_TROUBLE, EngineAway):
             if container is not None:
-                self._ear.forget(container)
-                self._ear.epoch()
+                self._events.forget(container)
+                self._events.epoch()
                 self._force_off(container)
         with self._lock:
             self._ours.discard(self._name(spec))

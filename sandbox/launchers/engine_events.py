@@ -35,7 +35,7 @@ class _Fate:
     by_request: bool = False
 
 
-class Ear:
+class EngineEvents:
     """Hears the engine for one launcher. Methods may be called from several threads.
 
     ``listen`` opens the stream of events (it may hang while the engine comes up); ``heard`` is

@@ -24,7 +24,7 @@ from enum import Enum
 from time import monotonic
 from typing import Final
 
-from sandbox.match.charge import Cost, Tally
+from sandbox.match.charge import Cost, MoveCosts
 from sandbox.match.meter import OwnQueue
 
 TO_CHILD_CAP: Final = 128 << 10
@@ -55,9 +55,9 @@ class Question:
 
     __slots__ = (
         "_look_after_seconds",
+        "_move_costs",
         "_notices",
         "_owed",
-        "_tally",
         "answer",
         "body",
         "connection",
@@ -74,7 +74,7 @@ class Question:
         connection: socket.socket,
         body: bytes,
         limit_seconds: float,
-        tally: Tally,
+        move_costs: MoveCosts,
         owed: Callable[[bytes], bool] | None = None,
         notices: list[bytes] | None = None,
     ) -> None:
@@ -94,7 +94,7 @@ class Question:
         self.cost = Cost(0.0, None, 0.0, 0.0)
         self.is_put = False
         """Whether the child has it, or will find it."""
-        self._tally, self._owed, self._notices = tally, owed, notices
+        self._move_costs, self._owed, self._notices = move_costs, owed, notices
         self._look_after_seconds = limit_seconds
 
     @property
@@ -106,7 +106,7 @@ class Question:
         """Start the clock and write the packet, where nothing is owed."""
         self.started_at = monotonic()
         if self._owed is None and self._put():
-            self._tally.sent(self.started_at, monotonic())
+            self._move_costs.sent(self.started_at, monotonic())
 
     def read(self) -> None:
         """Take the packet that has arrived."""
@@ -130,7 +130,7 @@ class Question:
         else:
             now = monotonic()
             self.answer = packet
-            self.cost = self._tally.close(self.started_at, now)
+            self.cost = self._move_costs.close(self.started_at, now)
 
     def look(self, now: float) -> None:
         """Once ``look_at`` has passed: go on waiting, or settle the question as late.
@@ -138,7 +138,7 @@ class Question:
         An agent that waited for a core has not had its time yet. It gets the rest, repeatedly, as
         long as its waiting is forgiven.
         """
-        more = self._tally.more_seconds(self.started_at, now, self.limit_seconds)
+        more = self._move_costs.more_seconds(self.started_at, now, self.limit_seconds)
         if more > 0:
             self._look_after_seconds = now - self.started_at + more
         else:
@@ -164,7 +164,7 @@ class Question:
     def _settle(self, trouble: Trouble, detail: str = "") -> None:
         now = monotonic()
         self.trouble, self.detail = trouble, detail
-        self.cost = self._tally.close(self.started_at, now)
+        self.cost = self._move_costs.close(self.started_at, now)
 
 
 def ask(questions: Sequence[Question], own: OwnQueue, stop_at: float) -> None:

@@ -89,7 +89,7 @@ def cost_of(
     return Cost(wall, cpu, forgiven, max(wall - forgiven, cpu / cpus))
 
 
-class Tally:
+class MoveCosts:
     """The costs of one seat's moves, one after another: ``open``, ``cost_so_far``, ``close``."""
 
     __slots__ = (
@@ -110,7 +110,7 @@ class Tally:
         "_pressure",
         "_queue",
         "_seen_cpu",
-        "_sparable_seconds",
+        "_spare_limit_seconds",
         "_spared_seconds",
         "_stolen",
         "_unforgiven_of_bank_seconds",
@@ -150,7 +150,7 @@ class Tally:
         self._contended = 0.0
         self._stolen = 0.0
         self._free_seconds = self._unsent_seconds = self._spared_seconds = 0.0
-        self._sparable_seconds = SPARED_SECONDS
+        self._spare_limit_seconds = SPARED_SECONDS
         self._losses = b""
         self._others_cpu = self._doubted_at = self._doubt_looked_at = self._doubt_pressure = 0.0
         self._doubt_seconds = MOST_DOUBT_SECONDS
@@ -174,8 +174,8 @@ class Tally:
                     if unpaid > 0:
                         self.ponders = True
                         lost = most_lost(self._losses, meter.losses())
-                        spared = min(unpaid, lost, self._sparable_seconds)
-                        self._sparable_seconds -= spared
+                        spared = min(unpaid, lost, self._spare_limit_seconds)
+                        self._spare_limit_seconds -= spared
                         off_turn = (unpaid - spared) / meter.cpus
                         self._paid_cpu = self._cpu
         self._doubted_at = 0.0
@@ -244,7 +244,7 @@ class Tally:
 
     def _spared(self, cost: Cost, lost: float) -> Cost:
         """The cost less what was lost, as far as it is above the time that is free."""
-        spared = min(lost, self._sparable_seconds, cost.charged_seconds - self._free_seconds)
+        spared = min(lost, self._spare_limit_seconds, cost.charged_seconds - self._free_seconds)
         if spared <= 0:
             return cost
         self._spared_seconds = spared
@@ -298,7 +298,7 @@ class Tally:
             cost = Cost(wall, cpu, 0.0, max(wall, seen))
         else:
             cost = self.cost_so_far(started_at, now)
-            self._sparable_seconds -= self._spared_seconds
+            self._spare_limit_seconds -= self._spared_seconds
             self._losses = meter.losses()
             # Only what made the charge less: who waits by using up its quota pays for that.
             lessened = cost.wall_seconds - cost.charged_seconds - self._spared_seconds

@@ -72,7 +72,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class AgentSummary:
     """One agent over a batch; a shared first place counts as its share of a win."""
 
     agent: str
@@ -214,14 +214,14 @@ def as_json(result: Result, plan: Plan, files: Mapping[str, Any]) -> dict[str, A
     }
 
 
-def tally(plan: Plan, results: Sequence[Result]) -> tuple[Tally, ...]:
+def summarize(plan: Plan, results: Sequence[Result]) -> tuple[AgentSummary, ...]:
     """How each agent did over the games played, in order of the command line."""
-    return tuple(_tally(name, agent, results) for agent, name in enumerate(plan.names))
+    return tuple(_summary_of(name, agent, results) for agent, name in enumerate(plan.names))
 
 
-def tally_json(tallies: Sequence[Tally]) -> dict[str, Any]:
+def summary_json(summaries: Sequence[AgentSummary]) -> dict[str, Any]:
     """The last line of ``peck run --json`` for a batch."""
-    return {"kind": "summary", "agents": [asdict(one) for one in tallies]}
+    return {"kind": "summary", "agents": [asdict(one) for one in summaries]}
 
 
 def wilson(wins: float, games: int) -> tuple[float, float]:
@@ -237,7 +237,7 @@ def wilson(wins: float, games: int) -> tuple[float, float]:
     return max(0.0, min(rate, middle - half)), min(1.0, max(rate, middle + half))
 
 
-def _tally(name: str, agent: int, results: Sequence[Result]) -> Tally:
+def _summary_of(name: str, agent: int, results: Sequence[Result]) -> AgentSummary:
     wins, places, faults, longest = 0.0, 0, 0, 0.0
     for result in results:
         placements = [seat.placement for seat in result.played.seats]
@@ -249,7 +249,7 @@ def _tally(name: str, agent: int, results: Sequence[Result]) -> Tally:
             wins += 1 / placements.count(1)
     games = len(results)
     low, high = wilson(wins, games)
-    return Tally(
+    return AgentSummary(
         agent=name,
         games=games,
         wins=round(wins, 3),

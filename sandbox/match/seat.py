@@ -30,7 +30,7 @@ from sandbox.errors import AgentAway, BoxLate, BundleRefused, HostFault, HostToo
 from sandbox.match import frames, verdict
 from sandbox.match.canary import Canary
 from sandbox.match.channel import TO_CHILD_CAP, Question, Trouble
-from sandbox.match.charge import Cost, Tally
+from sandbox.match.charge import Cost, MoveCosts
 from sandbox.match.clock import Bank, Charge, Clock
 from sandbox.match.loans import Ending, Loan
 from sandbox.match.meter import Meter, OwnQueue
@@ -88,7 +88,7 @@ class Seat:
         self._timing, self._clock = timing, timing.clock
         self._loan = loan if isinstance(loan, Loan) else None
         self._meter = loan.meter if isinstance(loan, Loan) else Meter({}, 1.0, False)
-        self._tally = Tally(
+        self._move_costs = MoveCosts(
             self._meter,
             others,
             timing.own,
@@ -117,7 +117,7 @@ class Seat:
 
     def starting(self, configuration: Mapping[str, Json], seed: bytes) -> Question:
         """The start message; its answer comes within the load allowance."""
-        self._tally.open(monotonic(), self._clock.load_seconds)
+        self._move_costs.open(monotonic(), self._clock.load_seconds)
         return self._question(
             {
                 "k": "start",
@@ -135,7 +135,9 @@ class Seat:
         seat that used up its bank while it was not asked."""
         owes, self._observation = self._owed is not None, observation
         self._debt_seconds = 0.0
-        self._off_turn_seconds = self._tally.open(monotonic(), self._clock.act_seconds, owes=owes)
+        self._off_turn_seconds = self._move_costs.open(
+            monotonic(), self._clock.act_seconds, owes=owes
+        )
         if self._off_turn_seconds:
             charge = self.bank.draw(self._off_turn_seconds)
             if charge.timed_out:
@@ -154,7 +156,7 @@ class Seat:
     def watch(self) -> None:
         """In a step in which it is not asked: it may not compute."""
         if self.fault is None:
-            self._tally.watch()
+            self._move_costs.watch()
 
     @property
     def hears_end(self) -> bool:
@@ -164,7 +166,7 @@ class Seat:
 
     def telling_end(self, observation: dict[str, Json]) -> Question:
         """The message that the match is over; what comes of it is nobody's business."""
-        self._tally.open(monotonic())
+        self._move_costs.open(monotonic())
         return self._question({"k": "end", "observation": observation}, END_SECONDS)
 
     def started(self, question: Question) -> None:
@@ -254,7 +256,9 @@ class Seat:
         body = msgspec.json.encode(message)
         if len(body) > TO_CHILD_CAP:
             raise HostFault(f"what the game tells seat {self.index} has {len(body)} bytes")
-        return Question(self._loan.socket, body, limit_seconds, self._tally, owed, self._notices)
+        return Question(
+            self._loan.socket, body, limit_seconds, self._move_costs, owed, self._notices
+        )
 
     def _is_owed(self, packet: bytes) -> bool:
         """Whether this is the one answer that is owed, whatever it says."""
@@ -291,7 +295,7 @@ class Seat:
         fault = self._unless_host(step, over, question)
         if fault is not None:
             return self._fail(fault)
-        self._tally.unforgiven_before_seconds = 0.0  # a pardon forgives what the bank lacks
+        self._move_costs.unforgiven_before_seconds = 0.0  # a pardon forgives what the bank lacks
         is_silent = question.answer is None
         hint = verdict.silent(self.contract, is_importing=self._is_importing) if is_silent else None
         fault = verdict.late(step, charge, question.cost, self._clock, hint=hint)
@@ -305,8 +309,8 @@ class Seat:
 
         If its box ran out of memory meanwhile, returns that fault of the agent instead.
         """
-        now = self._tally.unforgiven_now_seconds
-        unforgiven = self._tally.unforgiven_before_seconds + now
+        now = self._move_costs.unforgiven_now_seconds
+        unforgiven = self._move_costs.unforgiven_before_seconds + now
         if not self._timing.forgives_host or unforgiven <= max(0.0, over_seconds):
             return None
         if question.answer is None and now < question.cost.charged_seconds / 2:
@@ -377,7 +381,7 @@ class Seat:
             return self._fail(fault)
         self.record.pardon(verdict.counted_by_game(fault, self._observation))
         self.bank.forgive()
-        if self._owed is not None or self._tally.ponders:
+        if self._owed is not None or self._move_costs.ponders:
             self._meter.freeze()
         return fault.verdict
 

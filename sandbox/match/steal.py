@@ -50,7 +50,7 @@ _LOCK_ALL: Final = 3  # MCL_CURRENT | MCL_FUTURE
 _READY: Final = b"ready\n"
 
 
-class Witness:
+class StealMonitor:
     """The node's end: starts the process, and tells it when something is lent."""
 
     def __init__(self) -> None:

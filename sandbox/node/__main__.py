@@ -24,9 +24,9 @@ from sandbox import guard, profiles
 from sandbox.errors import HostFault
 from sandbox.launchers import base, choose, degraded
 from sandbox.launchers.gpu import Devices
-from sandbox.listener import Doors, listen
+from sandbox.listener import Listener, listen
 from sandbox.match import steal
-from sandbox.match.steal import Witness
+from sandbox.match.steal import StealMonitor
 from sandbox.node import leftovers
 from sandbox.node.lending import Lender
 from sandbox.node.pool import Pool
@@ -40,14 +40,14 @@ def _say(line: str) -> None:
     print(f"node: {line}", file=sys.stderr, flush=True)
 
 
-def _witness() -> tuple[Witness | None, tuple[str, ...]]:
+def _steal_monitor() -> tuple[StealMonitor | None, tuple[str, ...]]:
     """Who sees cores go away, where they can; and what is lacking where nobody may."""
     if not steal.is_needed():
         return None, ()
     try:
-        return Witness(), ()
+        return StealMonitor(), ()
     except OSError:
-        return None, degraded.sentences(degraded.NO_WITNESS)
+        return None, degraded.sentences(degraded.NO_STEAL_MONITOR)
 
 
 def _quarter() -> int:
@@ -65,7 +65,7 @@ def _warm(profile: str, wanted: int) -> int:
 
 
 def _serve_more(
-    kind: base.Launcher, digests: dict[str, str], pool: Pool, doors: Doors, warm: int
+    kind: base.Launcher, digests: dict[str, str], pool: Pool, connections: Listener, warm: int
 ) -> None:
     """Prepare the other profiles while the node lends the first one: those that every node has,
     and those that an operator has built here."""
@@ -79,7 +79,7 @@ def _serve_more(
             _say(f"profile {name} is not served: {fault}")
             continue
         pool.serve(name, _warm(name, warm))
-        doors.update_hello(profiles=sorted(digests), image_digests=dict(digests))
+        connections.update_hello(profiles=sorted(digests), image_digests=dict(digests))
         _say(f"lends {name} too")
 
 
@@ -150,7 +150,7 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
         _say,
         runtime=options.runtime,
     )
-    cores, unseen = _witness()
+    cores, unseen = _steal_monitor()
     lacks = (*kind.lacks(), *unseen)
     for sentence in lacks:
         _say(f"lacks: {sentence}")
@@ -177,11 +177,11 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
         "gpus": len(devices),
     }
     allowed = frozenset({0, os.getuid(), *options.allow_uid})
-    doors = Doors(Lender(name, kind, pool, digests, cores).serve, hello, allowed)
-    doors.open(listener)
+    connections = Listener(Lender(name, kind, pool, digests, cores).serve, hello, allowed)
+    connections.open(listener)
     _say(f"ready: {name} lends {', '.join(digests)} by {kind.name} at {options.socket}")
     if not options.profile:
-        more = (kind, digests, pool, doors, options.warm)
+        more = (kind, digests, pool, connections, options.warm)
         threading.Thread(target=_serve_more, args=more, daemon=True).start()
     stop.wait()
     late = threading.Timer(STOP_SECONDS, _abandon)  # for an engine that does not answer
@@ -189,7 +189,7 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
     late.start()
     listener.shutdown(socket.SHUT_RDWR)
     listener.close()
-    doors.hang_up()
+    connections.hang_up()
     if not pool.close():
         _abandon()
     if cores is not None:

@@ -26,7 +26,7 @@ from sandbox.launchers import control
 from sandbox.launchers.base import CPUS, Launcher
 from sandbox.launchers.control import Ended, Spare
 from sandbox.listener import MOST_SEATS
-from sandbox.match.steal import Witness
+from sandbox.match.steal import StealMonitor
 from sandbox.node.pool import Key, Place, Pool
 
 MOST_BUNDLE_BYTES = 1 << 30
@@ -69,13 +69,13 @@ class Lender:
         launcher: Launcher,
         pool: Pool,
         image_digests: Mapping[str, str],
-        witness: Witness | None = None,
+        steal_monitor: StealMonitor | None = None,
     ) -> None:
         self._name = name
         self._launcher = launcher
         self._pool = pool
         self._image_digests = image_digests
-        self._witness = witness
+        self._steal_monitor = steal_monitor
         self._digests = _Digests()
 
     def serve(self, connection: socket.socket, message: dict[str, Any], bundles: list[int]) -> None:
@@ -91,13 +91,13 @@ class Lender:
 
     @contextlib.contextmanager
     def _watched(self) -> Iterator[None]:
-        if self._witness is not None:
-            self._witness.begins()
+        if self._steal_monitor is not None:
+            self._steal_monitor.begins()
         try:
             yield
         finally:
-            if self._witness is not None:
-                self._witness.ends()
+            if self._steal_monitor is not None:
+                self._steal_monitor.ends()
 
     def _converse(self, connection: socket.socket, lent: Sequence[_Lent | BundleRefused]) -> None:
         open_seats = {n: one.place for n, one in enumerate(lent) if isinstance(one, _Lent)}
@@ -247,8 +247,8 @@ class Lender:
                 named["schedstat"] = one.spare.schedstat
             if box.group is not None:
                 named.update(box.group.powers)
-            if self._witness is not None:
-                named["lost"] = self._witness.descriptor
+            if self._steal_monitor is not None:
+                named["lost"] = self._steal_monitor.descriptor
             fds += named.values()
             seats.append(
                 {

@@ -31,7 +31,7 @@ from egress.guard import Rules
 from sandbox import guard
 from sandbox.box import harden, wire
 from sandbox.errors import AgentAway, BundleRefused, HostFault
-from sandbox.listener import MOST_SEATS, Doors, listen
+from sandbox.listener import MOST_SEATS, Listener, listen
 from sandbox.profiles import REMOTE
 from sandbox.remote.caller import HEALTH_SECONDS
 from sandbox.remote.callers import Begun, Callers
@@ -274,15 +274,16 @@ def main(arguments: list[str] | None = None) -> int:
     told: dict[str, Any] = {"node": name, "launcher": REMOTE, "profiles": [REMOTE]}
     told |= {"image_digests": {REMOTE: REMOTE}, "lacks": [], "gpus": 0}
     lender = Lender(name, callers, options.most)
-    doors = Doors(lender.serve, told, allowed)  # not the uid that we became: callers have it too
+    # Not the uid that we became: callers have it too.
+    connections = Listener(lender.serve, told, allowed)
     guard.stops(stop)
-    doors.open(listener)
+    connections.open(listener)
     _say(f"ready: {name} calls out as uid {os.getuid()}; asked at {options.socket}")
     stop.wait()
     is_lost = lost.is_set()
     listener.shutdown(socket.SHUT_RDWR)
     listener.close()
-    doors.hang_up()
+    connections.hang_up()
     callers.close()
     with contextlib.suppress(OSError):  # as another uid than the folder's it stays, and is dead
         options.socket.unlink(missing_ok=True)

@@ -202,9 +202,9 @@ def _play(
                 else:
                     typer.echo(_table(result, plan))
     if as_json and plan.games > 1:
-        typer.echo(json.dumps(local.tally_json(local.tally(plan, results))))
+        typer.echo(json.dumps(local.summary_json(local.summarize(plan, results))))
     elif plan.games > 1:
-        typer.echo(_summary(local.tally(plan, results)))
+        typer.echo(_summary(local.summarize(plan, results)))
     typer.echo(f"replays and logs are in {out}", err=True)
 
 
@@ -302,7 +302,7 @@ def _table(result: local.Result, plan: local.Plan) -> str:
     return f"{head}\n{_aligned(rows)}"
 
 
-def _summary(tallies: Sequence[local.Tally]) -> str:
+def _summary(summaries: Sequence[local.AgentSummary]) -> str:
     rows = [("agent", "games", "wins", "win rate", "95 % interval", "mean place", "faults")]
     rows += [
         (
@@ -314,7 +314,7 @@ def _summary(tallies: Sequence[local.Tally]) -> str:
             f"{one.mean_placement:.2f}",
             str(one.faults),
         )
-        for one in tallies
+        for one in summaries
     ]
     return _aligned(rows)
 

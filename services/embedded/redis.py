@@ -50,7 +50,7 @@ def start_redis(state: Path) -> Server:
         child.stop()
         if last_try:
             raise EmbeddedError(f"Redis did not start; the end of {log}:\n{tail(log)}")
-        # Its file may be damaged by a crash. Bells are all it holds, and they are rung again.
+        # Its file may be damaged by a crash. It holds wake-up messages only: they are sent again.
         for leftover in data.iterdir():
             shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
     return Server(f"unix://{quote(str(address))}?db=0", child)

@@ -12,7 +12,7 @@ from ladder.settings import Settings
 from ladder.telemetry import emit
 from services.scheduler import leader
 from services.scheduler.jobs import jobs
-from workers.broker import ring
+from workers.broker import wake
 
 
 def main() -> None:
@@ -32,7 +32,7 @@ def main() -> None:
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
-    leader.run(settings.database_url, jobs(ring), stopping)
+    leader.run(settings.database_url, jobs(wake), stopping)
     emit("scheduler_stopped")
 
 

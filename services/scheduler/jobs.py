@@ -24,20 +24,20 @@ from ladder.scheduling.pairing_round import pair
 from ladder.scheduling.season_cache import SeasonCache
 from ladder.telemetry import emit
 from services.scheduler.leader import Job
-from workers.broker import BellError
+from workers.broker import WakeError
 
-Bell = Callable[[str, str, str], None]
-
-
-BELLS_PER_SLOT = 2
-"""Bells out per live slot: seconds of work lie in Redis, the backlog stays in Postgres."""
+Wake = Callable[[str, str, str], None]
 
 
-BELL_PAUSE_SECONDS = 1.0
+WAKES_PER_SLOT = 2
+"""Unanswered wake-up messages per live slot: Redis holds seconds of work, Postgres the backlog."""
 
 
-BUSY_BELL_SECONDS = 60.0
-"""While no slot is free, an unanswered bell is no sign of a lost one."""
+WAKE_PAUSE_SECONDS = 1.0
+
+
+BUSY_WAKE_SECONDS = 60.0
+"""While no slot is free, an unanswered message is no sign of a lost one."""
 
 
 RATE_AGAIN_SECONDS = 2.0
@@ -46,9 +46,9 @@ RATE_AGAIN_SECONDS = 2.0
 MONTHS_AHEAD = 2
 
 
-def jobs(ring: Bell, rng: Random | None = None) -> list[Job]:
+def jobs(wake: Wake, rng: Random | None = None) -> list[Job]:
     """All of them, in the order of a round: first what frees matches, then what hands them out."""
-    bells = Bells(ring)
+    wakes = WakeMessages(wake)
     chance = rng or SystemRandom()
     fields = SeasonCache()
     return [
@@ -56,8 +56,8 @@ def jobs(ring: Bell, rng: Random | None = None) -> list[Job]:
         Job("expire", 1.0, expire),
         Job("rejudge", 1.0, rejudge),
         Job("pair", 0.0, lambda conn: pair(conn, chance, fields)),
-        Job("ring", 0.0, bells.play),
-        Job("rate", 0.0, bells.rate),
+        Job("wake", 0.0, wakes.play),
+        Job("rate", 0.0, wakes.rate),
         Job("close", 5.0, close),
         Job("watch", 5.0, Watch().look),
         Job("partitions", 3600.0, partitions),
@@ -116,58 +116,58 @@ def busy(conn: db.Connection) -> bool:
     return sum(queue.running for queue in matches.counts(conn)) >= slots
 
 
-class Bells:
-    """Rings for matches that are due and for seasons that are to be rated."""
+class WakeMessages:
+    """Sends wake-up messages for matches that are due and for seasons that are to be rated."""
 
-    def __init__(self, ring: Bell) -> None:
-        self._ring = ring
+    def __init__(self, wake: Wake) -> None:
+        self._wake = wake
         self._quiet_until = 0.0
         self._rated_at: dict[SeasonId, float] = {}
 
     def play(self, conn: db.Connection) -> dict[str, int]:
-        """A bell for each match that waits, a small multiple of the live slots at a time."""
+        """Send a message for each match that waits, a small multiple of the slots at a time."""
         if time.monotonic() < self._quiet_until:
             return {}
-        most = {queue: BELLS_PER_SLOT * n for queue, n in slots_by_queue(conn).items()}
+        most = {queue: WAKES_PER_SLOT * n for queue, n in slots_by_queue(conn).items()}
         if not most:
             return {}
-        bell_seconds = BUSY_BELL_SECONDS if busy(conn) else matches.BELL_SECONDS
+        wake_seconds = BUSY_WAKE_SECONDS if busy(conn) else matches.WAKE_SECONDS
         with conn.transaction():
-            due = matches.ring_due(conn, most, bell_seconds=bell_seconds)
+            due = matches.wake_due(conn, most, wake_seconds=wake_seconds)
         for position, (queue, match_id) in enumerate(due):
             try:
-                self._ring(queue, "play", match_id)
-            except BellError as error:
+                self._wake(queue, "play", match_id)
+            except WakeError as error:
                 self._fall_quiet(error)
-                unrung = [match for _, match in due[position:]]
+                not_woken = [match for _, match in due[position:]]
                 with conn.transaction():
-                    matches.bell_failed(conn, unrung)
-                return {"rung": position, "bells_failed": len(unrung)}
-        return {"rung": len(due)}
+                    matches.wake_failed(conn, not_woken)
+                return {"woken": position, "wakes_failed": len(not_woken)}
+        return {"woken": len(due)}
 
     def rate(self, conn: db.Connection) -> dict[str, int]:
-        """A bell for the rater where results wait or a fit is due; again only when it has had time
-        to answer."""
+        """A wake-up message for the rater where results wait or a fit is due; again only when it
+        has had time to answer."""
         now = time.monotonic()
         if now < self._quiet_until:
             return {}
-        rung = 0
+        woken = 0
         for season in sorted({*ratings.seasons_to_rate(conn), *fitting.due(conn)}):
-            rung_at = self._rated_at.get(season, -math.inf)
-            if now - rung_at < RATE_AGAIN_SECONDS:
+            woken_at = self._rated_at.get(season, -math.inf)
+            if now - woken_at < RATE_AGAIN_SECONDS:
                 continue
             try:
-                self._ring("rate", "rate", season)
-            except BellError as error:
+                self._wake("rate", "rate", season)
+            except WakeError as error:
                 self._fall_quiet(error)
-                return {"rate_rung": rung, "bells_failed": 1}
+                return {"raters_woken": woken, "wakes_failed": 1}
             self._rated_at[season] = now
-            rung += 1
-        return {"rate_rung": rung}
+            woken += 1
+        return {"raters_woken": woken}
 
-    def _fall_quiet(self, error: BellError) -> None:
-        emit("bells_failed", level="warning", error=str(error))
-        self._quiet_until = time.monotonic() + BELL_PAUSE_SECONDS
+    def _fall_quiet(self, error: WakeError) -> None:
+        emit("wakes_failed", level="warning", error=str(error))
+        self._quiet_until = time.monotonic() + WAKE_PAUSE_SECONDS
 
 
 def close(conn: db.Connection) -> dict[str, int]:

@@ -120,7 +120,7 @@ def check_end(host: Client, key: str) -> None:
     until(is_final, 90, "the final standing")
     last = board(host, key)
     assert sum(row["medal"] is not None for row in last["items"]) >= 1
-    time.sleep(QUIET_SECONDS)  # rounds of the scheduler and bells of the rater, with nothing to do
+    time.sleep(QUIET_SECONDS)  # the scheduler's rounds and the rater have nothing to do
     again = board(host, key)
     assert again["items"] == last["items"]
     assert again["fitted"] == last["fitted"]

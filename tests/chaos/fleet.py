@@ -19,7 +19,7 @@ from services import embedded
 from services.children import Child, spawn, tail
 from tests import servers
 from tests.daemon import daemon_of
-from workers.watch import DEAF_STATUS
+from workers.watch import STALLED_STATUS
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -38,8 +38,8 @@ class Fleet:
         self.redis = embedded.start_redis(state)
         self.database_url = self.postgres.url
         self.children: dict[str, Child] = {}
-        self.deaf: list[str] = []
-        """Workers that ended themselves because they heard no bell, and were started again."""
+        self.stalled: list[str] = []
+        """Workers that ended themselves because they got no message, and were started again."""
 
     def start(self, name: str) -> Child:
         """Start one of ours: node, scheduler, rater, worker-1, worker-2."""
@@ -90,11 +90,11 @@ class Fleet:
         self.kill(name)
         self.start(name)
 
-    def start_deaf_ones_again(self) -> None:
+    def start_stalled_again(self) -> None:
         """What `peck up` and compose do for a worker that ended itself."""
         for name, child in list(self.children.items()):
-            if child.process.poll() == DEAF_STATUS:
-                self.deaf.append(name)
+            if child.process.poll() == STALLED_STATUS:
+                self.stalled.append(name)
                 self.start(name)
 
     def empty_redis(self) -> None:

@@ -193,7 +193,7 @@ def test_every_match_is_finished_once_and_rated_once_while_everything_is_killed(
             has_landed = landed.total() >= LANDED and set(landed) == STRUCK
             time.sleep(REST_SECONDS if has_landed and not accidents else KILL_EVERY_SECONDS)
             killer.strike()
-            fleet.start_deaf_ones_again()
+            fleet.start_stalled_again()
             accidents.pop(strike, lambda: None)()
             made = count(fleet, "select count(*) from matches where kind = 'rated'")
             enough = made >= MATCHES and has_landed
@@ -211,7 +211,7 @@ def test_every_match_is_finished_once_and_rated_once_while_everything_is_killed(
 
 def left(fleet: Fleet, query: str) -> int:
     """What is still to be done; workers that ended themselves are started again meanwhile."""
-    fleet.start_deaf_ones_again()
+    fleet.start_stalled_again()
     return count(fleet, query)
 
 
@@ -223,7 +223,7 @@ def report(fleet: Fleet, killer: Killer, seconds: float) -> None:
     print(
         "Redis killed and emptied twice, Postgres crashed once, rater killed twice, scheduler once"
     )
-    print(f"workers that heard no bell and were started again: {fleet.deaf}")
+    print(f"workers that got no wake-up message and were started again: {fleet.stalled}")
     print(f"matches {states}\nattempts by end {ends}\nmatches by attempts needed {tries}")
 
 

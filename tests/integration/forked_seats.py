@@ -29,7 +29,7 @@ from sandbox.match.meter import Meter, OwnQueue
 from sandbox.match.record import Answer
 from sandbox.match.referee import seat_seed
 from sandbox.match.seat import Seat, Timing
-from sandbox.match.steal import Witness, is_allowed, is_needed, most_lost
+from sandbox.match.steal import StealMonitor, is_allowed, is_needed, most_lost
 
 _FILES = {
     "cpu_stat": ("cpu.stat", os.O_RDONLY),
@@ -168,16 +168,16 @@ def _watched() -> Iterator[int]:
     if not (is_needed() and is_allowed()):
         yield -1
         return
-    witness = Witness()
-    witness.begins()
+    steal_monitor = StealMonitor()
+    steal_monitor.begins()
     give_up_at = time.monotonic() + 10
-    while not witness.is_awake:
+    while not steal_monitor.is_awake:
         assert time.monotonic() < give_up_at
         time.sleep(0.001)
     try:
-        yield witness.descriptor
+        yield steal_monitor.descriptor
     finally:
-        witness.close()
+        steal_monitor.close()
 
 
 @contextlib.contextmanager

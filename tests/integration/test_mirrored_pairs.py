@@ -123,4 +123,4 @@ def test_a_pair_on_ones_own_machine_is_one_game_with_two_replays(
     assert "kaggle_replay" not in files
     document = local.as_json(result, plan, files)
     assert document["steps"] == len(one.steps) + len(two.steps)
-    assert local.tally(plan, [result])[1].faults == 1
+    assert local.summarize(plan, [result])[1].faults == 1

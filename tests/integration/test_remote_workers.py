@@ -24,7 +24,7 @@ from ladder.leagues import leagues, seasons
 from ladder.matches import history, workers
 from ladder.settings import Settings
 from sandbox.errors import HostFault
-from sandbox.listener import Doors, listen
+from sandbox.listener import Listener, listen
 from sandbox.remote.manifest import manifest
 from tests.integration.ladder.contest import Contest, digest, hello, raise_contest
 from tests.integration.sandbox import remotes
@@ -45,12 +45,14 @@ def node(folder: Path) -> Iterator[Path]:
     """The doors of a node that says what it has and is asked for nothing: all seats are remote."""
     digests = {"python": "none"}
     told = {"node": "node-none", "launcher": "none", "profiles": ["python"], "lacks": []}
-    doors = Doors(_lend_nothing, {**told, "image_digests": digests}, frozenset({os.getuid()}))
+    connections = Listener(
+        _lend_nothing, {**told, "image_digests": digests}, frozenset({os.getuid()})
+    )
     with listen(folder / "node.sock") as listener:
-        doors.open(listener)
+        connections.open(listener)
         yield folder / "node.sock"
         listener.shutdown(socket.SHUT_RDWR)
-    doors.hang_up()
+    connections.hang_up()
 
 
 def _lend_nothing(line: socket.socket, message: dict[str, Any], bundles: list[int]) -> None:

@@ -22,7 +22,7 @@ from ladder.scheduling.season_cache import SeasonCache
 from sandbox.errors import HostTooSlow
 from services.scheduler import jobs
 from tests.integration.ladder.contest import Contest, hello, raise_contest
-from workers.broker import BellError
+from workers.broker import WakeError
 
 
 @pytest.fixture
@@ -39,17 +39,17 @@ def contest(conn: Connection) -> Contest:
     return made
 
 
-class Belfry:
-    """Bells that are only counted, or that fail."""
+class Sender:
+    """Wake-up messages that are only counted, or that fail."""
 
     def __init__(self) -> None:
-        self.rung: list[tuple[str, str, str]] = []
+        self.woken: list[tuple[str, str, str]] = []
         self.away = False
 
     def __call__(self, queue: str, kind: str, identifier: str) -> None:
         if self.away:
-            raise BellError("Redis is away")
-        self.rung.append((queue, kind, identifier))
+            raise WakeError("Redis is away")
+        self.woken.append((queue, kind, identifier))
 
 
 def one(conn: Connection, query: str) -> object:
@@ -198,8 +198,8 @@ def test_nobody_gets_more_by_making_more_seasons(contest: Contest) -> None:
     silence_workers(conn)
     workers.register_worker(conn, hello("w1", slots=2))
     assert pairing_round.pair(conn, Random(1)) == {"paired": 3 + 6}
-    rung = [match_id for _, match_id in matches.ring_due(conn, {"play.cpu": 6})]
-    ours = [history.get_match(conn, each).season_id == contest.season.id for each in rung]
+    woken = [match_id for _, match_id in matches.wake_due(conn, {"play.cpu": 6})]
+    ours = [history.get_match(conn, each).season_id == contest.season.id for each in woken]
     assert sum(ours) == 3
 
 
@@ -236,7 +236,7 @@ def test_what_waits_is_not_passed_for_ever_by_what_is_made_later(contest: Contes
     last = one(conn, "select id from matches where state = 'queued' order by turn desc limit 1")
     passed: list[MatchId] = []
     while len(passed) < 20:
-        ((_, first),) = matches.ring_due(conn, {"play.cpu": 1}, bell_seconds=0.0)
+        ((_, first),) = matches.wake_due(conn, {"play.cpu": 1}, wake_seconds=0.0)
         passed.append(first)
         if first == last:
             break
@@ -262,31 +262,31 @@ def test_a_season_has_never_more_in_flight_than_it_allows(conn: Connection) -> N
 def test_bells_are_a_small_multiple_of_the_slots_and_not_repeated_while_they_are_fresh(
     contest: Contest,
 ) -> None:
-    conn, belfry = contest.conn, Belfry()
+    conn, sender = contest.conn, Sender()
     for _ in range(20):
         contest.rated(*contest.entries[:4])
     silence_workers(conn)
     workers.register_worker(conn, hello("w2", slots=3))
-    bells = jobs.Bells(belfry)
-    assert bells.play(conn) == {"rung": 3 * jobs.BELLS_PER_SLOT}
-    assert bells.play(conn) == {"rung": 0}
-    assert {(queue, kind) for queue, kind, _ in belfry.rung} == {("play.cpu", "play")}
+    wakes = jobs.WakeMessages(sender)
+    assert wakes.play(conn) == {"woken": 3 * jobs.WAKES_PER_SLOT}
+    assert wakes.play(conn) == {"woken": 0}
+    assert {(queue, kind) for queue, kind, _ in sender.woken} == {("play.cpu", "play")}
 
 
 def test_bells_that_cannot_be_rung_are_due_again_and_ringing_pauses(
     contest: Contest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    conn, belfry = contest.conn, Belfry()
+    conn, sender = contest.conn, Sender()
     contest.rated(*contest.entries[:4])
     contest.rated(*contest.entries[:4])
-    belfry.away = True
-    bells = jobs.Bells(belfry)
-    assert bells.play(conn) == {"rung": 0, "bells_failed": 2}
-    assert one(conn, "select count(*) from matches where rung_at is not null") == 0
-    belfry.away = False
-    assert bells.play(conn) == {}, "Redis gets a moment before the next try"
-    monkeypatch.setattr(bells, "_quiet_until", 0.0)
-    assert bells.play(conn) == {"rung": 2}
+    sender.away = True
+    wakes = jobs.WakeMessages(sender)
+    assert wakes.play(conn) == {"woken": 0, "wakes_failed": 2}
+    assert one(conn, "select count(*) from matches where woken_at is not null") == 0
+    sender.away = False
+    assert wakes.play(conn) == {}, "Redis gets a moment before the next try"
+    monkeypatch.setattr(wakes, "_quiet_until", 0.0)
+    assert wakes.play(conn) == {"woken": 2}
 
 
 def test_a_lapsed_lease_is_queued_again(contest: Contest) -> None:
@@ -310,12 +310,12 @@ def test_what_waited_past_its_deadline_is_seen_to(contest: Contest) -> None:
 
 
 def test_the_rater_is_rung_once_for_results_that_wait(contest: Contest) -> None:
-    conn, belfry = contest.conn, Belfry()
+    conn, sender = contest.conn, Sender()
     contest.play(contest.rated(*contest.entries[:4]), [1, 2, 3, 4])
-    bells = jobs.Bells(belfry)
-    assert bells.rate(conn) == {"rate_rung": 1}
-    assert bells.rate(conn) == {"rate_rung": 0}
-    assert belfry.rung == [("rate", "rate", contest.season.id)]
+    wakes = jobs.WakeMessages(sender)
+    assert wakes.rate(conn) == {"raters_woken": 1}
+    assert wakes.rate(conn) == {"raters_woken": 0}
+    assert sender.woken == [("rate", "rate", contest.season.id)]
 
 
 def test_seasons_turn_when_their_dates_come(contest: Contest) -> None:
@@ -359,13 +359,13 @@ def one_agent_and_two_anchors(contest: Contest) -> None:
     )
 
 
-def no_bell(contest: Contest) -> None:
+def no_wake(contest: Contest) -> None:
     contest.rated(*contest.entries[:4])
 
 
 def not_taken(contest: Contest) -> None:
     contest.rated(*contest.entries[:4])
-    contest.conn.execute("update matches set rung_at = now() where state = 'queued'")
+    contest.conn.execute("update matches set woken_at = now() where state = 'queued'")
 
 
 def not_served(contest: Contest) -> None:
@@ -392,7 +392,7 @@ def slow(contest: Contest) -> None:
         (nothing_made, "error", "no match is made although 4 of 4 seats can be filled"),
         (too_few, "nothing_to_pair", "0 of 4 seats can be filled: add an agent or an anchor"),
         (one_agent_and_two_anchors, "nothing_to_pair", "3 of 4 seats can be filled: add an agent"),
-        (no_bell, "error", "no bell gets through"),
+        (no_wake, "error", "no wake-up message gets through"),
         (not_taken, "error", "1 matches wait and no worker takes them"),
         (
             not_served,

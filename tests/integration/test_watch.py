@@ -12,7 +12,7 @@ from pathlib import Path
 from redis import Redis
 
 from workers.broker import application
-from workers.watch import DEAF_SECONDS, DEAF_STATUS
+from workers.watch import STALLED_SECONDS, STALLED_STATUS
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -41,7 +41,7 @@ def test_a_worker_whose_pool_stands_still_ends_itself(database_url: str, redis_u
         with application(redis_url) as app:
             for number in range(3):
                 app.send_task("peck.rate", args=(str(number),), queue="rate", retry=False)
-        assert worker.wait(60 + DEAF_SECONDS) == DEAF_STATUS
+        assert worker.wait(60 + STALLED_SECONDS) == STALLED_STATUS
     finally:
         worker.kill()
         worker.wait()

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.match.steal import OWN_BYTES, Witness, is_allowed, most_lost, size_of
+from sandbox.match.steal import OWN_BYTES, StealMonitor, is_allowed, most_lost, size_of
 
 pytestmark = pytest.mark.skipif(
     not is_allowed(), reason="no thread may run above all others here (it takes CAP_SYS_NICE)"
@@ -23,21 +23,21 @@ pytestmark = pytest.mark.skipif(
 
 
 @contextlib.contextmanager
-def watching() -> Iterator[Witness]:
-    made = Witness()
+def watching() -> Iterator[StealMonitor]:
+    made = StealMonitor()
     try:
         yield made
     finally:
         made.close()
 
 
-def _losses(witness: Witness) -> bytes:
-    return os.pread(witness.descriptor, size_of(witness.descriptor), OWN_BYTES)
+def _losses(steal_monitor: StealMonitor) -> bytes:
+    return os.pread(steal_monitor.descriptor, size_of(steal_monitor.descriptor), OWN_BYTES)
 
 
-def _until_awake(witness: Witness, awake: bool = True) -> None:
+def _until_awake(steal_monitor: StealMonitor, awake: bool = True) -> None:
     give_up_at = time.monotonic() + 30
-    while witness.is_awake != awake:
+    while steal_monitor.is_awake != awake:
         assert time.monotonic() < give_up_at
         time.sleep(0.01)
     time.sleep(0.1)
@@ -58,61 +58,61 @@ def _takes_a_core(core: int, seconds: float) -> None:
 
 def test_a_core_that_is_taken_away_is_seen_by_as_much_as_it_was_gone() -> None:
     core = min(os.sched_getaffinity(0))
-    with watching() as witness:
-        witness.begins()
-        _until_awake(witness)
-        before = _losses(witness)
+    with watching() as steal_monitor:
+        steal_monitor.begins()
+        _until_awake(steal_monitor)
+        before = _losses(steal_monitor)
         _takes_a_core(core, 0.1)
         time.sleep(0.02)
-        assert most_lost(before, _losses(witness)) > 0.09
-        witness.ends()
+        assert most_lost(before, _losses(steal_monitor)) > 0.09
+        steal_monitor.ends()
 
 
 def test_it_rests_when_nothing_is_lent_and_wakes_for_the_next_match() -> None:
     core = min(os.sched_getaffinity(0))
-    with watching() as witness:
+    with watching() as steal_monitor:
         for _ in range(2):
-            witness.begins()
-            _until_awake(witness)
-            witness.ends()
-            _until_awake(witness, False)
-            before = _losses(witness)
+            steal_monitor.begins()
+            _until_awake(steal_monitor)
+            steal_monitor.ends()
+            _until_awake(steal_monitor, False)
+            before = _losses(steal_monitor)
             _takes_a_core(core, 0.1)
             time.sleep(0.02)
-            assert _losses(witness) == before
-        witness.begins()
-        _until_awake(witness)
-        before = _losses(witness)
+            assert _losses(steal_monitor) == before
+        steal_monitor.begins()
+        _until_awake(steal_monitor)
+        before = _losses(steal_monitor)
         _takes_a_core(core, 0.1)
         time.sleep(0.02)
-        assert most_lost(before, _losses(witness)) > 0.09
+        assert most_lost(before, _losses(steal_monitor)) > 0.09
 
 
 def test_a_killed_witness_is_replaced_with_the_next_match_and_what_it_had_seen_stays() -> None:
     core = min(os.sched_getaffinity(0))
-    with watching() as witness:
-        witness.begins()
-        _until_awake(witness)
+    with watching() as steal_monitor:
+        steal_monitor.begins()
+        _until_awake(steal_monitor)
         _takes_a_core(core, 0.1)
         time.sleep(0.02)
-        before = _losses(witness)
+        before = _losses(steal_monitor)
         assert most_lost(bytes(len(before)), before) > 0.09
-        assert witness._process is not None
-        os.kill(witness._process.pid, signal.SIGKILL)
-        witness._process.wait()
-        witness.begins()
-        _until_awake(witness)
-        start = _losses(witness)
+        assert steal_monitor._process is not None
+        os.kill(steal_monitor._process.pid, signal.SIGKILL)
+        steal_monitor._process.wait()
+        steal_monitor.begins()
+        _until_awake(steal_monitor)
+        start = _losses(steal_monitor)
         _takes_a_core(core, 0.1)
         time.sleep(0.02)
-        assert most_lost(start, _losses(witness)) > 0.09
+        assert most_lost(start, _losses(steal_monitor)) > 0.09
 
 
 def test_who_is_lent_it_can_neither_write_nor_resize_nor_map_it_to_write() -> None:
-    with watching() as witness:
-        witness.begins()
-        before = _losses(witness)
-        anew = os.open(f"/proc/self/fd/{witness.descriptor}", os.O_RDWR)
+    with watching() as steal_monitor:
+        steal_monitor.begins()
+        before = _losses(steal_monitor)
+        anew = os.open(f"/proc/self/fd/{steal_monitor.descriptor}", os.O_RDWR)
         for act in (
             lambda: os.pwrite(anew, b"x", OWN_BYTES),
             lambda: os.ftruncate(anew, 0),
@@ -122,8 +122,8 @@ def test_who_is_lent_it_can_neither_write_nor_resize_nor_map_it_to_write() -> No
             with pytest.raises(PermissionError):
                 act()
         os.close(anew)
-        _until_awake(witness)
-        assert len(_losses(witness)) == len(before)
+        _until_awake(steal_monitor)
+        assert len(_losses(steal_monitor)) == len(before)
 
 
 def test_where_it_cannot_be_started_again_matches_go_on_and_the_next_one_tries(
@@ -132,17 +132,17 @@ def test_where_it_cannot_be_started_again_matches_go_on_and_the_next_one_tries(
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.EAGAIN, "no more processes")
 
-    with watching() as witness:
-        assert witness._process is not None
-        os.kill(witness._process.pid, signal.SIGKILL)
-        witness._process.wait()
+    with watching() as steal_monitor:
+        assert steal_monitor._process is not None
+        os.kill(steal_monitor._process.pid, signal.SIGKILL)
+        steal_monitor._process.wait()
         with monkeypatch.context() as crowded:
             crowded.setattr(subprocess, "Popen", full)
-            witness.begins()
-            assert not witness.is_awake
-            witness.ends()
-        witness.begins()
-        _until_awake(witness)
+            steal_monitor.begins()
+            assert not steal_monitor.is_awake
+            steal_monitor.ends()
+        steal_monitor.begins()
+        _until_awake(steal_monitor)
 
 
 def test_it_ends_with_the_node_however_that_ends() -> None:

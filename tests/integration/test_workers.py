@@ -35,7 +35,7 @@ from tests.integration import real_node
 from tests.integration.ladder.contest import Contest, digest, hello, raise_contest
 from tests.integration.real_node import RealNode
 from workers import broker, playing, watch
-from workers.broker import BellError
+from workers.broker import WakeError
 from workers.playing import Station
 from workers.renewal import Held, Renewal, held, hold
 
@@ -286,21 +286,21 @@ def test_addresses_of_redis_are_written_celerys_way(given: str, celery: str) -> 
 
 def test_a_bell_for_a_queue_that_is_none_is_refused() -> None:
     with pytest.raises(ValueError, match="no queue"):
-        broker.ring("play.quantum", "play", "mat_x")
+        broker.wake("play.quantum", "play", "mat_x")
 
 
 def test_ringing_raises_while_redis_is_away_and_works_when_it_is_back(
     server_state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = server_state / "bells"
+    folder = server_state / "wake-up messages"
     folder.mkdir(mode=0o711)
     server = embedded.start_redis(folder)
     monkeypatch.setattr(broker, "app", broker.application(server.url))
-    broker.ring("play.cpu", "play", "mat_x")
+    broker.wake("play.cpu", "play", "mat_x")
     server.stop()
     for _ in range(3):
-        with pytest.raises(BellError):
-            broker.ring("play.cpu", "play", "mat_x")
+        with pytest.raises(WakeError):
+            broker.wake("play.cpu", "play", "mat_x")
     server = embedded.start_redis(folder)
-    broker.ring("play.cpu", "play", "mat_x")
+    broker.wake("play.cpu", "play", "mat_x")
     server.stop()

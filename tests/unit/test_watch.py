@@ -1,4 +1,4 @@
-"""When a worker counts as deaf."""
+"""When a worker counts as stalled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ def ended(waiting: Callable[[], int], busy: int, *, seconds: float = 0.4, slots:
     """Whether a watch with short times ends its worker."""
     over = threading.Event()
     answered()
-    watch = Watch(waiting, lambda: busy, slots, deaf_seconds=0.1, look_seconds=0.01, end=over.set)
+    watch = Watch(
+        waiting, lambda: busy, slots, stalled_seconds=0.1, look_seconds=0.01, end=over.set
+    )
     watch.start()
     told = over.wait(seconds)
     watch.stop()
@@ -41,11 +43,11 @@ def test_a_worker_is_not_to_blame_while_redis_is_away() -> None:
 
 
 def test_a_worker_that_answers_is_well() -> None:
-    def ring() -> int:
+    def wake() -> int:
         answered()
         return 3
 
-    assert not ended(ring, busy=0)
+    assert not ended(wake, busy=0)
 
 
 def test_an_answer_that_computes_goes_on_and_one_that_waits_does_not() -> None:

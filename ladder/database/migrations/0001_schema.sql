@@ -359,7 +359,7 @@ create table matches (
     profiles text[] not null,             -- runtime profiles that the lineup needs
     gpu integer not null default 0,
     speed_class text not null default 'any',  -- rated and validation: the season's; scrim: any node
-    rung_at timestamptz,                  -- when a wake-up message was last sent; null: one is due
+    woken_at timestamptz,                  -- when a wake-up message was last sent; null: one is due
     deadline_at timestamptz not null,     -- a match still queued then is void
     refused_worker text,                  -- lost or returned the match; not offered to it
     refused_until timestamptz,            -- before this moment, while another live one serves the queue

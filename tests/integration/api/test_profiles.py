@@ -112,7 +112,7 @@ def test_a_bell_that_the_wrong_node_hears_is_rung_again_at_once(world: World) ->
     with world.connect() as conn:
         match_id = entries.get_entry(conn, made["entry"]["id"]).validation_match_id
         assert match_id is not None
-        assert matches.ring_due(conn, {"validate": 9}) == [("validate", match_id)]
-        assert matches.ring_due(conn, {"validate": 9}) == []
+        assert matches.wake_due(conn, {"validate": 9}) == [("validate", match_id)]
+        assert matches.wake_due(conn, {"validate": 9}) == []
         assert lease.claim(conn, match_id, "worker-of-the-tests") is None
-        assert matches.ring_due(conn, {"validate": 9}) == [("validate", match_id)]
+        assert matches.wake_due(conn, {"validate": 9}) == [("validate", match_id)]

@@ -93,24 +93,24 @@ class LeaseActs:
 
     # -- acts and what the model makes of them
 
-    def ring(self, world: World, most: int) -> None:
+    def wake(self, world: World, most: int) -> None:
         for queue, kind in (("play.cpu", "rated"), ("scrim", "scrim")):
-            rung = [m for _, m in matches.ring_due(self.quick, {queue: most}, bell_seconds=600)]
+            woken = [m for _, m in matches.wake_due(self.quick, {queue: most}, wake_seconds=600)]
             waiting = [
                 (match_id, row)
                 for match_id, row in sorted(world.rows.items())
                 if row.kind == kind and row.state == "queued"
             ]
-            out = sum(row.is_rung for _, row in waiting)
+            out = sum(row.is_woken for _, row in waiting)
             due = [
                 match_id
                 for match_id, row in waiting
-                if not (row.is_rung or row.is_stale or match_id in self.touched)
+                if not (row.is_woken or row.is_stale or match_id in self.touched)
             ]
             is_served = bool(world.live & {"w1", "w2"})
-            assert rung == (due[: max(0, most - out)] if is_served else [])
-            for match_id in rung:
-                world.rows[match_id].is_rung = True
+            assert woken == (due[: max(0, most - out)] if is_served else [])
+            for match_id in woken:
+                world.rows[match_id].is_woken = True
 
     def renew(self, world: World, picked: set[MatchId], lag: int) -> None:
         asked = [(m, world.rows[m].attempt - lag) for m in sorted(picked)]
@@ -184,8 +184,8 @@ class LeaseActs:
             self._move("deadline_at = now() - interval '1 second'", match_id)
             row.is_stale = True
         elif what == "bell_lost":
-            self._move("rung_at = rung_at - interval '1 hour'", match_id)
-            row.is_rung = False
+            self._move("woken_at = woken_at - interval '1 hour'", match_id)
+            row.is_woken = False
         else:
             self._move("refused_until = now() - interval '1 second'", match_id)
             row.is_refusing = False

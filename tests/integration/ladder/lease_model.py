@@ -26,7 +26,7 @@ class Row:
     worker: str | None = None
     refused: str | None = None
     is_refusing: bool = False
-    is_rung: bool = False
+    is_woken: bool = False
     is_lapsed: bool = False
     is_stale: bool = False
     accepted_no: int | None = None
@@ -55,7 +55,7 @@ class World:
         others = self.live & ({"w1", "w2"} - {worker})
         is_refused = row.refused == worker and row.is_refusing and bool(others)
         if is_refused or not self.fits(worker, match_id):
-            row.is_rung = False  # to be rung again, for somebody else
+            row.is_woken = False  # to be woken again, for somebody else
             return False
         row.state, row.worker, row.is_lapsed = "running", worker, False
         row.attempt += 1
@@ -111,4 +111,4 @@ class World:
             row.state = "void"
         else:
             row.state, row.refused, row.worker = "queued", row.worker, None
-            row.is_refusing, row.is_rung, row.is_stale = True, False, False
+            row.is_refusing, row.is_woken, row.is_stale = True, False, False

@@ -268,9 +268,9 @@ def test_a_team_with_many_uploads_does_not_keep_others_waiting(contest: Contest)
     place = validations.place_in_queue(contest.conn, late)
     assert place is not None
     assert place.position == 1
-    rung = matches.ring_due(contest.conn, {"validate": 4})
+    woken = matches.wake_due(contest.conn, {"validate": 4})
     in_order = [heap[0], late, heap[1], heap[2]]
-    assert rung == [("validate", _validation(contest, entry)) for entry in in_order]
+    assert woken == [("validate", _validation(contest, entry)) for entry in in_order]
 
 
 def test_a_new_entry_remembers_its_agents_last_one(contest: Contest) -> None:

@@ -60,7 +60,7 @@ class LeaseMachine(LeaseActs, RuleBasedStateMachine):
         SEEN.update({(row.kind, row.state): 1 for row in self.world.rows.values()})
         SEEN.update({"paused": bool(self.world.paused)})
         SEEN.update({"withdrawn": any(act == "withdraw" for _, _, act in self.world.log)})
-        # What this example left behind would be rung and reaped in the next one.
+        # What this example left behind would be woken and reaped in the next one.
         matches.void(self.quick, list(self.world.rows), "over")
 
     # Few rules, each of many acts: Hypothesis leaves whole rules out of an example now and then.
@@ -110,7 +110,7 @@ class LeaseMachine(LeaseActs, RuleBasedStateMachine):
 
     @rule(
         what=often(
-            ring=2,
+            wake=2,
             reap=2,
             expire=1,
             rate=1,
@@ -118,7 +118,7 @@ class LeaseMachine(LeaseActs, RuleBasedStateMachine):
             live=1,
             dead=3,
             lease_passes=2,
-            bell_lost=1,
+            wake_lost=1,
             deadline=1,
             refusal_ends=1,
         ),
@@ -131,8 +131,8 @@ class LeaseMachine(LeaseActs, RuleBasedStateMachine):
             self.time_passes(nth, what)
         else:
             with self.attempted() as world:
-                if what == "ring":
-                    self.ring(world, nth % 5)
+                if what == "wake":
+                    self.wake(world, nth % 5)
                 elif what == "reap":
                     self.reap(world)
                 elif what == "expire":
@@ -177,8 +177,9 @@ class LeaseMachine(LeaseActs, RuleBasedStateMachine):
             return
         found = self.quick.execute(
             "select id, state, attempt, accepted_no,"
-            " case when state = 'running' then worker end, state = 'queued' and rung_at is not null"
-            " and rung_at > now() - interval '10 minutes' from matches where season_id = %s"
+            " case when state = 'running' then worker end,"
+            " state = 'queued' and woken_at is not null"
+            " and woken_at > now() - interval '10 minutes' from matches where season_id = %s"
             " and kind <> 'validation' order by id",
             (self.season.id,),
         ).fetchall()
@@ -189,7 +190,7 @@ class LeaseMachine(LeaseActs, RuleBasedStateMachine):
                 row.attempt,
                 row.accepted_no,
                 row.worker if row.state == "running" else None,
-                row.state == "queued" and row.is_rung,
+                row.state == "queued" and row.is_woken,
             )
             for match_id, row in sorted(self.world.rows.items())
         ]

@@ -55,8 +55,8 @@ def test_teams_take_turns_in_the_queue_whoever_asked_first(
     user, team = contest.team()
     other = (user, team, contest.submission(contest.agent(team)).id)
     late = _games(contest, _request(contest, other, [other[2]] * 4, games=2))
-    rung = [match_id for _, match_id in matches.ring_due(contest.conn, {"scrim": 7})]
-    assert rung == [heap[0], late[0], heap[1], late[1], *heap[2:]]
+    woken = [match_id for _, match_id in matches.wake_due(contest.conn, {"scrim": 7})]
+    assert woken == [heap[0], late[0], heap[1], late[1], *heap[2:]]
 
 
 def test_a_closed_agent_and_an_upload_that_does_not_play_are_refused(

@@ -167,13 +167,13 @@ def test_an_entry_that_loses_many_results_at_once_is_added_up_once(
         play(alone, match_id, n % 2, 10 * n)
     for n, match_id in enumerate(played[:5]):
         play(alone, alone.rated(entry_of(alone, match_id), rejudges=match_id), 1, 100 + n)
-    counted, add = list[EntryId](), solo.Tally._add
+    counted, add = list[EntryId](), solo.MeasureTotals._add
 
-    def counting(tally: solo.Tally, entry: EntryId, *told: Any) -> None:
+    def counting(totals: solo.MeasureTotals, entry: EntryId, *told: Any) -> None:
         counted.append(entry)
-        add(tally, entry, *told)
+        add(totals, entry, *told)
 
-    monkeypatch.setattr(solo.Tally, "_add", counting)
+    monkeypatch.setattr(solo.MeasureTotals, "_add", counting)
     rate(alone)
     assert len(counted) == 8 + 5 + 8  # each result as it came, and what stands once more
     standing = {

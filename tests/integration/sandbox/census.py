@@ -37,7 +37,7 @@ class Census:
     sockets: frozenset[str] = frozenset()
 
     @property
-    def tally(self) -> dict[str, int]:
+    def move_costs(self) -> dict[str, int]:
         """How many of each kind."""
         return {field.name: len(getattr(self, field.name)) for field in fields(self)}
 

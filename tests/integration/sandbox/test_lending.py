@@ -16,7 +16,7 @@ from sandbox.box import wire
 from sandbox.errors import HostFault
 from sandbox.launchers import choose
 from sandbox.launchers.gpu import Devices
-from sandbox.listener import Doors
+from sandbox.listener import Listener
 from sandbox.match import loans
 from sandbox.node import lending
 from sandbox.node.lending import Lender
@@ -81,14 +81,14 @@ def house(short_folder: Callable[[], Path]) -> Iterator[House]:
         most=MOST,
         say=print,
     )
-    doors = Doors(Lender("node-test", kind, pool, digests).serve, {}, frozenset({0}))
+    connections = Listener(Lender("node-test", kind, pool, digests).serve, {}, frozenset({0}))
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(folder / "node.sock"))
         listener.listen()
-        doors.open(listener)
+        connections.open(listener)
         yield House(pool, folder / "node.sock")
         listener.shutdown(socket.SHUT_RDWR)
-    doors.hang_up()
+    connections.hang_up()
     pool.close()
     kind.sweep()
 

@@ -92,7 +92,9 @@ class House:
         """Wait until there is as much of everything as before, and the uid is free."""
         told(
             wait_until(
-                lambda: self.taker.take().tally == before.tally and uid not in uids_on_host(),
+                lambda: (
+                    self.taker.take().move_costs == before.move_costs and uid not in uids_on_host()
+                ),
                 lambda: (self.taker.take().all - before.all, before.all - self.taker.take().all),
             ),
             what,

@@ -15,7 +15,7 @@ import pytest
 from sandbox import listener as sandbox_listener
 from sandbox.box import wire
 from sandbox.errors import BoxLate, HostFault
-from sandbox.listener import AT_THE_DOOR, STRANGERS, Doors
+from sandbox.listener import MOST_GREETED, STRANGERS, Listener
 from sandbox.match import loans
 
 HELLO = {"node": "n", "launcher": "l", "profiles": [], "image_digests": {}, "lacks": []}
@@ -62,12 +62,12 @@ def test_a_crowd_of_silent_strangers_holds_a_few_threads_and_the_rest_are_sent_a
     before = threading.active_count()
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(listening(path))
-        Doors(lambda *_: None, HELLO, frozenset()).open(listener)
+        Listener(lambda *_: None, HELLO, frozenset()).open(listener)
         crowd = [stack.enter_context(_knock(path)) for _ in range(CROWD)]
         for line in crowd[STRANGERS:]:
             answer, _ = wire.receive(line)
             assert "may not borrow" in answer["reason"]
-        assert threading.active_count() - before <= AT_THE_DOOR + STRANGERS
+        assert threading.active_count() - before <= MOST_GREETED + STRANGERS
         for line in crowd[:STRANGERS]:
             line.close()
         assert "see --allow-uid" in _refusal(path)
@@ -108,7 +108,7 @@ def test_worker_can_tell_a_late_box_from_another_fault(path: Path, fault: HostFa
         raise fault
 
     with listening(path) as listener:
-        Doors(lend, HELLO, frozenset([os.geteuid()])).open(listener)
+        Listener(lend, HELLO, frozenset([os.geteuid()])).open(listener)
         with pytest.raises(HostFault, match=str(fault)) as caught:
             loans.borrow_all(path, [], 5.0)
     assert type(caught.value) is type(fault)

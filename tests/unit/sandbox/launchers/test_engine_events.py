@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from sandbox.errors import EngineAway
-from sandbox.launchers import engine_events as ears
-from sandbox.launchers.engine_events import Ear
+from sandbox.launchers import engine_events as engine_events
+from sandbox.launchers.engine_events import EngineEvents
 
 BOX = "b" * 64
 
@@ -38,62 +38,70 @@ def stream() -> Stream:
 
 
 @pytest.fixture
-def ear(stream: Stream) -> Ear:
-    made = Ear(stream.listen, lambda: None, (OSError,))
+def events(stream: Stream) -> EngineEvents:
+    made = EngineEvents(stream.listen, lambda: None, (OSError,))
     made.begin()
     made.follow(BOX)
     return made
 
 
-def test_a_box_killed_by_a_signal_was_killed_from_outside(stream: Stream, ear: Ear) -> None:
+def test_a_box_killed_by_a_signal_was_killed_from_outside(
+    stream: Stream, events: EngineEvents
+) -> None:
     stream.say("die", "another", exitCode="1")
     stream.say("die", exitCode="137")
-    assert ear.settled(BOX, 0, 10)
-    assert ear.killed_from_outside(BOX)
+    assert events.settled(BOX, 0, 10)
+    assert events.killed_from_outside(BOX)
 
 
-def test_a_box_killed_for_memory_was_not_killed_from_outside(stream: Stream, ear: Ear) -> None:
+def test_a_box_killed_for_memory_was_not_killed_from_outside(
+    stream: Stream, events: EngineEvents
+) -> None:
     stream.say("oom")
     stream.say("die", exitCode="137")
-    assert ear.settled(BOX, 0, 10)
-    assert not ear.killed_from_outside(BOX)
-    assert ear.out_of_memory(BOX)
+    assert events.settled(BOX, 0, 10)
+    assert not events.killed_from_outside(BOX)
+    assert events.out_of_memory(BOX)
 
 
 @pytest.mark.parametrize("code", ["0", "1", "134", "139", ""])
 def test_a_box_whose_supervisor_failed_was_not_killed_from_outside(
-    stream: Stream, ear: Ear, code: str
+    stream: Stream, events: EngineEvents, code: str
 ) -> None:
     stream.say("die", exitCode=code)
-    assert ear.settled(BOX, 0, 10)
-    assert not ear.killed_from_outside(BOX)
+    assert events.settled(BOX, 0, 10)
+    assert not events.killed_from_outside(BOX)
 
 
 def test_the_end_of_the_stream_ends_the_epoch(
-    stream: Stream, ear: Ear, monkeypatch: pytest.MonkeyPatch
+    stream: Stream, events: EngineEvents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ears, "PAUSE_SECONDS", 0.01)
-    assert ear.epoch() == 0
+    monkeypatch.setattr(engine_events, "PAUSE_SECONDS", 0.01)
+    assert events.epoch() == 0
     stream.events.put(None)
-    assert ear.settled(BOX, 0, 10)
-    assert not ear.is_of(0)
-    assert ear.is_of(1)
+    assert events.settled(BOX, 0, 10)
+    assert not events.is_of(0)
+    assert events.is_of(1)
     stream.events.put(None)
-    assert ear.settled(BOX, 1, 10)
+    assert events.settled(BOX, 1, 10)
     with pytest.raises(EngineAway):
-        ear.epoch()
+        events.epoch()
 
 
-def test_a_box_that_the_engine_was_told_to_kill_says_so(stream: Stream, ear: Ear) -> None:
+def test_a_box_that_the_engine_was_told_to_kill_says_so(
+    stream: Stream, events: EngineEvents
+) -> None:
     stream.say("kill", signal="9")
     stream.say("die", exitCode="137")
-    assert ear.settled(BOX, 0, 10)
-    assert ear.killed_by_request(BOX)
-    assert ear.was_killed(BOX)
+    assert events.settled(BOX, 0, 10)
+    assert events.killed_by_request(BOX)
+    assert events.was_killed(BOX)
 
 
-def test_a_box_that_was_killed_untold_was_not_killed_by_request(stream: Stream, ear: Ear) -> None:
+def test_a_box_that_was_killed_untold_was_not_killed_by_request(
+    stream: Stream, events: EngineEvents
+) -> None:
     stream.say("die", exitCode="137")
-    assert ear.settled(BOX, 0, 10)
-    assert ear.was_killed(BOX)
-    assert not ear.killed_by_request(BOX)
+    assert events.settled(BOX, 0, 10)
+    assert events.was_killed(BOX)
+    assert not events.killed_by_request(BOX)

@@ -11,7 +11,7 @@ from time import monotonic
 import pytest
 
 from sandbox.match.channel import FROM_CHILD_CAP, TO_CHILD_CAP, Question, StopReached, Trouble, ask
-from sandbox.match.charge import Tally
+from sandbox.match.charge import MoveCosts
 from sandbox.match.meter import Meter, OwnQueue
 
 Pair = tuple[socket.socket, socket.socket]
@@ -67,9 +67,9 @@ def _question(
     owed: Callable[[bytes], bool] | None = None,
     notices: list[bytes] | None = None,
 ) -> Question:
-    tally = Tally(Meter({}, 1.0, False), (), own, 0.0)
-    tally.open(monotonic())
-    return Question(ours, body, limit, tally, owed, notices)
+    move_costs = MoveCosts(Meter({}, 1.0, False), (), own, 0.0)
+    move_costs.open(monotonic())
+    return Question(ours, body, limit, move_costs, owed, notices)
 
 
 def _silent(theirs: socket.socket) -> None:

@@ -18,7 +18,7 @@ from sandbox.match.charge import (
     OFF_TURN_SECONDS,
     OWN_DOING_SECONDS,
     TICK_SECONDS,
-    Tally,
+    MoveCosts,
     cost_of,
 )
 from sandbox.match.meter import Meter, OwnQueue, Stolen
@@ -136,15 +136,17 @@ def files(tmp_path: Path) -> Iterator[Files]:
     made.meter.close()
 
 
-def _tally(files: Files, own: OwnQueue, *others: Files, patience: float = math.inf) -> Tally:
-    return Tally(files.meter, [other.meter for other in others], own, patience)
+def _move_costs(
+    files: Files, own: OwnQueue, *others: Files, patience: float = math.inf
+) -> MoveCosts:
+    return MoveCosts(files.meter, [other.meter for other in others], own, patience)
 
 
 def test_a_wait_for_a_core_is_forgiven_and_a_sleep_is_not(files: Files, own: OwnQueue) -> None:
-    tally = _tally(files, own)
-    assert tally.open(0.0) == 0
+    move_costs = _move_costs(files, own)
+    assert move_costs.open(0.0) == 0
     files.at(0.010, pressure=0.030)
-    cost = tally.close(0.0, 0.045)
+    cost = move_costs.close(0.0, 0.045)
     assert cost.cpu_seconds == pytest.approx(0.010)
     assert cost.waited_seconds == pytest.approx(0.030)
     assert cost.charged_seconds == pytest.approx(0.015)
@@ -153,28 +155,28 @@ def test_a_wait_for_a_core_is_forgiven_and_a_sleep_is_not(files: Files, own: Own
 def test_the_longer_of_pressure_and_the_main_threads_queue_is_forgiven(
     files: Files, own: OwnQueue
 ) -> None:
-    tally = _tally(files, own)
-    tally.open(0.0)
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0)
     files.at(0.010, pressure=0.020, queue=0.030)
-    assert tally.close(0.0, 0.040).charged_seconds == pytest.approx(0.010)
+    assert move_costs.close(0.0, 0.040).charged_seconds == pytest.approx(0.010)
 
 
 def test_cpu_time_of_the_matchs_other_boxes_is_taken_off(
     files: Files, own: OwnQueue, tmp_path: Path
 ) -> None:
     rival = Files(tmp_path / "rival")
-    tally = _tally(files, own, rival)
-    tally.open(0.0)
+    move_costs = _move_costs(files, own, rival)
+    move_costs.open(0.0)
     files.at(0.010, pressure=0.030)
     rival.at(0.025)
-    assert tally.close(0.0, 0.040).waited_seconds == pytest.approx(0.005)
+    assert move_costs.close(0.0, 0.040).waited_seconds == pytest.approx(0.005)
     rival.meter.close()
 
 
 def test_what_a_hypervisor_took_is_forgiven_to_an_agent_at_work_and_not_to_a_sleeper(
     files: Files, own: OwnQueue, stolen: Callable[[float], None]
 ) -> None:
-    seat = _tally(files, own)
+    seat = _move_costs(files, own)
     seat.open(100.0)
     files.at(0.010)
     stolen(0.020)
@@ -187,7 +189,7 @@ def test_what_a_hypervisor_took_is_forgiven_to_an_agent_at_work_and_not_to_a_sle
 def test_what_was_taken_before_a_question_is_not_forgiven_to_it(
     files: Files, own: OwnQueue, stolen: Callable[[float], None]
 ) -> None:
-    seat = _tally(files, own)
+    seat = _move_costs(files, own)
     stolen(5.0)
     seat.open(100.0)
     files.at(0.010)
@@ -197,7 +199,7 @@ def test_what_was_taken_before_a_question_is_not_forgiven_to_it(
 def test_a_core_that_was_gone_is_neither_wall_nor_cpu_time_of_whoever_ran_on_it(
     files: Files, own: OwnQueue
 ) -> None:
-    seat = _tally(files, own)
+    seat = _move_costs(files, own)
     files.lost(0.0, 3.0)
     seat.open(100.0)
     files.at(0.068)  # 10 ms of work, and a core that stood still in its name
@@ -211,7 +213,7 @@ def test_a_core_that_was_gone_is_neither_wall_nor_cpu_time_of_whoever_ran_on_it(
 def test_what_was_lost_makes_no_move_cheaper_than_the_time_that_is_free(
     files: Files, own: OwnQueue
 ) -> None:
-    seat = _tally(files, own)
+    seat = _move_costs(files, own)
     seat.open(100.0, free_seconds=0.025)
     files.at(0.010)
     files.lost(0.015, 0.0)
@@ -238,7 +240,7 @@ def test_a_question_that_waited_to_be_written_is_no_time_of_an_agent_that_had_no
 ) -> None:
     late = Delayed()
     late.close()
-    seat = _tally(files, late)
+    seat = _move_costs(files, late)
     seat.open(100.0)
     files.at(0.003, queue=0.002)
     seat.sent(100.0, 100.021)
@@ -255,7 +257,7 @@ def test_a_question_that_waited_to_be_written_is_no_time_of_an_agent_that_had_no
 def test_a_core_that_was_gone_between_two_moves_is_no_work_off_turn(
     files: Files, own: OwnQueue
 ) -> None:
-    seat = _tally(files, own)
+    seat = _move_costs(files, own)
     seat.open(100.0)
     files.at(0.010)
     seat.close(100.0, 100.010)
@@ -265,7 +267,7 @@ def test_a_core_that_was_gone_between_two_moves_is_no_work_off_turn(
 
 
 def test_what_was_lost_in_a_move_pays_for_no_work_after_it(files: Files, own: OwnQueue) -> None:
-    seat = _tally(files, own)
+    seat = _move_costs(files, own)
     seat.open(100.0)
     files.at(0.040)
     files.lost(0.030, 0.0)
@@ -276,7 +278,7 @@ def test_what_was_lost_in_a_move_pays_for_no_work_after_it(files: Files, own: Ow
 
 
 def test_a_match_spares_a_quarter_of_a_second_and_no_more(files: Files, own: OwnQueue) -> None:
-    seat = _tally(files, own)
+    seat = _move_costs(files, own)
     seat.open(100.0)
     files.at(0.2)
     files.lost(0.2, 0.0)
@@ -296,7 +298,7 @@ def test_a_match_spares_a_quarter_of_a_second_and_no_more(files: Files, own: Own
 def test_what_was_lost_takes_nothing_of_the_patience_with_waiting(
     files: Files, own: OwnQueue
 ) -> None:
-    seat = Tally(files.meter, [], own, patience_seconds=0.1)
+    seat = MoveCosts(files.meter, [], own, patience_seconds=0.1)
     seat.open(100.0)
     files.at(0.0)
     files.lost(0.2, 0.0)
@@ -306,7 +308,7 @@ def test_what_was_lost_takes_nothing_of_the_patience_with_waiting(
 
 def test_a_lost_core_is_forgiven_where_only_the_wall_counts(tmp_path: Path, own: OwnQueue) -> None:
     files = Files(tmp_path / "seat", by_wall=True)
-    seat = _tally(files, own)
+    seat = _move_costs(files, own)
     seat.open(0.0)
     files.lost(0.2, 0.1)
     assert seat.close(0.0, 0.5).charged_seconds == pytest.approx(0.3)
@@ -317,10 +319,10 @@ def test_a_lost_core_is_forgiven_where_only_the_wall_counts(tmp_path: Path, own:
 def test_without_readings_nothing_is_forgiven(tmp_path: Path, own: OwnQueue, without: str) -> None:
     files = Files(tmp_path / "seat", without=without)
     assert not files.meter.can_forgive
-    tally = _tally(files, own)
-    tally.open(0.0)
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0)
     files.at(0.010, pressure=0.030)
-    cost = tally.close(0.0, 0.040)
+    cost = move_costs.close(0.0, 0.040)
     assert cost.charged_seconds == 0.040
     assert (cost.cpu_seconds is None) == (without == "cpu_stat")
     files.meter.close()
@@ -328,32 +330,32 @@ def test_without_readings_nothing_is_forgiven(tmp_path: Path, own: OwnQueue, wit
 
 def test_work_of_a_gpu_is_charged_by_the_wall(tmp_path: Path, own: OwnQueue) -> None:
     files = Files(tmp_path / "seat", by_wall=True)
-    tally = _tally(files, own)
-    tally.open(0.0)
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0)
     files.at(0.100, pressure=0.030)
-    assert tally.close(0.0, 0.040).charged_seconds == 0.040
+    assert move_costs.close(0.0, 0.040).charged_seconds == 0.040
     files.meter.close()
 
 
 def test_cpu_time_on_several_cores_is_charged_in_full(files: Files, own: OwnQueue) -> None:
-    tally = _tally(files, own)
-    tally.open(0.0)
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0)
     files.at(0.100)
-    assert tally.close(0.0, 0.050).charged_seconds == pytest.approx(0.100)
+    assert move_costs.close(0.0, 0.050).charged_seconds == pytest.approx(0.100)
 
 
 def test_a_quick_seat_that_turns_slow_is_forgiven_from_the_question_on(
     files: Files, own: OwnQueue
 ) -> None:
-    tally = _tally(files, own)
-    tally.open(0.0)
-    tally.close(0.0, 0.0005)
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0)
+    move_costs.close(0.0, 0.0005)
     files.at(0.0005, pressure=5.0)  # whatever it waited in quick moves is no credit
-    tally.open(0.001)
+    move_costs.open(0.001)
     files.at(0.0005, pressure=5.020)  # nobody looks before it has waited: the referee waits too
-    assert tally.more_seconds(0.001, 0.021, 0.015) > 0
+    assert move_costs.more_seconds(0.001, 0.021, 0.015) > 0
     files.at(0.0105, pressure=5.030)
-    cost = tally.close(0.001, 0.046)
+    cost = move_costs.close(0.001, 0.046)
     assert cost.waited_seconds == pytest.approx(0.030)
     assert cost.charged_seconds == pytest.approx(0.015)
 
@@ -361,54 +363,54 @@ def test_a_quick_seat_that_turns_slow_is_forgiven_from_the_question_on(
 def test_what_was_computed_off_turn_is_charged_above_the_tolerance_and_the_seat_frozen(
     files: Files, own: OwnQueue
 ) -> None:
-    tally = _tally(files, own)
-    tally.open(0.0)
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0)
     files.at(0.010)
-    tally.close(0.0, 0.010)
+    move_costs.close(0.0, 0.010)
     files.at(0.010 + OFF_TURN_SECONDS)
-    assert tally.open(1.0) == 0
-    assert not tally.ponders
+    assert move_costs.open(1.0) == 0
+    assert not move_costs.ponders
     files.at(0.030)
-    tally.close(1.0, 1.020)
+    move_costs.close(1.0, 1.020)
     assert not files.is_frozen
     files.at(0.530)
-    assert tally.open(2.0) == pytest.approx(0.5 - OFF_TURN_SECONDS, abs=0.009)
-    tally.close(2.0, 2.010)
+    assert move_costs.open(2.0) == pytest.approx(0.5 - OFF_TURN_SECONDS, abs=0.009)
+    move_costs.close(2.0, 2.010)
     assert files.is_frozen
-    tally.open(3.0)
+    move_costs.open(3.0)
     assert not files.is_frozen
 
 
 def test_time_slept_through_in_many_quick_moves_pays_for_one_tick_off_turn_and_no_more(
     files: Files, own: OwnQueue
 ) -> None:
-    tally = _tally(files, own)
+    move_costs = _move_costs(files, own)
     for number in range(100):
-        tally.open(number / 1000)
-        tally.close(number / 1000, number / 1000 + 0.000998)
+        move_costs.open(number / 1000)
+        move_costs.close(number / 1000, number / 1000 + 0.000998)
     files.at(0.080)
     expected = 0.080 - TICK_SECONDS - OFF_TURN_SECONDS
-    assert tally.open(1.0) == pytest.approx(expected)
+    assert move_costs.open(1.0) == pytest.approx(expected)
 
 
 def test_cpu_time_that_is_booked_after_the_move_it_was_charged_for_is_not_off_turn(
     files: Files, own: OwnQueue
 ) -> None:
-    tally = _tally(files, own)
-    tally.open(0.0)
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0)
     files.at(0.006)  # 4 ms of the core's running tick are not booked yet
-    assert tally.close(0.0, 0.010).charged_seconds == 0.010
+    assert move_costs.close(0.0, 0.010).charged_seconds == 0.010
     files.at(0.010)
-    assert tally.open(1.0) == 0
-    assert not tally.ponders
+    assert move_costs.open(1.0) == 0
+    assert not move_costs.ponders
 
 
 def test_sleeping_does_not_pay_for_pondering_beyond_one_tick(files: Files, own: OwnQueue) -> None:
-    tally = _tally(files, own)
-    tally.open(0.0)
-    tally.close(0.0, 1.0)
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0)
+    move_costs.close(0.0, 1.0)
     files.at(1.0)
-    assert tally.open(2.0) == pytest.approx(1.0 - TICK_SECONDS - OFF_TURN_SECONDS)
+    assert move_costs.open(2.0) == pytest.approx(1.0 - TICK_SECONDS - OFF_TURN_SECONDS)
 
 
 @given(
@@ -432,43 +434,43 @@ def test_deadline_moves_on_while_its_agent_waits_until_patience_ends(
 
 
 def test_a_question_gets_the_time_its_agent_waited_and_no_more(files: Files, own: OwnQueue) -> None:
-    tally = _tally(files, own)
-    tally.open(0.0)
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0)
     files.at(0.010, pressure=0.015)
-    assert tally.more_seconds(0.0, 0.025, 0.025) == pytest.approx(0.015)
+    assert move_costs.more_seconds(0.0, 0.025, 0.025) == pytest.approx(0.015)
     files.at(0.020, pressure=0.020)
-    assert tally.more_seconds(0.0, 0.040, 0.025) == pytest.approx(0.005)
+    assert move_costs.more_seconds(0.0, 0.040, 0.025) == pytest.approx(0.005)
     files.at(0.025, pressure=0.020)
-    assert tally.more_seconds(0.0, 0.046, 0.025) == DOUBT_STEP_SECONDS
-    assert tally.more_seconds(0.0, 0.066, 0.025) == 0
+    assert move_costs.more_seconds(0.0, 0.046, 0.025) == DOUBT_STEP_SECONDS
+    assert move_costs.more_seconds(0.0, 0.066, 0.025) == 0
 
 
 def test_a_sleeper_gets_no_more_than_a_second_look(files: Files, own: OwnQueue) -> None:
-    tally = _tally(files, own)
-    tally.open(0.0)
-    assert tally.more_seconds(0.0, 0.025, 0.025) == DOUBT_STEP_SECONDS
-    assert tally.more_seconds(0.0, 0.045, 0.025) == 0
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0)
+    assert move_costs.more_seconds(0.0, 0.025, 0.025) == DOUBT_STEP_SECONDS
+    assert move_costs.more_seconds(0.0, 0.045, 0.025) == 0
 
 
 def test_an_agent_in_the_run_queue_is_not_late_while_its_wait_lasts(
     files: Files, own: OwnQueue
 ) -> None:
-    tally = _tally(files, own)
-    tally.open(0.0)
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0)
     for look in range(5):
         files.at(0.0, pressure=0.018 * look)  # an average over cores: less than was waited
-        assert tally.more_seconds(0.0, 0.1 + 0.02 * look, 0.025) > 0
+        assert move_costs.more_seconds(0.0, 0.1 + 0.02 * look, 0.025) > 0
     files.at(0.010, pressure=0.072, queue=0.170)  # it ran, and its wait is booked
-    assert tally.close(0.0, 0.180).charged_seconds == pytest.approx(0.010)
+    assert move_costs.close(0.0, 0.180).charged_seconds == pytest.approx(0.010)
 
 
 def test_doubt_does_not_last_for_an_agent_that_waits_for_its_own_threads(
     files: Files, own: OwnQueue
 ) -> None:
-    tally = _tally(files, own)
-    tally.open(0.0)
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0)
     now = 100.0
-    while tally.more_seconds(0.0, now, 100.0) > 0:
+    while move_costs.more_seconds(0.0, now, 100.0) > 0:
         now += DOUBT_STEP_SECONDS
         files.at(now, pressure=now - 100.0)
     assert 100.0 < now < 106.0 + DOUBT_STEP_SECONDS
@@ -476,97 +478,97 @@ def test_doubt_does_not_last_for_an_agent_that_waits_for_its_own_threads(
 
 def test_question_is_not_late_for_waiting_that_patience_covers(files: Files, own: OwnQueue) -> None:
     """Forty busy processes beside a seat: 0.4 s of processor time in 10 s of waiting."""
-    tally = _tally(files, own, patience=60.0)
-    tally.open(0.0)
+    move_costs = _move_costs(files, own, patience=60.0)
+    move_costs.open(0.0)
     files.at(0.4, pressure=9.6)
-    assert tally.more_seconds(0.0, 10.0, 3.0) == pytest.approx(2.6)
+    assert move_costs.more_seconds(0.0, 10.0, 3.0) == pytest.approx(2.6)
     files.at(2.4, pressure=57.6)
-    cost = tally.close(0.0, 60.0)
+    cost = move_costs.close(0.0, 60.0)
     assert cost.charged_seconds == pytest.approx(2.4)
-    assert tally.unforgiven_now_seconds == 0
+    assert move_costs.unforgiven_now_seconds == 0
 
 
 def test_waiting_beyond_patience_is_charged_and_counted_as_unforgiven(
     files: Files, own: OwnQueue
 ) -> None:
-    tally = _tally(files, own, patience=5.0)
-    tally.open(0.0)
+    move_costs = _move_costs(files, own, patience=5.0)
+    move_costs.open(0.0)
     files.at(1.0, pressure=9.0)
-    assert tally.close(0.0, 10.0).charged_seconds == pytest.approx(5.0)
-    assert tally.unforgiven_now_seconds == pytest.approx(4.0 - OWN_DOING_SECONDS)
-    tally.open(10.0)
+    assert move_costs.close(0.0, 10.0).charged_seconds == pytest.approx(5.0)
+    assert move_costs.unforgiven_now_seconds == pytest.approx(4.0 - OWN_DOING_SECONDS)
+    move_costs.open(10.0)
     files.at(2.0, pressure=11.0)
-    tally.close(10.0, 15.0)  # 1 s of work, 2 s of waiting and 2 s of sleep
-    assert tally.unforgiven_before_seconds == pytest.approx(4.0 - OWN_DOING_SECONDS)
-    assert tally.unforgiven_now_seconds == pytest.approx(2.0 - OWN_DOING_SECONDS)
+    move_costs.close(10.0, 15.0)  # 1 s of work, 2 s of waiting and 2 s of sleep
+    assert move_costs.unforgiven_before_seconds == pytest.approx(4.0 - OWN_DOING_SECONDS)
+    assert move_costs.unforgiven_now_seconds == pytest.approx(2.0 - OWN_DOING_SECONDS)
 
 
 def test_waiting_that_cost_no_bank_excuses_no_later_answer(files: Files, own: OwnQueue) -> None:
-    tally = _tally(files, own, patience=0.0)
+    move_costs = _move_costs(files, own, patience=0.0)
     for move in range(10):
-        tally.open(float(move), 1.0)
+        move_costs.open(float(move), 1.0)
         files.at(0.1 * move, pressure=0.8 * (move + 1))
-        tally.close(float(move), move + 0.9)
-    assert tally.unforgiven_before_seconds == 0
+        move_costs.close(float(move), move + 0.9)
+    assert move_costs.unforgiven_before_seconds == 0
 
 
 def test_who_stands_still_by_its_own_quota_uses_up_no_patience(files: Files, own: OwnQueue) -> None:
     """On four cores it computes for a quarter of each period, and is stopped for the rest."""
-    tally = _tally(files, own, patience=5.0)
+    move_costs = _move_costs(files, own, patience=5.0)
     for move in range(20):
-        tally.open(float(move))
+        move_costs.open(float(move))
         files.at(move + 1.0, pressure=0.75 * (move + 1))
-        assert tally.close(float(move), move + 1.0).charged_seconds == pytest.approx(1.0)
-    assert tally.patience_seconds == pytest.approx(5.0)
+        assert move_costs.close(float(move), move + 1.0).charged_seconds == pytest.approx(1.0)
+    assert move_costs.patience_seconds == pytest.approx(5.0)
 
 
 def test_stillness_that_an_earlier_moves_work_made_is_no_fault_of_the_host(
     files: Files, own: OwnQueue
 ) -> None:
-    tally = _tally(files, own, patience=0.0)
+    move_costs = _move_costs(files, own, patience=0.0)
     for move in range(20):
-        tally.open(float(move))
+        move_costs.open(float(move))
         files.at(0.1 * (move + 1), pressure=0.075 * (move + 1))
-        tally.close(float(move), move + 0.1)
-    assert tally.unforgiven_before_seconds + tally.unforgiven_now_seconds == 0
+        move_costs.close(float(move), move + 0.1)
+    assert move_costs.unforgiven_before_seconds + move_costs.unforgiven_now_seconds == 0
 
 
 def test_answer_may_come_later_by_what_waiting_took_of_the_bank(
     files: Files, own: OwnQueue
 ) -> None:
-    tally = Tally(files.meter, [], own, 0.0, waits_for_host=True)
-    tally.open(0.0, 1.0)
+    move_costs = MoveCosts(files.meter, [], own, 0.0, waits_for_host=True)
+    move_costs.open(0.0, 1.0)
     files.at(0.0, pressure=3.0)
-    tally.close(0.0, 3.0)
+    move_costs.close(0.0, 3.0)
     taken = 2.0  # of the bank; the rest was free
-    tally.open(3.0, 1.0)
-    assert tally.more_seconds(3.0, 7.0, 5.0) == pytest.approx(1.0 + taken)
+    move_costs.open(3.0, 1.0)
+    assert move_costs.more_seconds(3.0, 7.0, 5.0) == pytest.approx(1.0 + taken)
 
 
 def test_waiting_for_own_threads_forgives_nothing(files: Files, own: OwnQueue) -> None:
     """Thirty children keep one core busy for 1 s; then the agent sleeps for 1 s."""
-    tally = _tally(files, own)
-    tally.open(0.0)
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0)
     files.at(1.0, pressure=0.0, queue=0.96, some=1.0)
-    assert tally.close(0.0, 2.0).charged_seconds == pytest.approx(2.0)
+    assert move_costs.close(0.0, 2.0).charged_seconds == pytest.approx(2.0)
 
 
 def test_waiting_of_the_whole_group_beside_own_contention_is_forgiven(
     files: Files, own: OwnQueue
 ) -> None:
-    tally = _tally(files, own)
-    tally.open(0.0)
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0)
     files.at(0.5, pressure=1.5, queue=1.9, some=2.0)
-    assert tally.close(0.0, 2.0).charged_seconds == pytest.approx(0.5)
+    assert move_costs.close(0.0, 2.0).charged_seconds == pytest.approx(0.5)
 
 
 def test_patience_lasts_one_episode(files: Files, own: OwnQueue) -> None:
-    tally = _tally(files, own, patience=0.050)
+    move_costs = _move_costs(files, own, patience=0.050)
     forgiven = []
     for move in range(1, 4):
-        tally.open(float(move))
+        move_costs.open(float(move))
         files.at(0.0, pressure=0.030 * move)
-        forgiven.append(tally.close(float(move), move + 0.030).waited_seconds)
+        forgiven.append(move_costs.close(float(move), move + 0.030).waited_seconds)
     assert forgiven == pytest.approx([0.030, 0.020, 0.0])
 
 
@@ -583,37 +585,37 @@ def test_a_group_that_is_gone_says_so_and_its_totals_stand_still(files: Files) -
 
 
 def test_all_doubts_of_a_match_together_are_bounded(files: Files, own: OwnQueue) -> None:
-    tally = _tally(files, own, patience=0.0)
+    move_costs = _move_costs(files, own, patience=0.0)
     now = doubted = 0.0
     for _ in range(40):
-        tally.open(now)
+        move_costs.open(now)
         began = now
         now += 100.5
-        while tally.more_seconds(began, now, 100.0) > 0:
+        while move_costs.more_seconds(began, now, 100.0) > 0:
             now += DOUBT_STEP_SECONDS
             files.at(now, pressure=now - 100.0)
         doubted += now - began - 100.5
-        tally.close(began, now)
+        move_costs.close(began, now)
     assert doubted < 6.0 + DOUBT_STEP_SECONDS
 
 
 def test_who_owes_an_answer_computes_nothing_off_turn(files: Files, own: OwnQueue) -> None:
-    tally = _tally(files, own)
+    move_costs = _move_costs(files, own)
     for owes, charged in ((True, 0.0), (False, 1.0 - OFF_TURN_SECONDS)):
-        tally.open(0.0)
+        move_costs.open(0.0)
         files.at(1.0)
-        tally.close(0.0, 1.0)
+        move_costs.close(0.0, 1.0)
         files.at(2.0)
-        assert tally.open(2.0, owes=owes) == pytest.approx(charged)
+        assert move_costs.open(2.0, owes=owes) == pytest.approx(charged)
         files.at(0.0)
 
 
 def test_what_was_charged_off_turn_is_not_charged_again_where_no_question_came_of_it(
     files: Files, own: OwnQueue
 ) -> None:
-    tally = _tally(files, own)
-    tally.open(0.0)
-    tally.close(0.0, 0.1)
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0)
+    move_costs.close(0.0, 0.1)
     files.at(1.0)
-    assert tally.open(2.0) == pytest.approx(1.0 - OFF_TURN_SECONDS - TICK_SECONDS)
-    assert tally.open(3.0) == 0.0
+    assert move_costs.open(2.0) == pytest.approx(1.0 - OFF_TURN_SECONDS - TICK_SECONDS)
+    assert move_costs.open(3.0) == 0.0

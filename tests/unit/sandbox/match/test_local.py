@@ -12,7 +12,7 @@ from games import GAMES
 from games.episode import Episode
 from games.protocol import Verdict
 from sandbox.match.clock import Clock
-from sandbox.match.local import Plan, Result, longest_seconds, seating, seed_of, tally, wilson
+from sandbox.match.local import Plan, Result, longest_seconds, seating, seed_of, summarize, wilson
 from sandbox.match.record import Played, SeatReport
 
 GEESE = GAMES["hungry_geese"]
@@ -58,7 +58,7 @@ def test_the_first_game_has_the_seed_itself_and_the_others_seeds_of_their_own() 
 def test_wins_are_counted_by_agent_and_shared_first_places_are_split() -> None:
     plan = _plan("a.py", "b.py")
     # In the second game the seats are swapped: there the first seat is b's.
-    first, second = tally(plan, [_result(1, (1, 2)), _result(2, (1, 1))])
+    first, second = summarize(plan, [_result(1, (1, 2)), _result(2, (1, 1))])
     assert (first.agent, first.wins, first.mean_placement) == ("a", 1.5, 1.0)
     assert (second.agent, second.wins, second.mean_placement) == ("b", 0.5, 1.5)
     assert first.win_rate == 0.75

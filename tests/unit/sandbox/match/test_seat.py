@@ -10,7 +10,7 @@ import pytest
 from games.protocol import Verdict
 from sandbox.errors import HostTooSlow
 from sandbox.match.channel import Question, Trouble
-from sandbox.match.charge import Cost, Tally
+from sandbox.match.charge import Cost, MoveCosts
 from sandbox.match.clock import Clock
 from sandbox.match.loans import Ending, Loan
 from sandbox.match.meter import Meter, OwnQueue
@@ -41,7 +41,7 @@ def loan() -> Iterator[Loan]:
 def _asking(
     loan: Loan, monkeypatch: pytest.MonkeyPatch, off_turn: float, lenient: frozenset[Verdict]
 ) -> tuple[Seat, Question | Verdict]:
-    monkeypatch.setattr(Tally, "open", lambda *_, **__: off_turn)
+    monkeypatch.setattr(MoveCosts, "open", lambda *_, **__: off_turn)
     own = OwnQueue()
     seat = Seat(0, loan, Timing(CLOCK, own, 0.0), (), lenient)
     question = seat.asking(1, {})
@@ -98,8 +98,8 @@ def _late(
     question.begin()
     question.trouble = Trouble.LATE
     question.cost = Cost(70.0, 0.1, 60.0, 0.6)
-    seat._tally.unforgiven_before_seconds = before
-    seat._tally.unforgiven_now_seconds = unforgiven
+    seat._move_costs.unforgiven_before_seconds = before
+    seat._move_costs.unforgiven_now_seconds = unforgiven
     own.close()
     seat.moved(1, question, lambda raw: raw)
     return seat
