@@ -132,10 +132,10 @@ def queue_of(kind: str, gpu: int) -> str:
 def wake_due(
     conn: Connection, per_queue: Mapping[str, int], *, wake_seconds: float = WAKE_SECONDS
 ) -> list[tuple[str, MatchId]]:
-    """Marks matches as woken and returns (queue, match): commit, then send a wake-up message for
-    each.
-    Of each queue at most ``per_queue`` messages are out, by turn, then oldest first; one not answered
-    within ``wake_seconds`` is sent again. Matches no live worker could play are left.
+    """Marks matches as woken and returns (queue, match): commit, then send a message for each.
+
+    Each queue has at most ``per_queue`` messages out, by turn, then oldest first. A message without
+    an answer within ``wake_seconds`` is sent again. Matches no live worker could play are left.
     """
     due = []
     for queue, most in sorted(per_queue.items()):
