@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -13,7 +14,6 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 Level = Literal["info", "warning", "error"]
-STDERR: Final = 2
 _NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
 _bound: ContextVar[Mapping[str, object]] = ContextVar("bound", default=_NOTHING)
 
@@ -34,9 +34,9 @@ def emit(event: str, *, level: Level = "info", **fields: object) -> None:
         **fields,
     }
     with suppress(OSError, ValueError):
-        # One write, so that lines of several processes on one file do not mix. Not by sys.stderr:
-        # a child that is forked while another thread writes would wait for its lock for ever.
-        os.write(STDERR, (json.dumps(line, default=str) + "\n").encode())
+        # One write, so that lines of several processes on one file do not mix.
+        sys.stderr.write(json.dumps(line, default=str) + "\n")
+        sys.stderr.flush()
 
 
 @contextmanager

@@ -456,7 +456,7 @@ def test_many_silent_seasons_are_no_more_questions_than_one(
 
 
 def test_a_host_too_slow_for_a_season_raises_an_alarm(
-    contest: Contest, capfd: pytest.CaptureFixture[str]
+    contest: Contest, capsys: pytest.CaptureFixture[str]
 ) -> None:
     conn = contest.conn
     order = contest.claim(contest.rated(*contest.entries[:4]))
@@ -469,20 +469,20 @@ def test_a_host_too_slow_for_a_season_raises_an_alarm(
     looking = jobs.Watch()
     looking.look(conn)
     looking.look(conn)
-    assert capfd.readouterr().err.count("host_too_slow") == 1
+    assert capsys.readouterr().err.count("host_too_slow") == 1
 
 
 def test_an_alarm_is_told_once_and_its_end_too(
-    contest: Contest, capfd: pytest.CaptureFixture[str]
+    contest: Contest, capsys: pytest.CaptureFixture[str]
 ) -> None:
     conn, looking = contest.conn, jobs.Watch()
     conn.execute("update seasons set opens_at = now() - interval '1 hour'")
     looking.look(conn)
     looking.look(conn)
-    assert capfd.readouterr().err.count("cadence_missed") == 1
+    assert capsys.readouterr().err.count("cadence_missed") == 1
     conn.execute("update seasons set opens_at = now()")
     looking.look(conn)
-    assert "cadence_back" in capfd.readouterr().err
+    assert "cadence_back" in capsys.readouterr().err
 
 
 def test_answers_kept_for_repeats_are_dropped_after_their_time(conn: Connection) -> None:

@@ -164,7 +164,7 @@ def test_the_number_of_teams_is_kept_once_uploads_lock(conn: Connection) -> None
 
 
 def test_a_season_that_stops_when_sealed_ends_with_its_last_doubt(
-    conn: Connection, capfd: pytest.CaptureFixture[str]
+    conn: Connection, capsys: pytest.CaptureFixture[str]
 ) -> None:
     contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8, stops_when_sealed=True)
     patient = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
@@ -185,7 +185,7 @@ def test_a_season_that_stops_when_sealed_ends_with_its_last_doubt(
     assert close(conn) == {"seasons_turned": 1}
     states = [seasons.get_season(conn, each.season.id).state for each in (contest, patient)]
     assert states == ["finished", "locked"]
-    told = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+    told = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
     assert [(line["event"], line.get("reason"), line.get("state")) for line in told] == [
         ("season_stops", "every medal is sealed", None),
         ("season_turned", None, "finished"),

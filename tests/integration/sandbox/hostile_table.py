@@ -61,10 +61,11 @@ class Hostile:
 
 HOSTILE = (
     Hostile("fork_bomb", "forks", reaches=True),
-    Hostile("fork_bomb_racing", "forks", ANY, rf"^$|{LATE}|temporarily unavailable"),
-    Hostile("fork_bomb_at_the_end", "forks", ANY, rf"^$|{LATE}|temporarily unavailable"),
+    Hostile("fork_bomb_racing", "forks", ANY, rf"^$|{LATE}|{PONDERED}|temporarily unavailable"),
+    Hostile("fork_bomb_at_the_end", "forks", ANY, rf"^$|{LATE}|{PONDERED}|temporarily unavailable"),
     Hostile("thread_bomb", "forks", reaches=True),
-    Hostile("program_bomb", "forks", ANY, rf"^$|{LATE}|temporarily unavailable|of memory"),
+    Hostile("program_bomb", "forks", ANY,
+            rf"^$|{LATE}|{PONDERED}|temporarily unavailable|of memory"),
     Hostile("memory_bomb", "memory", ERROR, OUT_OF_MEMORY, reused=False, clock=PATIENT),
     Hostile("memory_creep", "memory", ERROR, OUT_OF_MEMORY, reused=False, clock=PATIENT),
     Hostile("memory_in_children", "memory", ANY, rf"^$|of memory|{LATE}", reused=False,

@@ -132,7 +132,7 @@ def test_another_submission_never_gets_a_used_box(bench: Bench) -> None:
 WORKER = """
 import sys, time
 from pathlib import Path
-from sandbox import loans
+from sandbox.match import loans
 from tests.integration.sandbox.nodes import MEMORY_MB, Player
 request = loans.SeatRequest("python", Path(sys.argv[2]), MEMORY_MB)
 player = Player(loans.borrow(Path(sys.argv[1]), request, 60))

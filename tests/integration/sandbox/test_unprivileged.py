@@ -88,7 +88,7 @@ def test_the_node_says_exactly_what_the_doctor_says_it_lacks(lent: Bench, folder
     assert list(loans.hello(lent.node.socket).lacks) == named
     allowed = subprocess.run(
         ordinary.command(
-            folder, sys.executable, "-c", "from sandbox import witness as w; print(w.is_allowed())"
+            folder, sys.executable, "-c", "from sandbox.match.steal import *; print(is_allowed())"
         ),
         cwd=ROOT,
         capture_output=True,
