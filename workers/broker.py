@@ -83,7 +83,7 @@ app: Final = application(Settings().redis_url)
 
 
 def wake(queue: str, kind: str, identifier: str) -> None:
-    """Put one wake-up message in a queue. Raises BellError within seconds when Redis is away."""
+    """Put one wake-up message in a queue. Raises WakeError within seconds when Redis is away."""
     if queue not in QUEUES or kind not in KINDS:
         raise ValueError(f"no queue {queue!r} or no kind {kind!r}")
     try:

@@ -2,7 +2,7 @@
 
 Everything read from the child is hostile. It is bounded (``channel``), decoded strictly, and handed
 to the game's own ``parse``; whatever the child writes, the worst it reaches is its own verdict.
-Time is measured by the seat's ``Tally`` and paid from its ``Bank``.
+Time is measured by the seat's ``MoveCosts`` and paid from its ``Bank``.
 
 A *pardoned* fault costs one answer and not the seat: the game says which are (``Game.lenient``). It
 ends the seat all the same where nothing could answer any more (the process has gone, or what it

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Annotated, Final
@@ -14,6 +13,7 @@ from ladder.errors import LadderError
 from ladder.settings import Settings
 from services import embedded
 from services.cli.display import AsJson, print_json
+from services.environment import Environment
 
 USUAL_STATE: Final = Path(__file__).resolve().parents[2] / ".state"
 
@@ -52,7 +52,7 @@ def _address(state: Path | None) -> str:
     """PECK_DATABASE_URL. Raises LadderError or EmbeddedError without one."""
     url = Settings().database_url
     if not url:
-        embedded.refuse_earlier(state or Path(os.environ.get("PECK_STATE") or USUAL_STATE))
+        embedded.refuse_earlier(state or Path(Environment.read().state or USUAL_STATE))
         raise LadderError(
             "PECK_DATABASE_URL is not set; `peck up` brings the database in its state folder up to"
             " date itself"

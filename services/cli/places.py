@@ -123,7 +123,7 @@ def other_way(login: Login) -> str:
 
 def renewal(login: Login) -> str:
     """What to type when the service does not know the login's token."""
-    if os.environ.get("PECK_TOKEN"):
+    if Environment.read().token:
         return f"set PECK_TOKEN to a token of {login.address}, or unset it"
     here = running()
     if here is not None and here.address == login.address.rstrip("/") and here.token != login.token:

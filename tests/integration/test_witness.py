@@ -147,7 +147,7 @@ def test_where_it_cannot_be_started_again_matches_go_on_and_the_next_one_tries(
 
 def test_it_ends_with_the_node_however_that_ends() -> None:
     source = (
-        "import time; from sandbox.match.steal import Witness; made = Witness(); made.begins();"
+        "import time; from sandbox.match.steal import StealMonitor as M; made = M(); made.begins();"
         "print(made._process.pid, flush=True); time.sleep(60)"
     )
     node = subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, text=True)
