@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.alone, pytest.mark.docker, pytest.mark.timeout(900)]
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 AGENTS = 7
-SLOW_AGENTS = 2  # paired a tenth as often
+SLOW_AGENTS = 2  # their matches take most of a minute
 ENOUGH_GAMES = 1
 
 
