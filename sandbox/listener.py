@@ -1,4 +1,4 @@
-"""The doors of a daemon that lends: a unix socket, one connection a match, known uids alone.
+"""Accepts connections to a daemon that lends: one connection a match, from known uids alone.
 
 Used by the node (``node``), which lends boxes, and by the remote daemon (``remote.daemon``).
 """
@@ -24,7 +24,7 @@ the other side has been told nothing."""
 
 MOST_SEATS = 16
 READ_SECONDS = 10.0
-MOST_GREETED = 4
+MOST_ACCEPTING = 4
 """Threads that wait for connections."""
 STRANGERS = 8
 """Of unknown uids whose question is heard, to be refused in words; more are sent away unheard."""
@@ -45,7 +45,7 @@ class Listener:
         self._allowed_uids = allowed_uids
         self._lock = threading.Lock()
         self._connections: set[socket.socket] = set()
-        self._greeting = 0
+        self._accepting = 0
         self._strangers = threading.BoundedSemaphore(STRANGERS)
 
     def update_hello(self, **changes: Any) -> None:
@@ -55,11 +55,11 @@ class Listener:
     def open(self, listener: socket.socket) -> None:
         """Let people in until the listener is shut down.
 
-        Whoever accepts a connection also talks on it, while others wait at the door: a match that
+        Whoever accepts a connection also talks on it, while other threads accept: a match that
         borrows need not wait for a thread to start.
         """
-        for _ in range(MOST_GREETED):
-            self._greeting += 1
+        for _ in range(MOST_ACCEPTING):
+            self._accepting += 1
             threading.Thread(target=self._serve, args=(listener,), daemon=True).start()
 
     def _serve(self, listener: socket.socket) -> None:
@@ -79,7 +79,7 @@ class Listener:
                 _send_away(connection, uid)
                 continue
             try:
-                if not self._end_greeting(listener):
+                if not self._leaves_accepting(listener):
                     connection.close()
                     continue
                 with self._lock:
@@ -89,15 +89,15 @@ class Listener:
                 if not is_known:
                     self._strangers.release()
             with self._lock:
-                if self._greeting >= MOST_GREETED:
+                if self._accepting >= MOST_ACCEPTING:
                     return
-                self._greeting += 1
+                self._accepting += 1
 
-    def _end_greeting(self, listener: socket.socket) -> bool:
+    def _leaves_accepting(self, listener: socket.socket) -> bool:
         """Whether somebody else is there now; False where no thread is to be had."""
         with self._lock:
-            if self._greeting > 1:
-                self._greeting -= 1
+            if self._accepting > 1:
+                self._accepting -= 1
                 return True
         try:
             threading.Thread(target=self._serve, args=(listener,), daemon=True).start()

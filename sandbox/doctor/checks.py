@@ -269,7 +269,9 @@ def _steal_monitor(machine: Machine, tried: Tried) -> Check:
     if not machine.virtual:
         return Check("lost cores", State.NOT_NEEDED, "no hypervisor, so nobody takes cores away")
     if tried.above_all:
-        return Check("lost cores", State.OK, "a witness may run above all others on each core")
+        return Check(
+            "lost cores", State.OK, "the steal monitor may run above all others on each core"
+        )
     (lack,) = degraded.DEGRADED[degraded.NO_STEAL_MONITOR]
     return Check(
         "lost cores",

@@ -172,7 +172,7 @@ def apply(
 
     ``limits``: groups with memory, processes and cpu can be made. ``match_groups``: so can version
     2 groups that freeze, kill and count. ``pressure``: these have a readable cpu.pressure.
-    ``witness``: lost cores are seen, or there is nobody who takes any.
+    ``steal_monitor``: lost cores are seen, or there is nobody who takes any.
     """
     names: list[tuple[str, tuple[Row, ...]]] = []
     if launcher == "bubblewrap":

@@ -78,7 +78,7 @@ class Question:
         owed: Callable[[bytes], bool] | None = None,
         notices: list[bytes] | None = None,
     ) -> None:
-        """``connection`` is non-blocking; ``tally`` has been opened for this question, and its
+        """``connection`` is non-blocking; ``move_costs`` has been opened for this question, and its
         cost may be up to ``limit_seconds``. ``owed`` tells the one packet that must come and be
         dropped before the question is put. ``notices`` may come in this order; each that has come
         is taken out of the list. Raises ValueError for a body that is too long."""

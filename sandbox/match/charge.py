@@ -18,9 +18,9 @@ A core that a hypervisor takes away stands still in the name of whoever ran on i
 time; had the agent stood in the queue, its wait is forgiven already, and nobody can tell the two
 apart. So what was *lost* makes no move late and costs no bank, and makes no other move cheaper: it
 is taken off what a charge has above the time that is free, up to ``SPARED_SECONDS`` in a match.
-Lost is what the core that was gone longest was gone, as the node's witness saw it, or what the
-hypervisor itself says it took of a core, up to twice the cpu time used: the latter is an average,
-and owed to agents at work.
+Lost is what the core that was gone longest was gone, as the node's steal monitor saw it, or what
+the hypervisor itself says it took of a core, up to twice the cpu time used: the latter is an
+average, and owed to agents at work.
 
 What a seat computes between its moves is *off turn*. The kernel books the time of a running thread
 at its core's next tick, so the last of a move's own cpu time is often seen only after it; what the

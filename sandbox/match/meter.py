@@ -31,7 +31,7 @@ _OWN_SCHEDSTAT: Final = "/proc/thread-self/schedstat"
 class Meter:
     """One seat's group; owns the descriptors it was given, by name: ``cpu_stat``,
     ``cpu_pressure``, ``freeze``, ``kill`` (files of the group), ``schedstat`` (of the main thread
-    of the match's child) and ``lost`` (the node's witness). Any of them may be missing."""
+    of the match's child) and ``lost`` (the node's steal monitor). Any of them may be missing."""
 
     __slots__ = (
         "_cpu",
@@ -123,7 +123,7 @@ class Meter:
         return self._queue_seconds
 
     def losses(self) -> bytes:
-        """What the node's witness has seen of its cores; see ``witness.most_lost``."""
+        """What the node's steal monitor has seen of its cores; see ``steal.most_lost``."""
         if self._lost < 0:
             return b""
         return os.pread(self._lost, self._lost_bytes, steal.OWN_BYTES)

@@ -15,7 +15,7 @@ import pytest
 from sandbox import listener as sandbox_listener
 from sandbox.box import wire
 from sandbox.errors import BoxLate, HostFault
-from sandbox.listener import MOST_GREETED, STRANGERS, Listener
+from sandbox.listener import MOST_ACCEPTING, STRANGERS, Listener
 from sandbox.match import loans
 
 HELLO = {"node": "n", "launcher": "l", "profiles": [], "image_digests": {}, "lacks": []}
@@ -67,7 +67,7 @@ def test_a_crowd_of_silent_strangers_holds_a_few_threads_and_the_rest_are_sent_a
         for line in crowd[STRANGERS:]:
             answer, _ = wire.receive(line)
             assert "may not borrow" in answer["reason"]
-        assert threading.active_count() - before <= MOST_GREETED + STRANGERS
+        assert threading.active_count() - before <= MOST_ACCEPTING + STRANGERS
         for line in crowd[:STRANGERS]:
             line.close()
         assert "see --allow-uid" in _refusal(path)
