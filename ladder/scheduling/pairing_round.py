@@ -35,6 +35,7 @@ def pair(conn: db.Connection, rng: Random, fields: SeasonCache | None = None) ->
     long matches fewer are under way.
     """
     seasons = leagues_seasons.playing_seasons(conn)
+    makers = leagues_seasons.makers(conn, [season.id for season in seasons])
     workers = [
         w for w in matches_workers.live_workers(conn) if {"play.cpu", "play.gpu"} & set(w.queues)
     ]
@@ -43,7 +44,6 @@ def pair(conn: db.Connection, rng: Random, fields: SeasonCache | None = None) ->
         return {}
     fields = fields or SeasonCache()
     fields.turns.look(conn)
-    makers = leagues_seasons.makers(conn, [season.id for season in seasons])
     under_way = {season.id: matches.in_flight(conn, season.id) for season in seasons}
     before = sum(under_way.values())
     load = Counter[str]()  # of those who made the leagues: nobody gets more by making more of them

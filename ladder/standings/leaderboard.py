@@ -1,4 +1,4 @@
-"""The board of a season."""
+"""Reads the board of a season from its rows, and its revision; ``standings.build`` computes it."""
 
 from __future__ import annotations
 
