@@ -52,14 +52,20 @@ def league(conn: Connection, who: Viewer, key: str) -> League:
 def hosted_league(conn: Connection, who: Viewer, key: str) -> League:
     """A league the viewer runs."""
     found = league(conn, who, key)
-    if not permissions.may_run(who, records.league_seen(found)):
-        raise ProblemError("forbidden", "Only a host of the league or an administrator may.")
+    _require_host(who, found)
     return found
 
 
 def season(conn: Connection, who: Viewer, key: str) -> Season:
     """By its id, or the current one of the league with this slug."""
     return _season_and_league(conn, who, key)[0]
+
+
+def hosted_season(conn: Connection, who: Viewer, key: str) -> tuple[Season, League]:
+    """A season of a league that the viewer runs, with the league."""
+    found, its_league = _season_and_league(conn, who, key)
+    _require_host(who, its_league)
+    return found, its_league
 
 
 def season_to_enter(conn: Connection, who: Viewer, key: str, team_id: TeamId) -> Season:
@@ -222,6 +228,11 @@ def scrim(conn: Connection, who: Viewer, key: str) -> Scrim:
 
 def _seen(conn: Connection, league_ids: list[LeagueId]) -> tuple[permissions.LeagueSeen, ...]:
     return tuple(records.league_seen(leagues.get_league(conn, one)) for one in league_ids)
+
+
+def _require_host(who: Viewer, found: League) -> None:
+    if not permissions.may_run(who, records.league_seen(found)):
+        raise ProblemError("forbidden", "Only a host of the league or an administrator may.")
 
 
 def _season_and_league(conn: Connection, who: Viewer, key: str) -> tuple[Season, League]:
