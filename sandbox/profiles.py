@@ -7,7 +7,7 @@ NAME``); where nobody typed it, the node does not serve them.
 
 Profiles are for Python. A program in another language is an executable of its bundle
 (``box.contract``): boxes have no compiler. A box with another interpreter needs its files in both
-launchers (``deploy/images/assemble.py``, ``launchers.bubblewrap``) and its name in ``box.contract``.
+launchers (``deploy/images/assemble.py``, ``launchers.bubblewrap``), its name in ``box.contract``.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from ladder.database.db import Connection, whole
 from ladder.entries import anchors
 from ladder.entries.records import Entry
 from ladder.errors import Invalid
-from ladder.leagues import leagues, seasons
+from ladder.leagues import leagues
 from ladder.leagues.making import make_league, make_season
 from ladder.leagues.records import League, Season
 from ladder.leagues.requests import NewLeague
@@ -46,5 +46,6 @@ def open_league(
         season = make_season(conn, league, asked.season, game)
     except Invalid as error:
         raise error.within("season") from None
+    league = leagues.get_league(conn, league.id)  # with what its season changed
     entered = anchors.enter(conn, blobs, season, asked.anchors, by, fill=asked.fill)
-    return Opened(leagues.get_league(conn, league.id), seasons.get_season(conn, season.id), entered)
+    return Opened(league, season, entered)

@@ -21,9 +21,6 @@ from ladder.matches.records import LineupSeat
 QUEUES: Final = ("play.cpu", "play.gpu", "scrim", "validate")
 
 
-USUAL_SAMPLE: Final = 20  # matches by which it is told how long they take
-
-
 BATCH: Final = 200  # matches a repair takes at once
 
 
@@ -172,18 +169,6 @@ def least_turn(conn: Connection, queue: str) -> int | None:
     ).fetchone()
     assert row is not None
     return None if row[0] is None else int(row[0])
-
-
-def usual_seconds(conn: Connection, season_id: SeasonId) -> float | None:
-    """What the season's last rated matches took from claim to result; None before the first."""
-    row = conn.execute(
-        "select avg(extract(epoch from m.finished_at - m.claimed_at)) from ("
-        "   select match_id from acceptances where season_id = %s and act = 'accept'"
-        "   order by no desc limit %s) a join matches m on m.id = a.match_id",
-        (season_id, USUAL_SAMPLE),
-    ).fetchone()
-    assert row is not None
-    return None if row[0] is None else max(0.001, float(row[0]))
 
 
 def _count_in_flight(conn: Connection, lineup: Sequence[LineupSeat], *, is_rejudge: bool) -> None:
