@@ -48,9 +48,7 @@ def test_long_sentences_are_reported_with_the_worst(language: ModuleType, page: 
     short = "The worker plays it. " * 8
     long = "The worker " + "claims a match and " * 8 + "plays."
     page.write_text(f"{short}\n\n- {long}\n- {long}\n")
-    assert faults(language, page) == [
-        "page.md: 2 of 10 sentences are long; page.md:3 has 35 words"
-    ]
+    assert faults(language, page) == ["page.md: 2 of 10 sentences are long; page.md:3 has 35 words"]
 
 
 def test_a_long_paragraph_is_reported(language: ModuleType, page: Path) -> None:
