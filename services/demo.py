@@ -144,9 +144,9 @@ def chosen(slugs: str) -> list[DemoLeague]:
     wanted = [slug.strip() for slug in slugs.split(",") if slug.strip()]
     for slug in wanted:
         if slug not in known:
+            names = ", ".join(known)
             raise Invalid(
-                f"PECK_DEMO_LEAGUES: no demo league is called {slug!r}; choose among "
-                + ", ".join(known)
+                "PECK_DEMO_LEAGUES", f"no demo league is called {slug!r}; choose among {names}"
             )
     return [known[slug] for slug in wanted or known]
 
