@@ -39,7 +39,7 @@ from ladder.database import db, migrate
 from ladder.leagues import leagues, seasons
 from ladder.people import users
 from services import embedded
-from services.children import spawn
+from services.child_processes import spawn
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 PROCESSES = 2

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.boxes import (
+from benchmarks.node_harness import (
     BORROW_SECONDS,
     CHECKOUT,
     LAUNCHERS,
@@ -42,13 +42,13 @@ from benchmarks.boxes import (
     running,
     seated,
 )
-from benchmarks.tables import HEAD, Target, aligned, machine
+from benchmarks.report_tables import HEAD, Target, aligned, machine
 from egress.address import parse
 from games import GAMES
 from sandbox.match import bundle, referee
 from sandbox.match.clock import Clock
-from sandbox.match.lineup import borrowed
 from sandbox.match.loans import Loan, hello
+from sandbox.match.seat_loans import borrowed
 from sandbox.remote.manifest import manifest
 
 WARM_UP = 200

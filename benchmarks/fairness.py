@@ -29,8 +29,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks import usage
-from benchmarks.boxes import (
+from benchmarks import resource_usage
+from benchmarks.node_harness import (
     BORROW_SECONDS,
     LAUNCHERS,
     SEATS,
@@ -42,15 +42,15 @@ from benchmarks.boxes import (
     running,
     write_agents,
 )
-from benchmarks.tables import aligned, machine, quantile
+from benchmarks.report_tables import aligned, machine, quantile
 from games import GAMES
 from games.protocol import Verdict
 from sandbox.errors import HostFault
 from sandbox.match import referee
 from sandbox.match.clock import Clock
-from sandbox.match.lineup import borrowed
 from sandbox.match.loans import Loan
-from sandbox.match.record import read_log
+from sandbox.match.match_record import read_log
+from sandbox.match.seat_loans import borrowed
 
 WORK_SECONDS = 0.010
 HOGS = (0, 2, 4)
@@ -243,7 +243,7 @@ def _first_moves(launcher: str, folder: Path, options: argparse.Namespace) -> st
             cold.append(_first_move(node, bundle))
             again = [_first_move(node, bundle) for _ in range(3)]
             warm.append(statistics.median(again))
-            usage.settle(node)
+            resource_usage.settle(node)
             other.append(_first_move(node, _heavy(folder / "other.tar.gz")))
     head = (f"first move, {WEIGHTS_MIB} MiB read", "charged ms", "least", "most", "of warm", "met?")
     lines: list[tuple[str, ...]] = [head]

@@ -14,7 +14,7 @@ from random import Random
 
 import numpy as np
 
-from benchmarks.tables import HEAD, Target, aligned, machine
+from benchmarks.report_tables import HEAD, Target, aligned, machine
 from ladder.ids import AgentId, EntryId, SubmissionId, TeamId
 from ladder.matches.pairing import Candidate, Meetings, propose
 from ladder.matches.pairing.candidates import together

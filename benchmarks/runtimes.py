@@ -20,8 +20,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.boxes import TRIVIAL, Node, running
-from benchmarks.tables import machine, quantile
+from benchmarks.node_harness import TRIVIAL, Node, running
+from benchmarks.report_tables import machine, quantile
 from sandbox.launchers import docker, runtimes
 from sandbox.match import loans
 

@@ -31,7 +31,7 @@ from pathlib import Path
 from egress import networks
 from egress.address import Address, AddressError, parse
 from egress.networks import IP, Network
-from egress.secured import Secured
+from egress.tls import Secured
 
 REMEDY = "give a public address, or ask this ladder's operator to allow it"
 DEFAULT_PORTS = ((80, 80), (443, 443), (8000, 8999))

@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass
 from random import Random
 from typing import Any, Final
 
+from games.conformance_game import Fault, Findings, GaveUp, Player, flaw_of, generators, text_of
 from games.protocol import FAULTS, ConfigurationError, Game, Json
-from games.rehearsal import Fault, Findings, GaveUp, Player, flaw_of, generators, text_of
 
 MOST_COUNTS: Final = 6
 """Seat counts tried of a game that allows more: the ends and some between."""

@@ -20,7 +20,7 @@ from random import Random
 from types import MappingProxyType
 from typing import NamedTuple
 
-from games.fields import Field, configure
+from games.configuration import Field, configure
 from games.protocol import (
     ConfigurationError,
     GameError,

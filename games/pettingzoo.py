@@ -22,8 +22,8 @@ from random import Random
 from types import MappingProxyType
 from typing import Any, Final
 
-from games import fields
-from games.fields import Field
+from games import configuration as configuration_fields
+from games.configuration import Field
 from games.protocol import GameError, InvalidMove, Json, Outcome, Verdict, placements_from
 
 Environment = Any  # PettingZoo's AECEnv or ParallelEnv
@@ -85,7 +85,7 @@ class Adapted:
         self.seats = range(agents, agents + 1)
 
     def configure(self, overrides: Mapping[str, Json]) -> dict[str, Json]:
-        return fields.configure(self._fields, overrides)
+        return configuration_fields.configure(self._fields, overrides)
 
     def longest(self, configuration: Mapping[str, Json]) -> int:
         return self._longest(configuration)

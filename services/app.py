@@ -13,14 +13,14 @@ from fastapi import FastAPI
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
-from games import outside
+from games import external
 from ladder.database import db
 from ladder.database.blobs import open_blobs
 from ladder.settings import Settings
 from services.api import (
     agents,
     anchors,
-    declared,
+    declared_entry,
     entries,
     extensions,
     feed,
@@ -31,22 +31,19 @@ from services.api import (
     matches,
     members,
     metrics,
+    moderation,
     profiles,
-    remotes,
-    repair,
+    remote_agents,
     rosters,
     scrims,
+    season_health,
     seasons,
     submissions,
     teams,
     users,
-    watch,
 )
 from services.http import auth, problems
-from services.http.boards import Boards
-from services.http.bodies import BodyLimit
-from services.http.measures import Measures, Timed
-from services.http.state import (
+from services.http.app_state import (
     AT_A_TIME,
     NEWS_AT_A_TIME,
     POOL_SIZE,
@@ -54,6 +51,9 @@ from services.http.state import (
     State,
     read_pool,
 )
+from services.http.body_limits import BodyLimit
+from services.http.leaderboard_cache import Boards
+from services.http.metrics import Measures, Timed
 from services.http.uploads import Intake
 from services.web import routes as pages
 
@@ -73,18 +73,18 @@ ROUTERS: Final = (
     rosters.router,
     seasons.router,
     anchors.router,
-    watch.router,
-    declared.router,
+    season_health.router,
+    declared_entry.router,
     extensions.router,
     agents.router,
     submissions.router,
-    remotes.router,
+    remote_agents.router,
     profiles.router,
     entries.router,
     insights.router,
     matches.router,
     scrims.router,
-    repair.router,
+    moderation.router,
     health.router,
     metrics.router,
 )
@@ -97,7 +97,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     chosen = settings or Settings()
     if not chosen.database_url or not chosen.blobs_url:
         raise ValueError("set PECK_DATABASE_URL and PECK_BLOBS_URL")
-    outside.register(chosen.games)
+    external.register(chosen.games)
     measures = Measures()
 
     @asynccontextmanager

@@ -16,12 +16,12 @@ from ladder.database import db
 from ladder.database.blobs import Blobs
 from ladder.database.db import Connection
 from ladder.entries import agents, entries, reference_agents
-from ladder.entries.opening import open_league
+from ladder.entries.league_setup import open_league
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import SeasonId, UserId
 from ladder.leagues import leagues
 from ladder.leagues.records import Season
-from ladder.leagues.requests import NewLeague, NewSeason
+from ladder.leagues.request_models import NewLeague, NewSeason
 from ladder.people import tokens, users
 from ladder.people.records import Team, Viewer
 

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from ladder.settings import SetupSettings
-from services.private import password_line, write_private
+from services.private_files import password_line, write_private
 
 
 def main() -> None:

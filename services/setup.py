@@ -19,7 +19,7 @@ from ladder.errors import Invalid, LadderError
 from ladder.settings import Settings, SetupSettings
 from ladder.telemetry import emit
 from services import demo
-from services.private import write_private
+from services.private_files import write_private
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

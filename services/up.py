@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final, TypeVar
 
-from games import outside
+from games import external
 from ladder.database import db, migrate
 from ladder.errors import Invalid, LadderError
 from ladder.settings import Settings
@@ -27,11 +27,11 @@ from sandbox.errors import HostFault
 from sandbox.match.loans import NodeHello, hello
 from sandbox.settings import Settings as NodeSettings
 from services import embedded, setup
-from services.children import SERVICE_NICE, Child, Follower, spawn, tail
+from services.child_processes import SERVICE_NICE, Child, Follower, spawn, tail
 from services.environment import Environment
-from services.parts import NEEDS, Part
-from services.premises import HOST, UpError, answers, listen, see_to_launcher, turned
-from services.private import kept_secret, write_private
+from services.host_checks import HOST, UpError, answers, listen, see_to_launcher, turned
+from services.private_files import kept_secret, write_private
+from services.supervised_process import NEEDS, Part
 
 T = TypeVar("T")
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
@@ -81,9 +81,9 @@ class House:
     def start(self) -> None:
         """Start all parts, in the order in which they need each other. Raises UpError."""
         try:
-            outside.register(Environment.read().games)
-        except outside.OutsideError as error:
-            raise UpError(f"{outside.VARIABLE}: {error}") from None
+            external.register(Environment.read().games)
+        except external.OutsideError as error:
+            raise UpError(f"{external.VARIABLE}: {error}") from None
         try:
             self.state = embedded.state_folder(CHECKOUT, self.options.state)
             if self._embedded:
@@ -230,7 +230,7 @@ class House:
             host=HOST,
             port=listener.getsockname()[1],
             session_secret=kept_secret(self.state / "session-secret"),
-            games=outside.absolute(given.games),
+            games=external.absolute(given.games),
         )
         self.address = f"http://{HOST}:{self.settings.port}"
 
@@ -304,7 +304,7 @@ class House:
         self._python(
             "api",
             [
-                "services.warm" if self.options.reload else "uvicorn",
+                "services.preloaded_server" if self.options.reload else "uvicorn",
                 *("services.app:create_app", "--factory"),
                 *("--fd", str(listener)),
                 *("--log-level", "warning", "--no-access-log", "--no-server-header"),

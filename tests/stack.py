@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ladder.database import db
-from services.children import tail
+from services.child_processes import tail
 from services.client import Client
 from services.demo import admin_token
 from services.up import House, Options

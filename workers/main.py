@@ -18,7 +18,7 @@ from typing import Any
 from celery.signals import worker_ready, worker_shutting_down
 from redis import Redis
 
-from games import outside
+from games import external
 from ladder.database import db
 from ladder.database.blobs import open_blobs
 from ladder.ids import MatchId
@@ -29,10 +29,10 @@ from ladder.settings import Settings
 from ladder.telemetry import emit
 from sandbox.errors import HostFault
 from sandbox.match import loans
-from workers import playing, tasks
+from workers import match_attempt, tasks
 from workers.broker import QUEUES, app
-from workers.renewal import Held, Renewal
-from workers.watch import Watch, playing_children
+from workers.lease_renewal import Held, Renewal
+from workers.liveness import Watch, playing_children
 
 REMOTE_SECONDS = 1.0
 """For the remote daemon's hello: it must not hold up the word that we live."""
@@ -49,8 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if "rate" in queues and len(queues) > 1:
         sys.exit("--queues: a rater serves the queue rate alone, since it has the larger role")
     try:
-        outside.register(settings.games)
-    except outside.OutsideError as error:
+        external.register(settings.games)
+    except external.OutsideError as error:
         sys.exit(f"PECK_GAMES: {error}")
     renewal = None
     if queues == ["rate"]:
@@ -114,7 +114,9 @@ def _take_station(settings: Settings, queues: list[str], slots: int) -> Renewal:
     blobs = open_blobs(_needed(settings.blobs_url, "PECK_BLOBS_URL"))
     host = socket.gethostname()
     worker = f"{host}-{os.getpid()}-{secrets.token_hex(4)}"
-    tasks.station = playing.Station(settings, blobs, worker, playing.lanes(settings, slots))
+    tasks.station = match_attempt.Station(
+        settings, blobs, worker, match_attempt.lanes(settings, slots)
+    )
     told: WorkerHello | None = None
 
     def greet() -> None:

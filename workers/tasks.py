@@ -1,6 +1,6 @@
 """The two Celery tasks that wake-up messages start: play a match, rate the seasons.
 
-``workers.playing`` does the work of the first, ``ladder.ratings.rounds`` that of the second.
+``workers.match_attempt`` does the work of the first, ``ladder.ratings.rounds`` that of the second.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from ladder.database import db
 from ladder.ids import MatchId
 from ladder.ratings import fitting, rounds
 from ladder.telemetry import bound, emit, trace
-from workers import playing
+from workers import match_attempt
 from workers.broker import app
-from workers.watch import answered, answering
+from workers.liveness import answered, answering
 
 PR_SET_PDEATHSIG = 1
 ROUNDS_SECONDS = 60.0
 """After these a task ends although results keep coming; the scheduler sends another."""
 
-station: playing.Station | None = None
+station: match_attempt.Station | None = None
 """Set by ``workers.main`` before the pool forks, so that every child has it."""
 worker_pid: int | None = None
 """The pool's parent; set there before it forks."""
@@ -52,7 +52,7 @@ def play(match_id: str) -> None:
         raise RuntimeError("this worker was not started by workers.main and cannot play")
     with bound(match=match_id):
         try:
-            playing.play(station, MatchId(match_id))
+            match_attempt.play(station, MatchId(match_id))
         except psycopg.Error as error:  # the message is sent again
             emit("claim_failed", level="warning", error=str(error))
         except Exception as error:

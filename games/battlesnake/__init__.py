@@ -12,7 +12,7 @@ from random import Random
 from types import MappingProxyType
 from uuid import UUID
 
-from games.battlesnake import placing, requests, turns
+from games.battlesnake import requests, spawning, turns
 from games.battlesnake.board import MAX_HEALTH, MOVES, START_LENGTH, configured, rules_of
 from games.battlesnake.positions import Names, State
 from games.protocol import (
@@ -71,13 +71,13 @@ class Battlesnake:
         rules = rules_of(configuration)
         if isinstance(chance, Random):
             game, *snakes = (_drawn_id(chance) for _ in range(seats + 1))
-            heads = placing.start(rules, seats, chance)
+            heads = spawning.start(rules, seats, chance)
             has_food = rules.spawns and not rules.constrictor
-            food = placing.first_food(rules, heads, chance) if has_food else []
+            food = spawning.first_food(rules, heads, chance) if has_food else []
         else:
             game, snakes = str(chance["game"]), [str(name) for name in chance["snakes"]]
-            heads = [placing.known(rules, point) for point in chance["heads"]]
-            food = [placing.known(rules, point) for point in chance["food"]]
+            heads = [spawning.known(rules, point) for point in chance["heads"]]
+            food = [spawning.known(rules, point) for point in chance["food"]]
             for given in (snakes, heads):
                 if len(given) != seats or len(set(given)) != seats:
                     raise GameError(f"needs {seats} different, given {given!r:.100}", field="start")

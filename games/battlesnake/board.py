@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from games.fields import Field, configure
+from games.configuration import Field, configure
 from games.protocol import ConfigurationError, Json
 
 MOVES = ("up", "down", "left", "right")

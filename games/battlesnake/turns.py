@@ -10,8 +10,8 @@ from random import Random
 from typing import TypeVar
 
 from games.battlesnake.board import MAX_HEALTH, Rules
-from games.battlesnake.placing import more_food
 from games.battlesnake.positions import Body, Cause, State
+from games.battlesnake.spawning import more_food
 from games.protocol import GameError, Json, Verdict
 
 T = TypeVar("T")

@@ -12,9 +12,9 @@ from typing import Final
 from psycopg.types.json import Jsonb
 
 from ladder.database.db import Connection
+from ladder.enums import Json
 from ladder.errors import Conflict
 from ladder.ids import UserId
-from ladder.kinds import Json
 
 KEEP_HOURS: Final = 24
 

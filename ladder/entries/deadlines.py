@@ -11,7 +11,7 @@ from typing import Final
 from ladder.database.db import Connection
 from ladder.errors import Conflict
 from ladder.ids import SeasonId, TeamId
-from ladder.leagues import seals
+from ladder.leagues import sealed_medals
 from ladder.leagues.records import Season
 from ladder.matches import capacity
 
@@ -46,7 +46,7 @@ def refuse_late(conn: Connection, season: Season, team_id: TeamId, waited_second
         raise Conflict("the league is closed")
     if is_early:
         raise Conflict(f"the season opens at {season.opens_at.isoformat()}")
-    if not is_in_time or seals.of_season(conn, season.id):
+    if not is_in_time or sealed_medals.of_season(conn, season.id):
         raise Conflict("uploads to this season are locked")
 
 

@@ -11,7 +11,7 @@ from psycopg.rows import dict_row
 
 from ladder import ids
 from ladder.database.db import Connection, whole
-from ladder.entries import agents, deadlines, declared, validations
+from ladder.entries import agents, deadlines, declared_entry, validations
 from ladder.entries.records import Entry, EntryState, Submission
 from ladder.errors import Conflict, LadderError, LimitReached, NotFound
 from ladder.ids import AgentId, EntryId, MatchId, SeasonId, SubmissionId, TeamId
@@ -198,7 +198,7 @@ def retire(conn: Connection, entry_id: EntryId) -> Entry:
         season = seasons.get_season(conn, entry.season_id)
         if season.state == "finished":
             raise Conflict("the season is finished; who stands on its board stays there")
-        stands_by = declared.of_team(conn, season.id, entry.team_id)
+        stands_by = declared_entry.of_team(conn, season.id, entry.team_id)
         if season.state == "locked" and stands_by == entry_id:
             raise Conflict("uploads are locked; the entry that its team declared stays")
     if entry.validation_match_id is not None and entry.state in VALIDATED:

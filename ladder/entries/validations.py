@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ladder.database.db import Connection
+from ladder.enums import MatchKind
 from ladder.ids import EntryId, MatchId
-from ladder.kinds import MatchKind
 from ladder.leagues.records import Season
 from ladder.matches import capacity, matches
 from ladder.matches import workers as matches_workers

@@ -10,8 +10,8 @@ from psycopg.rows import class_row
 from ladder.database.db import Connection, whole
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import SeasonId, TeamId, UserId
-from ladder.leagues import seals, seasons
-from ladder.people import audits
+from ladder.leagues import sealed_medals, seasons
+from ladder.people import audit_log
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def extend(
     season = seasons.get_season(conn, season_id)
     if season.state == "finished":
         raise Conflict("the season is finished; its standings stay as they are")
-    if seals.of_season(conn, season_id):
+    if sealed_medals.of_season(conn, season_id):
         raise Conflict("medals are sealed; uploads stay locked until the end of the season")
     if season.closes_at is not None and closes_at <= season.closes_at:
         raise Invalid(
@@ -72,7 +72,7 @@ def extend(
         (season_id, team_id, closes_at),
     )
     conn.execute("update seasons set official_is_stale = true where id = %s", (season_id,))
-    audits.record(
+    audit_log.record(
         conn,
         season.league_id,
         season_id=season_id,

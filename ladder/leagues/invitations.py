@@ -19,9 +19,9 @@ from psycopg.rows import dict_row
 
 from ladder import ids
 from ladder.database.db import Connection, whole
+from ladder.enums import LeagueRole, ReplayVisibility, Visibility
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import InvitationId, LeagueId, TeamId, UserId
-from ladder.kinds import LeagueRole, ReplayVisibility, Visibility
 from ladder.leagues import leagues, terms
 from ladder.leagues.records import League
 from ladder.people import quotas, users

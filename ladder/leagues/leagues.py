@@ -9,9 +9,9 @@ from psycopg.rows import dict_row
 
 from ladder import ids
 from ladder.database.db import Connection, atomic, whole
+from ladder.enums import LeagueRole, ReplayVisibility, Visibility
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import LeagueId, UserId
-from ladder.kinds import LeagueRole, ReplayVisibility, Visibility
 from ladder.leagues.records import League
 from ladder.people import visibility as people_visibility
 from ladder.people.records import Viewer

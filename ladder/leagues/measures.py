@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from ladder.intervals import Z95, wilson
+from ladder.confidence_intervals import Z95, wilson
 
 
 class Kind(StrEnum):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from ladder.enums import Json, ReplayVisibility, Visibility
 from ladder.ids import LeagueId, SeasonId
-from ladder.kinds import Json, ReplayVisibility, Visibility
 from ladder.leagues.measures import Measure
 from ladder.people.permissions import LeagueSeen
 

@@ -7,8 +7,8 @@ import io
 from dataclasses import dataclass
 from typing import Final
 
+from ladder.enums import LeagueRole
 from ladder.errors import LadderError
-from ladder.kinds import LeagueRole
 
 COLUMNS: Final = ("name", "team", "role", "external_id")
 MOST_LINES: Final = 2000

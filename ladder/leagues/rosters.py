@@ -13,8 +13,8 @@ from enum import StrEnum
 from psycopg.rows import class_row
 
 from ladder.database.db import Connection, whole
+from ladder.enums import LeagueRole
 from ladder.ids import InvitationId, LeagueId, TeamId, UserId
-from ladder.kinds import LeagueRole
 from ladder.leagues import invitations, leagues
 from ladder.leagues.roster_file import Expected
 from ladder.people import quotas

@@ -13,10 +13,10 @@ from psycopg.types.json import Jsonb
 
 from ladder import ids
 from ladder.database.db import Connection, atomic, whole
+from ladder.enums import OWN_SEAT, Json
 from ladder.errors import Conflict, Invalid, LadderError, NotFound
 from ladder.ids import LeagueId, SeasonId
-from ladder.kinds import OWN_SEAT, Json
-from ladder.leagues import seals
+from ladder.leagues import sealed_medals
 from ladder.leagues.leagues import LEAGUE, get_league, league_of
 from ladder.leagues.measures import REWARD, Measure
 from ladder.leagues.medals import Rules
@@ -196,7 +196,7 @@ def set_season_state(conn: Connection, season_id: SeasonId, state: str) -> Seaso
         raise Conflict(
             "the season is finished for good; open the league's next season", field="state"
         )
-    if season.state == "locked" and state == "open" and seals.of_season(conn, season_id):
+    if season.state == "locked" and state == "open" and sealed_medals.of_season(conn, season_id):
         raise Conflict(
             "medals are sealed; uploads stay locked until the end of the season", field="state"
         )

@@ -10,7 +10,7 @@ import hashlib
 from itertools import product
 from typing import Final, NamedTuple
 
-from ladder.kinds import ReplayVisibility, Visibility
+from ladder.enums import ReplayVisibility, Visibility
 from ladder.leagues.records import League
 
 REPLAYS: Final = {

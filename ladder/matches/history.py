@@ -9,9 +9,9 @@ from typing import Any, Final
 from psycopg.rows import dict_row
 
 from ladder.database.db import Connection
+from ladder.enums import MatchKind, MatchState
 from ladder.errors import NotFound
 from ladder.ids import AgentId, EntryId, MatchId, ScrimId, SeasonId, SubmissionId
-from ladder.kinds import MatchKind, MatchState
 from ladder.matches.records import Episode, Match, Seat
 from ladder.people import visibility
 from ladder.people.records import Viewer

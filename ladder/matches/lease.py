@@ -19,9 +19,9 @@ from psycopg.types.json import Jsonb
 
 from ladder import ids
 from ladder.database.db import Connection
+from ladder.enums import MatchKind
 from ladder.errors import LadderError
 from ladder.ids import MatchId
-from ladder.kinds import MatchKind
 from ladder.matches.matches import BATCH
 from ladder.matches.records import EpisodeResult, Finish, Order, SeatResult
 

@@ -12,9 +12,9 @@ from psycopg.rows import class_row
 
 from ladder import ids, profiles
 from ladder.database.db import Connection, whole
+from ladder.enums import MatchKind
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import MatchId, ScrimId, SeasonId
-from ladder.kinds import MatchKind
 from ladder.leagues.records import Season
 from ladder.matches.records import LineupSeat
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from ladder.enums import Json, MatchKind, MatchState
 from ladder.ids import AgentId, EntryId, LeagueId, MatchId, ScrimId, SeasonId, SubmissionId, TeamId
-from ladder.kinds import Json, MatchKind, MatchState
 from ladder.leagues.records import League, league_seen
 from ladder.people.permissions import MatchSeen, ReplaySeen
 

@@ -10,9 +10,9 @@ from typing import Final
 from psycopg.rows import class_row
 
 from ladder.database.db import Connection
+from ladder.enums import Json
 from ladder.errors import Invalid
 from ladder.ids import AgentId, MatchId, SeasonId, TeamId
-from ladder.kinds import Json
 
 MOST: Final = 10_000
 """Matches in one act."""

@@ -29,8 +29,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ladder.enums import LeagueRole, MatchKind, ReplayVisibility, Visibility
 from ladder.ids import LeagueId, TeamId
-from ladder.kinds import LeagueRole, MatchKind, ReplayVisibility, Visibility
 from ladder.people.records import Viewer
 
 

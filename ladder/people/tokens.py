@@ -23,7 +23,7 @@ from ladder.errors import Conflict, Forbidden, Invalid, NotFound
 from ladder.ids import TokenId, UserId
 from ladder.people import quotas
 from ladder.people.records import User, Viewer
-from ladder.people.requests import NewToken
+from ladder.people.request_models import NewToken
 
 SCOPES: Final = ("read", "agents:write", "scrims:write", "leagues:write", "admin")
 PREFIX: Final = "peck_"

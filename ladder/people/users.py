@@ -10,9 +10,9 @@ from psycopg.rows import class_row
 
 from ladder import ids
 from ladder.database.db import Connection, atomic
+from ladder.enums import LeagueRole
 from ladder.errors import Conflict, NotFound
 from ladder.ids import LeagueId, TeamId, UserId
-from ladder.kinds import LeagueRole
 from ladder.people.records import Team, User, Viewer
 from ladder.people.tokens import (
     SCOPES,

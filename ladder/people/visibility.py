@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ladder.kinds import LeagueRole
+from ladder.enums import LeagueRole
 from ladder.people.records import Viewer
 
 Condition = tuple[str, tuple[Any, ...]]

@@ -23,12 +23,19 @@ from ladder.entries import deadlines
 from ladder.errors import NotFound
 from ladder.ids import EntryId, MatchId, SeasonId, TeamId
 from ladder.leagues.medals import Rules
-from ladder.ratings import seal_rule, sealing, solo
+from ladder.ratings import medal_sealing, medal_sealing_rule, solo_seasons
 from ladder.ratings.official import lineage
 from ladder.ratings.official.fit import Fit, Messages, Prior, fit
 from ladder.ratings.official.standing import PARENT_SD, Entrant, Place, Standing, draw_up
 from ladder.ratings.season_log import SeasonLog
-from ladder.ratings.versions import SEASONS_KEPT, Dropped, get_version, latest, places, why_dropped
+from ladder.ratings.standing_versions import (
+    SEASONS_KEPT,
+    Dropped,
+    get_version,
+    latest,
+    places,
+    why_dropped,
+)
 
 LOCK: Final = 0x6F666669  # "offi": class of the advisory locks, one per season
 
@@ -79,7 +86,7 @@ class Fitter:
         NotFound.
         """
         if _season(conn, season_id)["measures"] is not None:
-            return solo.close(conn, season_id)
+            return solo_seasons.close(conn, season_id)
         kept = self._kept.setdefault(season_id, _Kept(SeasonLog(season_id)))
         return _refit(conn, season_id, kept)
 
@@ -192,7 +199,7 @@ def _refit(conn: Connection, season_id: SeasonId, kept: _Kept) -> int:
         ),
     )
     is_settled = is_over or (season["state"] == "locked" and not deadlines.awaited(conn, season_id))
-    is_sealed = is_settled and sealing.seal(
+    is_sealed = is_settled and medal_sealing.seal(
         conn,
         season_id,
         version,
@@ -222,11 +229,11 @@ def _looks(conn: Connection, season_id: SeasonId, log_no: int) -> list[dict[Entr
     """The places of the standings that a medal must be sure by besides the one of this log number;
     none where there was no such standing."""
     looks: list[dict[EntryId, Place]] = []
-    for _ in range(seal_rule.LOOKS - 1):
+    for _ in range(medal_sealing_rule.LOOKS - 1):
         row = conn.execute(
             "select log_no, content from standings where season_id = %s and log_no * %s <= %s"
             " and content is not null order by version desc limit 1",
-            (season_id, seal_rule.GROWTH, log_no),
+            (season_id, medal_sealing_rule.GROWTH, log_no),
         ).fetchone()
         log_no, content = row or (0, "[]")
         looks.append(places(content))

@@ -8,8 +8,8 @@ from functools import lru_cache
 
 import trueskill
 
+from ladder.enums import KAGGLE, OWN_SEAT
 from ladder.ids import EntryId, MatchId
-from ladder.kinds import KAGGLE, OWN_SEAT
 
 
 @dataclass(frozen=True, slots=True)

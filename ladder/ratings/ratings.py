@@ -14,7 +14,7 @@ from ladder.database.db import Connection, whole
 from ladder.errors import NotFound
 from ladder.ids import EntryId, MatchId, SeasonId
 from ladder.leagues import seasons
-from ladder.ratings import online, rerating, solo
+from ladder.ratings import online, rerating, solo_seasons
 from ladder.ratings.online import Parameters, Rating, Result
 from ladder.ratings.rerating import Replay
 
@@ -83,7 +83,7 @@ def apply(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
         raise NotFound.of("season")
     parameters, rated_no = Parameters(*season[:6]), season[6]
     measures = seasons.measures_of(season[7])
-    totals = solo.MeasureTotals(conn, season_id, measures)
+    totals = solo_seasons.MeasureTotals(conn, season_id, measures)
     replay = rerating.begun(conn, season_id, parameters, rated_no)
     log = _stretch(conn, season_id, rated_no, limit, None if replay is None else replay.until)
     if not log:

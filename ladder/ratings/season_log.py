@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ladder.database.db import Connection
+from ladder.enums import KAGGLE
 from ladder.ids import EntryId, MatchId, SeasonId
-from ladder.kinds import KAGGLE
 from ladder.ratings.official.games import Games
 
 AT_ONCE: Final = 20_000

@@ -18,12 +18,21 @@ from ladder.leagues.measures import Estimate
 from ladder.leagues.records import Season
 from ladder.people.permissions import OwnSeen, may_see
 from ladder.people.records import Viewer
-from ladder.ratings import versions
+from ladder.ratings import standing_versions
 from ladder.ratings.official.standing import Place
 from ladder.ratings.online import Rating
-from ladder.ratings.solo import of_json, worst_reward
-from ladder.reports import analysis
-from ladder.reports.analysis import Met, Played, Rival, SeatShare, Share, Strength, Times, Upset
+from ladder.ratings.solo_seasons import of_json, worst_reward
+from ladder.reports import entry_analysis
+from ladder.reports.entry_analysis import (
+    Met,
+    Played,
+    Rival,
+    SeatShare,
+    Share,
+    Strength,
+    Times,
+    Upset,
+)
 
 WITHIN: Final = 25.0
 """Points to which a score is to be known, unless another number is asked for."""
@@ -106,15 +115,15 @@ def read_for(
 def read(conn: Connection, entry: Entry, season: Season, within: float) -> Insights:
     """All of it; ``within`` is in points."""
     games = _games(conn, entry.id)
-    found = versions.latest(conn, season.id)
+    found = standing_versions.latest(conn, season.id)
     places = {} if found is None else found[1]
     place = places.get(entry.id)
     live = Rating(entry.mu + season.score_offset, entry.sigma)
     own = live if place is None else Rating(place.score, place.sigma)
-    opponents = analysis.head_to_head(games)
+    opponents = entry_analysis.head_to_head(games)
     scores = _scores(conn, season, games, places)
-    fought = analysis.duels(games, own, scores, season.beta)
-    won, lost = analysis.upsets(fought, UPSETS)
+    fought = entry_analysis.duels(games, own, scores, season.beta)
+    won, lost = entry_analysis.upsets(fought, UPSETS)
     pace = read_pace(conn, season)
     shown = opponents[:OPPONENTS]
     return Insights(
@@ -123,19 +132,19 @@ def read(conn: Connection, entry: Entry, season: Season, within: float) -> Insig
         estimates=_estimates(conn, entry, season),
         opponents=tuple(shown),
         opponents_met=len(opponents),
-        strengths=analysis.by_strength(fought),
-        seats=tuple(analysis.by_seat(games, fought)),
+        strengths=entry_analysis.by_strength(fought),
+        seats=tuple(entry_analysis.by_seat(games, fought)),
         upsets_won=tuple(won),
         upsets_lost=tuple(lost),
         verdicts=dict(Counter(game.verdict for game in games)),
-        times=analysis.times(games),
-        games_left=analysis.games_left(
+        times=entry_analysis.times(games),
+        games_left=entry_analysis.games_left(
             own.sigma,
             within,
             beta=season.beta,
             seats=season.seats,
             strays=0.0 if found is None else found[0].kappa ** 2,
-            repeated=analysis.repetition(opponents),
+            repeated=entry_analysis.repetition(opponents),
         ),
         pace=pace,
         first_match_seconds=first_match_seconds(conn, entry, season, pace),

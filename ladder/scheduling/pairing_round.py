@@ -13,15 +13,15 @@ from random import Random
 
 from ladder import profiles
 from ladder.database import db
+from ladder.enums import MatchKind
 from ladder.errors import Conflict
-from ladder.kinds import MatchKind
 from ladder.leagues import leagues
 from ladder.leagues import seasons as leagues_seasons
 from ladder.leagues.records import Season
 from ladder.matches import capacity, matches, pairing
 from ladder.matches import workers as matches_workers
 from ladder.matches.records import LineupSeat
-from ladder.ratings import solo
+from ladder.ratings import solo_seasons
 from ladder.scheduling.season_cache import SeasonCache
 
 MATCHES_PER_SLOT = 3
@@ -135,16 +135,16 @@ def _advance(
 ) -> int:
     """The same for a season of one seat: first what came to nothing, on its round's own seed, then
     the next rounds of those who lack one. Who cannot be played has no turn among those who can."""
-    field, begun = solo.runners(conn, season)
+    field, begun = solo_seasons.runners(conn, season)
     seats = {runner.candidate.profile: runner.candidate.seat for runner in field}
     served = {
         profile for profile, seat in seats.items() if capacity.missing_for(workers, [seat]) is None
     }
     made = 0
     with conn.transaction():
-        solo.forget(conn, season.id)
+        solo_seasons.forget(conn, season.id)
     able = {runner.candidate.entry_id: runner.candidate for runner in field}
-    for gap in solo.gaps(conn, season.id):
+    for gap in solo_seasons.gaps(conn, season.id):
         runner = able.get(gap.entry_id)
         if made == missing:
             break
@@ -152,14 +152,14 @@ def _advance(
             continue
         try:
             with conn.transaction():
-                solo.queue_again(conn, season, runner, gap, turn([runner.seat]))
+                solo_seasons.queue_again(conn, season, runner, gap, turn([runner.seat]))
             made += 1
         except Conflict:
             continue
     for candidate, number in pairing.advance(field, begun, missing - made, served):
         try:
             with conn.transaction():
-                solo.queue(conn, season, candidate, number, turn([candidate.seat]))
+                solo_seasons.queue(conn, season, candidate, number, turn([candidate.seat]))
             made += 1
         except Conflict:
             continue  # it retired between the look and the making

@@ -17,10 +17,10 @@ from ladder.ids import EntryId, SeasonId
 from ladder.leagues.records import Season
 from ladder.matches.durations import UsualSeconds
 from ladder.matches.pairing import Candidate, Meetings
-from ladder.ratings import versions
+from ladder.ratings import standing_versions
 from ladder.ratings.official.standing import Place
 from ladder.ratings.season_log import SeasonLog
-from ladder.scheduling.turns import Turns
+from ladder.scheduling.fair_turns import Turns
 
 READ_AT_ONCE: Final = 5_000
 """Results of a log that one round of the scheduler reads, so that a long log delays no round."""
@@ -51,7 +51,7 @@ class SeasonCache:
         """The season's active entries, by their official standing where they have one."""
         seen = self._of(season.id)
         if seen.version != season.official_version:
-            found = versions.latest(conn, season.id)
+            found = standing_versions.latest(conn, season.id)
             if found is not None:
                 seen.version, seen.places = found[0].version, found[1]
         return [self._known(each, seen, season) for each in entries.candidates(conn, season.id)]

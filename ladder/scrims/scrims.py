@@ -10,11 +10,11 @@ from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
 from ladder import ids
+from ladder.confidence_intervals import wilson
 from ladder.database.db import Connection, whole
+from ladder.enums import MatchKind
 from ladder.errors import Conflict, Invalid, LimitReached, NotFound
 from ladder.ids import AgentId, MatchId, ScrimId, SubmissionId, TeamId, UserId
-from ladder.intervals import wilson
-from ladder.kinds import MatchKind
 from ladder.leagues.records import Season
 from ladder.matches import matches
 from ladder.matches.records import LineupSeat

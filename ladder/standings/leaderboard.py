@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from ladder.database.db import Connection
+from ladder.enums import ReplayVisibility, Visibility
 from ladder.errors import NotFound
 from ladder.ids import EntryId, SeasonId, TeamId, is_id
-from ladder.kinds import ReplayVisibility, Visibility
 from ladder.leagues import measures as leagues_measures
-from ladder.leagues import seals, seasons
+from ladder.leagues import sealed_medals, seasons
 from ladder.leagues.medals import Rules
 from ladder.people.permissions import LeagueSeen
-from ladder.ratings import versions
+from ladder.ratings import standing_versions
 from ladder.ratings.official.standing import Place
-from ladder.ratings.solo import of_json, worst_reward
+from ladder.ratings.solo_seasons import of_json, worst_reward
 from ladder.standings.standings import Board, Contender, Fitted, Terms, build
 
 
@@ -48,12 +48,12 @@ def read(
     if not rows:
         raise NotFound.of("season")
     revision, score_offset, accepted_no, medals, confidence, teams, is_final = rows[0][:7]
-    sealed = seals.of_season(conn, season_id)
+    sealed = sealed_medals.of_season(conn, season_id)
     sealed = {team: medal for team, medal in sealed.items() if team not in unsealed}
     terms = Terms(Rules.of(medals), confidence, teams, sealed, is_final)
     measures = seasons.measures_of(rows[0][-1])
     fitted, places = None, dict[EntryId, Place]()
-    found = versions.latest(conn, season_id)
+    found = standing_versions.latest(conn, season_id)
     if found is not None:
         version, places = found
         fitted = Fitted(version.version, version.log_no, version.made_at, version.wrong_medals)

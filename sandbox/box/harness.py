@@ -21,13 +21,13 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import contract, missing
-from .battlesnake import Conversation
+from . import contract, missing_modules
+from .agent_program import Broken
+from .battlesnake_api import Conversation
 from .contract import Contract, Manifest
-from .lines import Lines
-from .program import Broken
-from .riddles import Riddles
-from .served import Served
+from .http_contract import Served
+from .lines_contract import Lines
+from .riddles_contract import Riddles
 
 REPLY_CAP = 16 << 10
 ACT_CAP = 128 << 10
@@ -286,7 +286,7 @@ def last_lines() -> str:
     told = "".join(traceback.format_exception_only(kind, error))
     if len(told) > TOLD_CHARACTERS:  # its beginning names the type
         text = text.removesuffix(told) + " ".join(told[:TOLD_CHARACTERS].split()) + "..."
-    remedy = missing.remedy(error)
+    remedy = missing_modules.remedy(error)
     if remedy:
         text = f"{text.rstrip()}; {remedy}"
     kept = "\n".join(text.splitlines()[-TRACE_LINES:])

@@ -25,10 +25,10 @@ import socket
 import sys
 from typing import Any
 
-from . import capture, harden, loopback, mounts, names, sweep, wire
+from . import cleanup, harden, loopback, mounts, output_capture, user_and_openmp, wire
 from .contract import FILE
-from .opening import Unpacker
-from .working import WorkingFolder
+from .unpack_process import Unpacker
+from .working_folder import WorkingFolder
 
 DRAIN_MS = 10
 PIPE_BYTES = 1 << 18
@@ -123,7 +123,7 @@ class Supervisor:
         if setup["mode"] == "uids":
             self._setup["uid_base"] = usable_uids(int(setup["uid_base"]))
             close_terminals()
-            self._touchable = [*setup["scratch"], *sweep.open_to_all("/dev")]
+            self._touchable = [*setup["scratch"], *cleanup.open_to_all("/dev")]
         self._prepare_own_folder()
         if setup["reads_ahead"]:
             _read_ahead(setup["library_paths"])
@@ -139,8 +139,8 @@ class Supervisor:
         if own is None:
             return
         if self._setup["mode"] == "single":
-            names.name_user(own, os.getuid(), self._setup["environment"]["HOME"])
-        found = names.link_openmp(own, self._setup["library_paths"])
+            user_and_openmp.name_user(own, os.getuid(), self._setup["environment"]["HOME"])
+        found = user_and_openmp.link_openmp(own, self._setup["library_paths"])
         if found is not None:
             environment = self._setup["environment"]
             searched = environment.get("LD_LIBRARY_PATH")
@@ -176,9 +176,9 @@ class Supervisor:
         report = unpacker.run()
         code = unpacker.end()
         # Nearly all leave nothing: then the proof is all there is to do.
-        if uid is not None and sweep.left_over(self._base, 0.0):
-            sweep.kill_and_wipe(uid, self._sweeper(), [])
-            if sweep.left_over(self._base, 2.0):
+        if uid is not None and cleanup.left_over(self._base, 0.0):
+            cleanup.kill_and_wipe(uid, self._sweeper(), [])
+            if cleanup.left_over(self._base, 2.0):
                 return {"op": "fault", "reason": "the unpacker left a process behind"}
         if report:
             answer: dict[str, Any] = json.loads(report)
@@ -212,11 +212,13 @@ class Supervisor:
 
     def _forked(self, line: int) -> tuple[dict[str, Any], list[int]]:
         self._matches += 1
-        sweep.forget_times(self._touchable)
+        cleanup.forget_times(self._touchable)
         uid = self._uid(1 + self._matches)
         if self._working is not None and uid is not None:
             self._working.give(uid)
-            names.name_user(self._setup["own_dir"], uid, self._setup["environment"]["HOME"])
+            user_and_openmp.name_user(
+                self._setup["own_dir"], uid, self._setup["environment"]["HOME"]
+            )
         match = _Match(uid)
         request = {
             "op": "fork",
@@ -236,10 +238,10 @@ class Supervisor:
     def _end(self, match: _Match, closed: bool) -> dict[str, Any]:
         self._match = None
         seconds = GRACE_SECONDS if closed else 0.0
-        if match.uid is not None and sweep.left_over({*self._base, match.pid}, 0.0):
+        if match.uid is not None and cleanup.left_over({*self._base, match.pid}, 0.0):
             # Before the child is waited for: they could hold up its end by taking all of the cpu.
             status = self._ask_zygote({"op": "look", "pid": match.pid, "seconds": seconds})
-            sweep.kill_and_wipe(match.uid, self._sweeper(), [])
+            cleanup.kill_and_wipe(match.uid, self._sweeper(), [])
             self._ask_zygote({"op": "reap", "pid": match.pid, "seconds": 0.0})
         else:
             status = self._ask_zygote({"op": "reap", "pid": match.pid, "seconds": seconds})
@@ -270,14 +272,14 @@ class Supervisor:
         assert working is not None
 
         def is_clean() -> bool:
-            return sweep.empty(scratch) and working.is_clean()
+            return cleanup.empty(scratch) and working.is_clean()
 
         # Most agents leave nothing: then the proof is all there is to do.
-        if not sweep.left_over(self._base, 0.0) and is_clean():
+        if not cleanup.left_over(self._base, 0.0) and is_clean():
             return True, []
         folders = [*scratch, self._setup["agent_dir"]]
-        complete = sweep.kill_and_wipe(uid, self._sweeper(), folders, working.paths)
-        left = sweep.left_over(self._base, 2.0)
+        complete = cleanup.kill_and_wipe(uid, self._sweeper(), folders, working.paths)
+        left = cleanup.left_over(self._base, 2.0)
         return complete and not left and is_clean(), left
 
     def _uid(self, number: int) -> int | None:
@@ -295,12 +297,12 @@ class _Match:
         self.pid = 0
         self.mark = f"\0peck:{os.urandom(8).hex()}"
         self.oom_kills = oom_kills()
-        budget = [capture.MATCH_BYTES]
+        budget = [output_capture.MATCH_BYTES]
         mark = self.mark.encode() + b":"
         out_read, self.out_write = _pipe()
         err_read, self.err_write = _pipe()
-        self._out = capture.Capture(out_read, mark, budget)
-        self._err = capture.Capture(err_read, mark, budget)
+        self._out = output_capture.Capture(out_read, mark, budget)
+        self._err = output_capture.Capture(err_read, mark, budget)
 
     def close_write_ends(self) -> None:
         os.close(self.out_write)
@@ -323,9 +325,9 @@ def _read_ahead(library_paths: list[str]) -> None:
     pid = os.fork()
     if pid == 0:
         try:
-            from . import ahead
+            from . import page_cache
 
-            ahead.read_files(library_paths)
+            page_cache.read_files(library_paths)
         finally:
             os._exit(0)
     os.waitpid(pid, 0)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox.match import steal
+from sandbox.match import steal_monitor
 
 CONTROLLERS = ("memory", "pids", "cpu")
 
@@ -70,7 +70,7 @@ def read(root: Path, uid: int) -> Machine:
         controllers=tuple(name for name in CONTROLLERS if name in offered),
         system_pressure=_text(proc / "pressure/cpu").startswith("some "),
         schedstat=re.fullmatch(r"\d+ \d+ \d+\s*", _text(proc / "self/schedstat")) is not None,
-        virtual=steal.is_needed(proc / "cpuinfo"),
+        virtual=steal_monitor.is_needed(proc / "cpuinfo"),
         uid_spans=_spans(_text(proc / "self/uid_map")),
         seccomp_actions=frozenset(_text(proc / "sys/kernel/seccomp/actions_avail").split()),
         user_namespaces=_forbidden(proc / "sys"),

@@ -22,7 +22,7 @@ from sandbox.doctor.machine import Machine
 from sandbox.errors import HostFault
 from sandbox.launchers import cgroups, choose
 from sandbox.launchers.bubblewrap import BubblewrapLauncher
-from sandbox.match import steal
+from sandbox.match import steal_monitor
 
 _FROZEN_SECONDS = 2.0
 _PROFILE = "python"
@@ -72,7 +72,7 @@ def all_of(machine: Machine) -> Tried:
         limited = _limited_groups()
         version, trouble = _bubblewrap()
     group = _match_group(machine)
-    above = steal.is_allowed()
+    above = steal_monitor.is_allowed()
     return Tried(engine, engine_trouble, cannot, version, trouble, limited, group, above)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from sandbox.box import names
+from sandbox.box import user_and_openmp
 from sandbox.launchers.cgroups import MatchGroup
 from sandbox.launchers.gpu import Gpu
 from sandbox.profiles import Profile, Say
@@ -227,8 +227,8 @@ def _user(home: str) -> dict[str, str]:
     return {
         "PATH": PATH,
         "LANG": "C.UTF-8",
-        "USER": names.USER,
-        "LOGNAME": names.USER,
+        "USER": user_and_openmp.USER,
+        "LOGNAME": user_and_openmp.USER,
         "HOME": home,
         "NUMBA_CACHE_DIR": f"{home}/numba",
     }

@@ -23,7 +23,7 @@ from typing import IO
 
 from sandbox import profiles
 from sandbox.errors import HostFault
-from sandbox.launchers import base, cgroups, choose, degraded, facts, gpu, system
+from sandbox.launchers import base, cgroups, choose, degraded, gpu, masked_proc, system_libraries
 from sandbox.launchers.base import Box, BoxSpec
 from sandbox.launchers.engine_events import FROM_OUTSIDE
 from sandbox.profiles import Profile, Say
@@ -81,7 +81,7 @@ class BubblewrapLauncher:
             raise gpu.none_here(profile.name)
         self._libraries[profile.name] = profiles.libraries(profile, self._state_dir, say)
         self._program_folder = profiles.compiled_program(self._state_dir)
-        self._system = system.copied(self._state_dir, _executable(), _stdlib_here())
+        self._system = system_libraries.copied(self._state_dir, _executable(), _stdlib_here())
         return f"bubblewrap:{profiles.content_digest(profile, sys.version.encode())}"
 
     def has(self, profile: Profile) -> bool:
@@ -247,14 +247,14 @@ class BubblewrapLauncher:
         # Parents of what is bound come up closed to everybody but root unless they are named.
         for folder in _PARENTS:
             files += ["--dir", folder]
-        for path in facts.masked():
+        for path in masked_proc.masked():
             # Nobody in a box may change the host's settings, not even a supervisor taken over.
             files += (
                 ["--tmpfs", path, "--remount-ro", path]
                 if os.path.isdir(path)
                 else ["--ro-bind", "/dev/null", path]
             )
-        for path, source in facts.files(self._state_dir, spec.memory_mb).items():
+        for path, source in masked_proc.files(self._state_dir, spec.memory_mb).items():
             files += ["--ro-bind", str(source), path]
         files += self._system_files()
         # Mounted at a path of our own, since others may not enter a home folder.
@@ -274,13 +274,13 @@ class BubblewrapLauncher:
     def _system_files(self) -> list[str]:
         """The system's libraries at their usual paths."""
         assert self._system is not None, "prepare() comes first"
-        files = ["--ro-bind", str(self._system), system.MOUNTED]
-        for folder in system.folders(self._system):
+        files = ["--ro-bind", str(self._system), system_libraries.MOUNTED]
+        for folder in system_libraries.folders(self._system):
             files += ["--dir", folder]
         for link in _SYSTEM_LINKS:
             if os.path.islink(link):
                 files += ["--symlink", os.readlink(link), link]
-        for target, path in system.links(self._system):
+        for target, path in system_libraries.links(self._system):
             files += ["--symlink", target, path]
         return files
 
@@ -301,8 +301,8 @@ def _complaint(process: subprocess.Popen[bytes]) -> str:
 def _usual_names() -> list[str]:
     """Options that put a shell and the list of users at the paths where programs expect them."""
     options = ["--dir", "/usr/bin", "--symlink", "usr/bin", "/bin"]
-    if os.path.exists(system.SHELL):
-        options += ["--ro-bind", os.path.realpath(system.SHELL), "/usr/bin/sh"]
+    if os.path.exists(system_libraries.SHELL):
+        options += ["--ro-bind", os.path.realpath(system_libraries.SHELL), "/usr/bin/sh"]
     for link, target in base.OWN_LINKS.items():
         options += ["--symlink", target, link]
     return options

@@ -92,11 +92,11 @@ def _make(name: str, run_dir: Path, state_dir: Path, say: Say, runtime: str = ""
 
 def probe(kind: Launcher, profile: str) -> None:
     """Start one box and remove it: what cannot work here is said now and not in a match."""
-    from sandbox.launchers import control
+    from sandbox.launchers import supervisor_client
 
     name = f"probe-{secrets.token_hex(4)}"  # another node of this engine may start just now
     box = kind.start(BoxSpec(name, profiles.get(profile), PROBE_MB, 0))
     try:
-        control.set_up(box)
+        supervisor_client.set_up(box)
     finally:
         kind.stop(box)

@@ -26,7 +26,7 @@ from docker.types import DeviceRequest, LogConfig, Ulimit
 
 from sandbox import profiles
 from sandbox.errors import EngineAway, HostFault
-from sandbox.launchers import base, cgroups, degraded, engine, facts, gpu, runtimes
+from sandbox.launchers import base, cgroups, degraded, docker_images, gpu, masked_proc, runtimes
 from sandbox.launchers.base import Box, BoxSpec
 from sandbox.launchers.engine_events import EVENTS, EngineEvents
 from sandbox.profiles import Profile, Say
@@ -90,11 +90,11 @@ class DockerLauncher:
         where one was given."""
         if profile.gpu and not self.gpus():
             raise gpu.none_here(profile.name)
-        image = engine.find(self._engine, profile)
+        image = docker_images.find(self._engine, profile)
         if image is None and profile.on_command:
             raise profiles.not_built(profile)
         if image is None:
-            image = engine.build(self._engine, profile, say)
+            image = docker_images.build(self._engine, profile, say)
         self._images[profile.name] = image
         return self._runtime.digest(image)
 
@@ -102,7 +102,7 @@ class DockerLauncher:
         """Whether its image is built, and the engine has a GPU where one is needed."""
         if profile.gpu and not self.gpus():
             return False
-        return engine.find(self._engine, profile) is not None
+        return docker_images.find(self._engine, profile) is not None
 
     def gpus(self) -> tuple[gpu.Gpu, ...]:
         """Those the engine can give to a container."""
@@ -267,7 +267,7 @@ class DockerLauncher:
             runtime=self._runtime.name or None,
         )
         host["KernelMemoryTCP"] = cgroups.TCP_BYTES  # for version 1; version 2 counts it as memory
-        host["MaskedPaths"] = [*facts.masked(), *_MASKED, *_file_systems()]
+        host["MaskedPaths"] = [*masked_proc.masked(), *_MASKED, *_file_systems()]
         created = self._engine.api.create_container(
             self._images[spec.profile.name],
             [
@@ -288,7 +288,7 @@ class DockerLauncher:
         """The read-only mounts: path on the host to path in the box."""
         shown = {str(folder): _INSIDE}
         if not self._runtime.is_gvisor:  # its kernel reports on itself, not on the host
-            files = facts.files(self._facts, spec.memory_mb)
+            files = masked_proc.files(self._facts, spec.memory_mb)
             shown |= {str(source): path for path, source in files.items()}
         return {source: {"bind": path, "mode": "ro"} for source, path in shown.items()}
 

@@ -82,21 +82,21 @@ def listing(options: argparse.Namespace) -> list[Row]:
 
 def prune(options: argparse.Namespace) -> list[Row]:
     """Images of earlier programs that no container uses are removed."""
-    from sandbox.launchers import engine
+    from sandbox.launchers import docker_images
 
     found = _engine()
-    gone = [image for image in engine.stale(found) if engine.remove(found, image)]
+    gone = [image for image in docker_images.stale(found) if docker_images.remove(found, image)]
     return [Row(one.profile, "docker", False, one.id, one.base, one.size_bytes) for one in gone]
 
 
 def _build_image(profile: Profile, options: argparse.Namespace) -> Row:
-    from sandbox.launchers import engine
+    from sandbox.launchers import docker_images
 
-    wheels = engine.Wheels(options.index_url, options.find_links, is_loud=True)
-    image_id = engine.build(_engine(), profile, _say, wheels)
+    wheels = docker_images.Wheels(options.index_url, options.find_links, is_loud=True)
+    image_id = docker_images.build(_engine(), profile, _say, wheels)
     return next(
         Row(profile.name, "docker", True, one.id, one.base, one.size_bytes)
-        for one in engine.listed(_engine())
+        for one in docker_images.listed(_engine())
         if one.id == image_id
     )
 
@@ -120,10 +120,10 @@ def _found(profile: Profile, launcher: str, state_dir: Path) -> Row:
     found = _engine_or_none()
     if found is None:
         return Row(profile.name, launcher, False, "no Docker engine answers")
-    from sandbox.launchers import engine
+    from sandbox.launchers import docker_images
 
-    image_id = engine.find(found, profile)
-    for image in engine.listed(found):
+    image_id = docker_images.find(found, profile)
+    for image in docker_images.listed(found):
         if image.id == image_id:
             return Row(profile.name, launcher, True, image.id, image.base, image.size_bytes)
     return Row(profile.name, launcher, False, _remedy(profile))
@@ -152,10 +152,10 @@ def _engine() -> Any:
     import docker
     import docker.errors
 
-    from sandbox.launchers import engine
+    from sandbox.launchers import docker_images
 
     try:
-        client = docker.from_env(timeout=engine.BUILD_SECONDS)
+        client = docker.from_env(timeout=docker_images.BUILD_SECONDS)
         client.ping()
     except (docker.errors.DockerException, OSError) as error:
         raise HostFault(f"no Docker engine answers: {error}") from None

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sandbox.box import missing
+from sandbox.box import missing_modules
 from sandbox.launchers.base import Box, BoxSpec, setup_of
 from sandbox.launchers.gpu import Gpu
 from sandbox.profiles import BOX_PROGRAM, Profile, Say, content_digest
@@ -36,7 +36,9 @@ class PlainLauncher:
 
     def has(self, profile: Profile) -> bool:
         """Whether this interpreter has the profile's libraries."""
-        modules = [module for module, name in missing.PROFILE_OF.items() if name == profile.name]
+        modules = [
+            module for module, name in missing_modules.PROFILE_OF.items() if name == profile.name
+        ]
         return not profile.gpu and None not in map(importlib.util.find_spec, modules)
 
     def gpus(self) -> tuple[Gpu, ...]:

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from games.protocol import Game, Json
 from sandbox.errors import AgentAway, BundleRefused, SeatsAway
-from sandbox.match import pairs, referee
+from sandbox.match import mirrored_pairs, referee
 from sandbox.match.clock import Clock
-from sandbox.match.lineup import borrowed
 from sandbox.match.loans import Loan, SeatRequest
-from sandbox.match.record import Played
+from sandbox.match.match_record import Played
+from sandbox.match.seat_loans import borrowed
 
 BORROW_SECONDS: Final = 60.0
 """How long a match waits for its boxes. A later box still starts, and the next attempt uses it."""
@@ -64,7 +64,7 @@ def play(attempt: Attempt, lenders: Lenders) -> tuple[Played, list[Loan]]:
     game, seats = attempt.game, len(attempt.lineup)
     steps = game.longest(attempt.configuration)
     longest_seconds = attempt.clock.longest_seconds(steps, seats, lenders.lanes)
-    waiting_seconds = WAITING_SECONDS / pairs.episodes_of(game)
+    waiting_seconds = WAITING_SECONDS / mirrored_pairs.episodes_of(game)
     loans: list[Loan] = []
 
     def episode(seated: tuple[int, ...]) -> Played:
@@ -88,7 +88,7 @@ def play(attempt: Attempt, lenders: Lenders) -> tuple[Played, list[Loan]]:
                 forgive_lateness=attempt.number <= FORGIVING_ATTEMPTS,
             )
 
-    return pairs.play(game, seats, episode), loans
+    return mirrored_pairs.play(game, seats, episode), loans
 
 
 def _refuse_away(seated: Sequence[int], lent: Sequence[Loan | BundleRefused]) -> None:

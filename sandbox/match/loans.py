@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 from sandbox.box import wire
 from sandbox.errors import AgentAway, BoxLate, BundleRefused, HostFault, SandboxError
-from sandbox.match.meter import Meter
+from sandbox.match.cpu_meter import Meter
 
 __all__ = [
     "AgentAway",

@@ -18,12 +18,12 @@ from typing import Any, Final
 
 from games.protocol import Game, Json, Outcome, S, Verdict, with_clock
 from sandbox.errors import BundleRefused, HostFault
-from sandbox.match.canary import Canary
-from sandbox.match.channel import StopReached, ask
 from sandbox.match.clock import Clock
+from sandbox.match.cpu_meter import OwnQueue
+from sandbox.match.delay_monitor import Canary
 from sandbox.match.loans import Loan, end_together
-from sandbox.match.meter import OwnQueue
-from sandbox.match.record import EpisodeRecord, Played, SeatReport
+from sandbox.match.match_record import EpisodeRecord, Played, SeatReport
+from sandbox.match.questions import StopReached, ask
 from sandbox.match.seat import END_SECONDS, Seat, Timing
 
 SEED_BYTES: Final = 16

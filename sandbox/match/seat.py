@@ -27,14 +27,14 @@ from games.protocol import InvalidMove, Json, Verdict
 from sandbox.box.contract import Contract
 from sandbox.box.harness import IMPORTED, IMPORTING
 from sandbox.errors import AgentAway, BoxLate, BundleRefused, HostFault, HostTooSlow
-from sandbox.match import frames, verdict
-from sandbox.match.canary import Canary
-from sandbox.match.channel import TO_CHILD_CAP, Question, Trouble
-from sandbox.match.charge import Cost, MoveCosts
+from sandbox.match import replies, verdict
 from sandbox.match.clock import Bank, Charge, Clock
+from sandbox.match.cpu_meter import Meter, OwnQueue
+from sandbox.match.delay_monitor import Canary
 from sandbox.match.loans import Ending, Loan
-from sandbox.match.meter import Meter, OwnQueue
-from sandbox.match.record import Answer, SeatRecord
+from sandbox.match.match_record import Answer, SeatRecord
+from sandbox.match.move_cost import Cost, MoveCosts
+from sandbox.match.questions import TO_CHILD_CAP, Question, Trouble
 from sandbox.match.verdict import Fault
 
 QUICK_SECONDS: Final = 0.002
@@ -199,21 +199,21 @@ class Seat:
         if question.answer is None:
             return self._fail(self._trouble_fault(step, question))
         try:
-            frame = frames.decode(question.answer)
-        except frames.MALFORMED as error:
+            frame = replies.decode(question.answer)
+        except replies.MALFORMED as error:
             return self._fail(verdict.broken(step, f"its answer is no frame ({error})"))
-        if isinstance(frame, frames.Ready) or frame.n != self._nonce:
+        if isinstance(frame, replies.Ready) or frame.n != self._nonce:
             return self._fail(verdict.broken(step, "it answered something that was not asked"))
-        if isinstance(frame, frames.ProgramFault) and frame.is_gone:
+        if isinstance(frame, replies.ProgramFault) and frame.is_gone:
             return self._fail(self._program_fault(step, frame))
-        if isinstance(frame, frames.Failed):
+        if isinstance(frame, replies.Failed):
             return self._faulted(verdict.raised(step, frame.trace))
         if charge.timed_out:
             return self._late(step, question, charge)
-        if isinstance(frame, frames.ProgramFault):
+        if isinstance(frame, replies.ProgramFault):
             return self._faulted(self._program_fault(step, frame))
         try:
-            move = parse(frames.read_action(frame.action))
+            move = parse(replies.read_action(frame.action))
             self.record.moved = True
             return move
         except InvalidMove as error:
@@ -263,10 +263,10 @@ class Seat:
     def _is_owed(self, packet: bytes) -> bool:
         """Whether this is the one answer that is owed, whatever it says."""
         try:
-            frame = frames.decode(packet)
-        except frames.MALFORMED:
+            frame = replies.decode(packet)
+        except replies.MALFORMED:
             return False
-        return not isinstance(frame, frames.Ready) and frame.n == self._owed
+        return not isinstance(frame, replies.Ready) and frame.n == self._owed
 
     def _excuse(self, question: Question) -> None:
         """Raise HostFault where this time-out may be the node's doing and nobody can tell.
@@ -341,19 +341,19 @@ class Seat:
         if question.answer is None:
             return self._trouble_fault(0, question)
         try:
-            frame = frames.decode(question.answer)
-        except frames.MALFORMED as error:
+            frame = replies.decode(question.answer)
+        except replies.MALFORMED as error:
             return verdict.broken(0, f"its answer is no frame ({error})")
-        if isinstance(frame, frames.Failed):
+        if isinstance(frame, replies.Failed):
             return verdict.raised(0, frame.trace)
-        if isinstance(frame, frames.ProgramFault):
+        if isinstance(frame, replies.ProgramFault):
             return self._program_fault(0, frame)
-        if isinstance(frame, frames.Reply):
+        if isinstance(frame, replies.Reply):
             return verdict.broken(0, "it answered too early")
         self.contract = frame.contract
         return None
 
-    def _program_fault(self, step: int, frame: frames.ProgramFault) -> Fault:
+    def _program_fault(self, step: int, frame: replies.ProgramFault) -> Fault:
         if frame.is_gone:
             self.end()
         if self._ending is not None and self._ending.out_of_memory:

@@ -14,8 +14,8 @@ from typing import Final
 
 from games.protocol import Verdict
 from sandbox.box.contract import Contract
-from sandbox.match.charge import Cost
 from sandbox.match.clock import Charge, Clock
+from sandbox.match.move_cost import Cost
 
 LONGEST_REASON: Final = 400
 LONGEST_TRACEBACK: Final = 10_000

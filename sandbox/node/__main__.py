@@ -20,16 +20,16 @@ import sys
 import threading
 from pathlib import Path
 
-from sandbox import guard, profiles
+from sandbox import process_guard, profiles
 from sandbox.errors import HostFault
 from sandbox.launchers import base, choose, degraded
 from sandbox.launchers.gpu import Devices
 from sandbox.listener import Listener, listen
-from sandbox.match import steal
-from sandbox.match.steal import StealMonitor
+from sandbox.match import steal_monitor
+from sandbox.match.steal_monitor import StealMonitor
 from sandbox.node import leftovers
-from sandbox.node.lending import Lender
-from sandbox.node.pool import Pool
+from sandbox.node.box_pool import Pool
+from sandbox.node.lender import Lender
 from sandbox.settings import Settings
 
 STOP_SECONDS = 22.0
@@ -42,7 +42,7 @@ def _say(line: str) -> None:
 
 def _steal_monitor() -> tuple[StealMonitor | None, tuple[str, ...]]:
     """Who sees cores go away, where they can; and what is lacking where nobody may."""
-    if not steal.is_needed():
+    if not steal_monitor.is_needed():
         return None, ()
     try:
         return StealMonitor(), ()
@@ -124,7 +124,7 @@ def main(arguments: list[str] | None = None) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _give_up)  # while images are built; later the orderly way
     try:
-        return guard.guarded(
+        return process_guard.guarded(
             lambda: _run(options, threading.Event()),
             run_dir,
             left,
@@ -156,7 +156,7 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
         _say(f"lacks: {sentence}")
     listener = listen(options.socket.resolve())
     devices = Devices(kind.gpus())
-    guard.stops(stop)  # before the first box starts and the first client connects
+    process_guard.stops(stop)  # before the first box starts and the first client connects
     pool = Pool(
         kind,
         name,

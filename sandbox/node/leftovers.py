@@ -16,8 +16,8 @@ import sys
 from pathlib import Path
 
 from sandbox.errors import HostFault
-from sandbox.guard import hold
 from sandbox.launchers import choose
+from sandbox.process_guard import hold
 
 LOCK_SECONDS = 30.0
 

@@ -18,11 +18,11 @@ from typing import Final
 from egress import guard
 from egress.address import Address
 from sandbox.box import harness
-from sandbox.box.battlesnake import Conversation
-from sandbox.box.calling import Caller
+from sandbox.box.agent_program import Broken
+from sandbox.box.battlesnake_api import Conversation
 from sandbox.box.contract import Contract
-from sandbox.box.lines import shown
-from sandbox.box.program import Broken
+from sandbox.box.http_client import Caller
+from sandbox.box.lines_contract import shown
 
 HEALTH_SECONDS: Final = 3.0
 """For name, connection, TLS and the answer to GET / together."""

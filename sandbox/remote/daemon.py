@@ -28,13 +28,13 @@ from typing import Any, Final, NamedTuple
 
 from egress.address import AddressError
 from egress.guard import Rules
-from sandbox import guard
+from sandbox import process_guard
 from sandbox.box import harden, wire
 from sandbox.errors import AgentAway, BundleRefused, HostFault
 from sandbox.listener import MOST_SEATS, Listener, listen
 from sandbox.profiles import REMOTE
 from sandbox.remote.caller import HEALTH_SECONDS
-from sandbox.remote.callers import Begun, Callers
+from sandbox.remote.caller_processes import Begun, Callers
 from sandbox.remote.manifest import read_manifest
 from sandbox.remote.outage import WayOut
 
@@ -269,14 +269,14 @@ def main(arguments: list[str] | None = None) -> int:
         _say(str(error))
         return 2
     if options.parent is not None:
-        guard.die_with(options.parent)  # a change of uid would have cleared it
+        process_guard.die_with(options.parent)  # a change of uid would have cleared it
     name = f"remote-{secrets.token_hex(4)}"
     told: dict[str, Any] = {"node": name, "launcher": REMOTE, "profiles": [REMOTE]}
     told |= {"image_digests": {REMOTE: REMOTE}, "lacks": [], "gpus": 0}
     lender = Lender(name, callers, options.most)
     # Not the uid that we became: callers have it too.
     connections = Listener(lender.serve, told, allowed)
-    guard.stops(stop)
+    process_guard.stops(stop)
     connections.open(listener)
     _say(f"ready: {name} calls out as uid {os.getuid()}; asked at {options.socket}")
     stop.wait()

@@ -9,15 +9,15 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.entries import agents
+from ladder.field_types import Key, Name, Slug
 from ladder.ids import AgentId
-from ladder.values import Key, Name, Slug
 from services.http import permissions
+from services.http.app_state import Db
 from services.http.auth import Anyone, Writer
-from services.http.fields import AgentKey, Filter
 from services.http.idempotency import Once
 from services.http.paging import Page, Paging
+from services.http.path_parameters import AgentKey, Filter
 from services.http.problems import of
-from services.http.state import Db
 
 router = APIRouter(prefix="/v1", tags=["agents"])
 

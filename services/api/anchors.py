@@ -6,15 +6,15 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.entries import anchors
-from ladder.leagues.requests import ANCHORS, AnchorNames
-from ladder.reports import cadence
+from ladder.leagues.request_models import ANCHORS, AnchorNames
+from ladder.reports import season_health
 from services.api.entries import EntryOut, shown
 from services.http import permissions
+from services.http.app_state import Db, House
 from services.http.auth import Host
-from services.http.fields import SeasonKey
 from services.http.idempotency import Once
+from services.http.path_parameters import SeasonKey
 from services.http.problems import of
-from services.http.state import Db, House
 
 router = APIRouter(prefix="/v1", tags=["seasons"])
 
@@ -54,7 +54,7 @@ def add_anchors(
         entered = anchors.add(conn, house.blobs, found, body.anchors, who, fill=body.fill)
         return AnchorsOut(
             anchors=[shown(conn, who, entry) for entry in entered],
-            lacking=cadence.lacking(conn, found, league),
+            lacking=season_health.lacking(conn, found, league),
         )
 
     return once.run(create)

@@ -8,23 +8,23 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from ladder.entries import entries, remotes, validations
+from ladder.entries import entries, remote_agents, validations
 from ladder.entries.records import Entry, EntryState
+from ladder.field_types import Key
 from ladder.ids import EntryId
 from ladder.people.records import Viewer
 from ladder.profiles import Name as Profile
 from ladder.ratings import ratings
-from ladder.values import Key
 from services.api.seasons import LimitsOut
 from services.http import permissions
+from services.http.app_state import Db, House
 from services.http.auth import Anyone, Known, Writer
-from services.http.bodies import waited_seconds
-from services.http.fields import EntryKey, Filter, SeasonKey
+from services.http.body_limits import waited_seconds
 from services.http.idempotency import Once
-from services.http.logs import LogFormat, read_log
 from services.http.paging import Page, Paging
+from services.http.path_parameters import EntryKey, Filter, SeasonKey
 from services.http.problems import ProblemError, of
-from services.http.state import Db, House
+from services.http.seat_logs import LogFormat, read_log
 
 router = APIRouter(prefix="/v1", tags=["entries"])
 
@@ -236,4 +236,4 @@ def retire_entry(entry: EntryKey, conn: Db, who: Writer) -> EntryOut:
 def resume_entry(entry: EntryKey, conn: Db, who: Writer) -> EntryOut:
     """A remote agent that was away is validated again at once; if it passes, it plays on."""
     found = permissions.own_entry(conn, who, entry)
-    return shown(conn, who, remotes.resume(conn, found.id))
+    return shown(conn, who, remote_agents.resume(conn, found.id))

@@ -8,14 +8,14 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
+from ladder.field_types import Line, Moment
 from ladder.leagues import extensions
-from ladder.values import Line, Moment
 from services.http import permissions
+from services.http.app_state import Db
 from services.http.auth import Host, Known
-from services.http.fields import SeasonKey, TeamKey
 from services.http.paging import Page
+from services.http.path_parameters import SeasonKey, TeamKey
 from services.http.problems import of
-from services.http.state import Db
 
 router = APIRouter(prefix="/v1", tags=["seasons"])
 

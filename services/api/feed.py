@@ -28,10 +28,10 @@ from ladder.leagues.medals import Medal
 from ladder.people import users
 from ladder.reports import feed
 from ladder.reports.feed import Kind
+from services.http.app_state import Db, House, State, read
 from services.http.auth import Credentials, Known
 from services.http.paging import Page, Paging
 from services.http.problems import ProblemError
-from services.http.state import Db, House, State, read
 
 router = APIRouter(prefix="/v1", tags=["users"])
 LOOK_SECONDS: Final = 1.0

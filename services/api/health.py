@@ -7,7 +7,7 @@ from typing import Literal
 from fastapi import APIRouter
 from pydantic import BaseModel
 
-from services.http.state import Db, House
+from services.http.app_state import Db, House
 
 router = APIRouter(tags=["health"])
 

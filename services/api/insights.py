@@ -14,13 +14,13 @@ from ladder.leagues import seasons
 from ladder.leagues.records import Season
 from ladder.people.records import Viewer
 from ladder.reports import insights
-from ladder.reports.analysis import Met, Upset
+from ladder.reports.entry_analysis import Met, Upset
 from services.api.leaderboard import EstimateOut, PlaceOut
 from services.http import permissions
+from services.http.app_state import Db
 from services.http.auth import Anyone
-from services.http.fields import EntryKey
+from services.http.path_parameters import EntryKey
 from services.http.problems import of
-from services.http.state import Db
 
 router = APIRouter(prefix="/v1", tags=["entries"])
 

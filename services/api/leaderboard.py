@@ -9,18 +9,18 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from ladder.database.db import Connection
-from ladder.leagues import seals
+from ladder.leagues import sealed_medals
 from ladder.leagues.measures import Kind
 from ladder.leagues.medals import Medal, Status
-from ladder.leagues.requests import Medals
+from ladder.leagues.request_models import Medals
 from ladder.standings import leaderboard, standings
 from services.api.seasons import MeasureOut
 from services.http import etags, paging, permissions
+from services.http.app_state import Db, House, read
 from services.http.auth import Anyone, Credentials, viewer
-from services.http.fields import SeasonKey
 from services.http.paging import Page
+from services.http.path_parameters import SeasonKey
 from services.http.problems import ProblemError, of
-from services.http.state import Db, House, read
 
 router = APIRouter(prefix="/v1", tags=["leaderboard"])
 
@@ -211,7 +211,7 @@ def read_leaderboard(
 def list_seals(season: SeasonKey, conn: Db, who: Anyone) -> Page[SealOut]:
     """All that were ever sealed, newest first. Only an audited act takes one back."""
     found = permissions.season(conn, who, season)
-    rows = seals.list_seals(conn, found.id)
+    rows = sealed_medals.list_seals(conn, found.id)
     return Page(items=[SealOut.model_validate(row) for row in rows])
 
 

@@ -10,27 +10,27 @@ from fastapi import APIRouter, Path, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from games import GAMES
-from ladder.entries.opening import open_league
+from ladder.entries.league_setup import open_league
+from ladder.enums import LeagueRole, ReplayVisibility, Visibility
 from ladder.errors import Invalid
+from ladder.field_types import KEY
 from ladder.ids import LeagueId, UserId
-from ladder.kinds import LeagueRole, ReplayVisibility, Visibility
-from ladder.leagues import changing, leagues, seasons
+from ladder.leagues import league_update, leagues, seasons
 from ladder.leagues.records import League
-from ladder.leagues.requests import LeagueChange, NewLeague
+from ladder.leagues.request_models import LeagueChange, NewLeague
 from ladder.people import users
 from ladder.people.records import Viewer
-from ladder.reports import cadence
-from ladder.values import KEY
+from ladder.reports import season_health
 from services.api.entries import EntryOut
 from services.api.entries import shown as shown_entry
 from services.api.seasons import SeasonOut
 from services.http import permissions
+from services.http.app_state import Db, House
 from services.http.auth import Anyone, Host, Known
-from services.http.fields import LeagueKey
 from services.http.idempotency import Once
 from services.http.paging import Page, Paging
+from services.http.path_parameters import LeagueKey
 from services.http.problems import of
-from services.http.state import Db, House
 
 router = APIRouter(prefix="/v1", tags=["leagues"])
 
@@ -145,7 +145,7 @@ def create_league(body: NewLeague, conn: Db, house: House, who: Host, once: Once
         if made.season is not None:
             out.season = SeasonOut.model_validate(made.season)
             out.anchors = [shown_entry(conn, who, entry) for entry in made.anchors]
-            out.lacking = cadence.lacking(conn, made.season, made.league)
+            out.lacking = season_health.lacking(conn, made.season, made.league)
         out.role = LeagueRole.HOST
         return out
 
@@ -166,7 +166,7 @@ def change_league(league: LeagueKey, body: LeagueChange, conn: Db, who: Host) ->
     each of them agreed to the wider terms (`PUT /v1/leagues/{league}/consent`).
     """
     found = permissions.hosted_league(conn, who, league)
-    return shown(conn, who, changing.change_league(conn, found, body))
+    return shown(conn, who, league_update.change_league(conn, found, body))
 
 
 @router.get("/leagues/{league}/members", summary="List members", responses=of(403, 404))

@@ -12,19 +12,19 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from games import GAMES, kaggle
 from games import episode as episodes
+from ladder.enums import MatchKind, MatchState
 from ladder.errors import NotFound
 from ladder.ids import MatchId
-from ladder.kinds import MatchKind, MatchState
 from ladder.matches import history
 from ladder.matches.records import Match
 from ladder.people.records import Viewer
 from services.http import etags, permissions
+from services.http.app_state import Db, House
 from services.http.auth import Anyone, Known
-from services.http.fields import Filter, MatchKey
-from services.http.logs import LogFormat, read_log
 from services.http.paging import Page, Paging
+from services.http.path_parameters import Filter, MatchKey
 from services.http.problems import ProblemError, of
-from services.http.state import Db, House
+from services.http.seat_logs import LogFormat, read_log
 
 router = APIRouter(prefix="/v1", tags=["matches"])
 TERMINAL = (MatchState.FINISHED, MatchState.VOID)

@@ -8,19 +8,19 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from ladder.enums import LeagueRole, ReplayVisibility, Visibility
+from ladder.field_types import Line, Moment
 from ladder.ids import InvitationId
-from ladder.kinds import LeagueRole, ReplayVisibility, Visibility
 from ladder.leagues import invitations, terms
 from ladder.leagues.records import League
 from ladder.people.records import Viewer
-from ladder.values import Line, Moment
 from services.http import permissions
+from services.http.app_state import Db
 from services.http.auth import Anyone, Host, Known, Writer
-from services.http.fields import InvitationKey, LeagueKey
 from services.http.idempotency import Once
 from services.http.paging import Page, Paging
+from services.http.path_parameters import InvitationKey, LeagueKey
 from services.http.problems import of
-from services.http.state import Db
 
 router = APIRouter(prefix="/v1", tags=["members"])
 Code = Annotated[str, Field(max_length=100, examples=["join_8Zk3..."])]

@@ -23,10 +23,10 @@ from ladder.matches import matches
 from ladder.matches import workers as matches_workers
 from ladder.people import permissions
 from ladder.people.records import Viewer
-from ladder.reports import cadence as reports_cadence
+from ladder.reports import season_health
+from services.http.app_state import Db, House
 from services.http.auth import Anyone
-from services.http.measures import SEASON
-from services.http.state import Db, House
+from services.http.metrics import SEASON
 
 router = APIRouter(tags=["health"])
 
@@ -115,12 +115,12 @@ def seasons(conn: Connection, shown: list[tuple[Season, League]]) -> Iterable[Me
         "1 while this cause keeps matches from finishing, or a host is too slow.",
         labels=(*SEASON, "cause"),
     )
-    for (season, league), pulse in zip(shown, reports_cadence.looks(conn, shown), strict=True):
+    for (season, league), pulse in zip(shown, season_health.looks(conn, shown), strict=True):
         labels = (league.slug, str(season.number))
         silent.add_metric(labels, pulse.silent_seconds)
         cadence.add_metric(labels, pulse.expected_seconds)
         behind.add_metric(labels, season.accepted_no - season.rated_no)
-        for cause in reports_cadence.Cause:
+        for cause in season_health.Cause:
             fires = pulse.alarm is not None and pulse.alarm.cause is cause
             alarms.add_metric((*labels, cause.value), float(fires))
     return silent, cadence, behind, alarms
@@ -140,6 +140,6 @@ def of_seasons(histogram: Histogram, shown: set[tuple[str, str]]) -> Metric:
 def watched(conn: Connection, who: Viewer) -> list[tuple[Season, League]]:
     return [
         (season, league)
-        for season, league in reports_cadence.seasons(conn)
+        for season, league in season_health.seasons(conn)
         if permissions.may_see(who, records.league_seen(league))
     ]

@@ -8,8 +8,8 @@ from pydantic import BaseModel, Field
 from ladder import profiles as known
 from ladder.matches import workers as matches_workers
 from sandbox import profiles
+from services.http.app_state import Db
 from services.http.paging import Page
-from services.http.state import Db
 
 router = APIRouter(prefix="/v1", tags=["profiles"])
 

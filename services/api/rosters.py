@@ -12,8 +12,8 @@ from typing import Annotated, Final, Literal
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from ladder.enums import LeagueRole
 from ladder.ids import TeamId
-from ladder.kinds import LeagueRole
 from ladder.leagues import leagues, records, roster_file
 from ladder.leagues import rosters as stored
 from ladder.people.permissions import may_run
@@ -21,12 +21,12 @@ from ladder.standings import leaderboard
 from ladder.standings.standings import Standing
 from services.api.leaderboard import EstimateOut
 from services.http import permissions
+from services.http.app_state import Db
 from services.http.auth import Anyone, Host, Known
-from services.http.fields import LeagueKey, SeasonKey
 from services.http.idempotency import Once
 from services.http.paging import Page
+from services.http.path_parameters import LeagueKey, SeasonKey
 from services.http.problems import ProblemError, of
-from services.http.state import Db
 
 router = APIRouter(prefix="/v1", tags=["rosters"])
 SAMPLE: Final = "name,team,role,external_id\nAda Lovelace,Engines,competitor,s-1815\n"

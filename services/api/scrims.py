@@ -8,20 +8,20 @@ from typing import Annotated
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from ladder.field_types import Key
 from ladder.ids import ScrimId, SubmissionId, is_id
 from ladder.leagues.records import Season
 from ladder.people.records import Viewer
 from ladder.scrims import scrims
 from ladder.scrims.lineups import newest_submission
 from ladder.scrims.records import Scrim
-from ladder.values import Key
 from services.http import permissions
+from services.http.app_state import Db
 from services.http.auth import Known, Scrimmer
-from services.http.fields import Filter, ScrimKey
 from services.http.idempotency import Once
 from services.http.paging import Page, Paging
+from services.http.path_parameters import Filter, ScrimKey
 from services.http.problems import ProblemError, of
-from services.http.state import Db
 
 router = APIRouter(prefix="/v1", tags=["scrims"])
 Seed = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]

@@ -13,17 +13,17 @@ from games.protocol import Game
 from ladder.entries import entries
 from ladder.errors import LadderError
 from ladder.leagues import seasons, terms
-from ladder.leagues.making import make_season
 from ladder.leagues.measures import Kind
 from ladder.leagues.records import League
-from ladder.leagues.requests import Medals, NewSeason
+from ladder.leagues.request_models import Medals, NewSeason
+from ladder.leagues.season_creation import make_season
 from services.http import permissions
+from services.http.app_state import Db
 from services.http.auth import Anyone, Host, Known
-from services.http.fields import Filter, LeagueKey, SeasonKey
 from services.http.idempotency import Once
 from services.http.paging import Page
+from services.http.path_parameters import Filter, LeagueKey, SeasonKey
 from services.http.problems import of
-from services.http.state import Db
 
 router = APIRouter(prefix="/v1", tags=["seasons"])
 

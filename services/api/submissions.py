@@ -12,22 +12,22 @@ from starlette.concurrency import run_in_threadpool
 
 from ladder.entries import agents, entries
 from ladder.entries.records import Submission
-from ladder.entries.sending import Entering, Sent, Upload, send
+from ladder.entries.submit import Entering, Sent, Upload, send
+from ladder.field_types import LINE
 from ladder.ids import SubmissionId
 from ladder.people.records import Viewer
 from ladder.profiles import Name as Profile
-from ladder.values import LINE
 from services.api.entries import EntryOut
 from services.api.entries import shown as shown_entry
 from services.api.seasons import LimitsOut
 from services.http import permissions, uploads
+from services.http.app_state import Db, state, transaction
 from services.http.auth import Credentials, Known, require, viewer
-from services.http.bodies import waited_seconds
-from services.http.fields import AgentKey, Filter, SubmissionKey
+from services.http.body_limits import waited_seconds
 from services.http.idempotency import IdempotencyKey, Repeatable
 from services.http.paging import Page, Paging
+from services.http.path_parameters import AgentKey, Filter, SubmissionKey
 from services.http.problems import ProblemError, of
-from services.http.state import Db, state, transaction
 from services.http.uploads import Plan
 
 router = APIRouter(prefix="/v1", tags=["submissions"])

@@ -8,15 +8,15 @@ from typing import Annotated
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from ladder.field_types import Key, Name, Slug
 from ladder.ids import UserId
 from ladder.people import users
-from ladder.values import Key, Name, Slug
 from services.http import permissions
+from services.http.app_state import Db
 from services.http.auth import Admin, Anyone
-from services.http.fields import TeamKey
 from services.http.idempotency import Once
+from services.http.path_parameters import TeamKey
 from services.http.problems import of
-from services.http.state import Db
 
 router = APIRouter(prefix="/v1", tags=["teams"])
 

@@ -7,18 +7,18 @@ from datetime import datetime
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from ladder.field_types import Name
 from ladder.ids import TokenId, UserId
 from ladder.people import tokens, users
 from ladder.people.records import User, Viewer
-from ladder.people.requests import NewToken
-from ladder.values import Name
+from ladder.people.request_models import NewToken
 from services.api.teams import TeamOut
+from services.http.app_state import Db
 from services.http.auth import Admin, Credentials, Known
-from services.http.fields import TokenKey, UserKey
 from services.http.idempotency import Once
 from services.http.paging import Page, Paging
+from services.http.path_parameters import TokenKey, UserKey
 from services.http.problems import ProblemError, of
-from services.http.state import Db
 
 router = APIRouter(prefix="/v1", tags=["users"])
 

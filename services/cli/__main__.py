@@ -13,18 +13,18 @@ from typer.main import get_group
 
 from services.cli import (
     account,
-    boards,
-    hosting,
-    insight,
-    joining,
-    playing,
-    remedies,
-    repairing,
-    rostering,
-    scrimming,
-    submitting,
+    error_hints,
+    insights,
+    leaderboards,
+    leagues_and_agents,
+    match_downloads,
+    membership,
+    moderation,
+    rosters,
+    scrims,
+    submissions,
 )
-from services.cli.places import Unset
+from services.cli.saved_login import Unset
 from services.client import ApiError, Unreachable
 
 app = typer.Typer(
@@ -36,15 +36,15 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for verbs in (
-    submitting,
-    playing,
-    boards,
-    insight,
-    scrimming,
-    hosting,
-    repairing,
-    joining,
-    rostering,
+    submissions,
+    match_downloads,
+    leaderboards,
+    insights,
+    scrims,
+    leagues_and_agents,
+    moderation,
+    membership,
+    rosters,
     account,
 ):
     verbs.register(app)
@@ -91,7 +91,7 @@ def main() -> None:
                 places.clear()
             for place in places:
                 print(f"  {place['where']}: {place['message']}", file=sys.stderr)
-            for line in remedies.after(error, verb(sys.argv[1:])):
+            for line in error_hints.after(error, verb(sys.argv[1:])):
                 print(f"  {line}", file=sys.stderr)
         sys.exit(1)
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from services.cli.display import AsJson, moment, out, print_json, table
-from services.cli.places import DEFAULT_ADDRESS, connect, find_login, forget, other_way, save
+from services.cli.saved_login import DEFAULT_ADDRESS, connect, find_login, forget, other_way, save
 from services.client import Client
 
 tokens = typer.Typer(help="Mint, list and revoke tokens.", no_args_is_help=True)

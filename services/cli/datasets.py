@@ -14,14 +14,14 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from games import planes
+from games import encoders
+from games.encoders import Encoder, Sample
 from games.episode import from_document
-from games.planes import Encoder, Sample
 from games.protocol import GameError
-from sandbox.match.pairs import seating
-from services.cli.choosing import season_key
+from sandbox.match.mirrored_pairs import seating
 from services.cli.display import AsJson, out, print_json
-from services.cli.places import Unset, connect
+from services.cli.name_lookup import season_key
+from services.cli.saved_login import Unset, connect
 from services.client import ApiError, Client, Json
 
 FORMAT: Final = "peck-dataset/1"
@@ -126,7 +126,7 @@ def _encoder(seasons: Sequence[Json]) -> Encoder:
     if len(kinds) > 1:
         raise Unset("the seasons differ in game, seats or configuration; export each on its own")
     try:
-        return planes.encoder(seasons[0]["game"])
+        return encoders.encoder(seasons[0]["game"])
     except GameError as error:
         raise Unset(str(error)) from None
 

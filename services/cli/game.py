@@ -15,13 +15,13 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from games import GAMES, outside
+from games import GAMES, external
 from games.conformance import CHECKS, Report, check, fingerprint
 from games.protocol import Game, Json
 from sandbox.match.clock import Clock, ClockError
 from services.cli.display import err, out, print_json
-from services.cli.places import CHECKOUT
 from services.cli.run import RunError, override
+from services.cli.saved_login import CHECKOUT
 
 HASH_SEEDS: Final = ("1", "2")
 FINGERPRINT: Final = (
@@ -58,11 +58,11 @@ def check_game(
     """
     try:
         with contextlib.redirect_stdout(sys.stderr):  # what the file prints is no part of ours
-            game = GAMES.get(file) or outside.load(file)
+            game = GAMES.get(file) or external.load(file)
         overrides = dict(override(text) for text in config or [])
         if odd := [count for count in seats or [] if count not in game.seats]:
             raise RunError(f"--seats {odd[0]}: {game.title} is for {_told_seats(game)}")
-    except (outside.OutsideError, RunError) as error:
+    except (external.OutsideError, RunError) as error:
         typer.echo(f"peck game check: {error}", err=True)
         raise typer.Exit(2) from None
     with contextlib.redirect_stdout(sys.stderr):

@@ -21,15 +21,15 @@ from typing import Annotated, Any
 
 import typer
 
-from games import GAMES, outside
+from games import GAMES, external
 from games.protocol import GameError, clock_fields, with_clock
 from sandbox.errors import HostFault, SandboxError
-from sandbox.match import local
+from sandbox.match import local_match
 from sandbox.match.clock import Clock, ClockError
 from sandbox.match.loans import hello
 from sandbox.profiles import PROFILES, cache_dir
-from services import children
-from services.cli.places import state_dir
+from services import child_processes
+from services.cli.saved_login import state_dir
 from services.environment import Environment
 
 NODE_SECONDS = 180.0
@@ -112,11 +112,11 @@ def _plan(
     act_seconds: float | None,
     bank_seconds: float | None,
     profile: str,
-) -> local.Plan:
+) -> local_match.Plan:
     try:
-        outside.register(Environment.read().games)
-    except outside.OutsideError as error:
-        raise RunError(f"{outside.VARIABLE}: {error}") from None
+        external.register(Environment.read().games)
+    except external.OutsideError as error:
+        raise RunError(f"{external.VARIABLE}: {error}") from None
     rules = GAMES.get(game)
     if rules is None:
         raise RunError(f"there is no game {game!r}; type one of {', '.join(sorted(GAMES))}")
@@ -146,7 +146,7 @@ def _plan(
         raise RunError(str(error)) from None
     if profile not in PROFILES:
         raise RunError(f"there is no profile {profile!r}; type one of {', '.join(PROFILES)}")
-    return local.Plan(
+    return local_match.Plan(
         game=rules,
         configuration=configuration,
         clock=clock,
@@ -186,31 +186,31 @@ def _default_folder() -> Path:
 
 
 def _play(
-    plan: local.Plan, out: Path, launcher: LauncherName, node: Path | None, as_json: bool
+    plan: local_match.Plan, out: Path, launcher: LauncherName, node: Path | None, as_json: bool
 ) -> None:
-    results: list[local.Result] = []
+    results: list[local_match.Result] = []
     progress = _Progress(plan.games)
     with tempfile.TemporaryDirectory(prefix="peck-run-") as scratch:
-        bundles = local.bundles_of(plan, Path(scratch))
+        bundles = local_match.bundles_of(plan, Path(scratch))
         with _node(plan, launcher, Path(scratch), node) as socket:
-            for result in local.play(plan, bundles, socket, progress.step):
+            for result in local_match.play(plan, bundles, socket, progress.step):
                 progress.clear()
                 results.append(result)
-                files = local.save(result, plan, out)
+                files = local_match.save(result, plan, out)
                 if as_json:
-                    typer.echo(json.dumps(local.as_json(result, plan, files)))
+                    typer.echo(json.dumps(local_match.as_json(result, plan, files)))
                 else:
                     typer.echo(_table(result, plan))
     if as_json and plan.games > 1:
-        typer.echo(json.dumps(local.summary_json(local.summarize(plan, results))))
+        typer.echo(json.dumps(local_match.summary_json(local_match.summarize(plan, results))))
     elif plan.games > 1:
-        typer.echo(_summary(local.summarize(plan, results)))
+        typer.echo(_summary(local_match.summarize(plan, results)))
     typer.echo(f"replays and logs are in {out}", err=True)
 
 
 @contextlib.contextmanager
 def _node(
-    plan: local.Plan, launcher: LauncherName, scratch: Path, given: Path | None
+    plan: local_match.Plan, launcher: LauncherName, scratch: Path, given: Path | None
 ) -> Iterator[Path]:
     """The socket of a node: the given one, or a daemon of our own that ends with us."""
     if given is not None:
@@ -224,7 +224,7 @@ def _node(
     command += ["--run-dir", str(scratch / "node"), "--launcher", str(launcher)]
     command += ["--state-dir", str(_libraries()), "--profile", plan.profile]
     command += ["--warm", str(len(plan.agents)), "--memory-mb", str(plan.memory_mb)]
-    child = children.spawn(
+    child = child_processes.spawn(
         "node",
         command,
         log=log,
@@ -246,14 +246,14 @@ def _libraries() -> Path:
     return cache_dir()
 
 
-def _wait_for(child: children.Child, socket: Path, log: Path) -> None:
+def _wait_for(child: child_processes.Child, socket: Path, log: Path) -> None:
     give_up_at = time.monotonic() + NODE_SECONDS
     while True:
         try:
             hello(socket, started=child.process.pid)
             return
         except HostFault as fault:
-            told = children.tail(log, 3) or str(fault)
+            told = child_processes.tail(log, 3) or str(fault)
             if not child.alive():
                 raise RunError(told) from None
             if time.monotonic() > give_up_at:
@@ -281,7 +281,7 @@ class _Progress:
             sys.stderr.flush()
 
 
-def _table(result: local.Result, plan: local.Plan) -> str:
+def _table(result: local_match.Result, plan: local_match.Plan) -> str:
     rows = [("place", "agent", "verdict", "reward", "time used", "longest move", "")]
     order = sorted(range(len(result.lineup)), key=lambda s: result.played.seats[s].placement)
     for seat in order:
@@ -302,7 +302,7 @@ def _table(result: local.Result, plan: local.Plan) -> str:
     return f"{head}\n{_aligned(rows)}"
 
 
-def _summary(summaries: Sequence[local.AgentSummary]) -> str:
+def _summary(summaries: Sequence[local_match.AgentSummary]) -> str:
     rows = [("agent", "games", "wins", "win rate", "95 % interval", "mean place", "faults")]
     rows += [
         (

@@ -13,8 +13,8 @@ import typer
 
 from ladder.settings import SetupSettings
 from services import demo
-from services.premises import UpError
-from services.reload import Reloader
+from services.auto_reload import Reloader
+from services.host_checks import UpError
 from services.up import House, Options
 
 

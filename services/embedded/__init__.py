@@ -7,7 +7,7 @@ uid can get to it, and binaries under a private home are copied out. The wheels'
 are not used: they add accounts, widen permissions and leave servers behind.
 """
 
-from services.embedded.places import (
+from services.embedded.folders import (
     EmbeddedError,
     Server,
     mark_format,

@@ -16,8 +16,8 @@ import psycopg
 from psycopg import sql
 
 from ladder.database import db
-from services.children import Child, spawn, tail
-from services.embedded.places import (
+from services.child_processes import Child, spawn, tail
+from services.embedded.folders import (
     START_SECONDS,
     EmbeddedError,
     Server,
@@ -30,7 +30,7 @@ from services.embedded.places import (
     socket_folder,
     wheel_folders,
 )
-from services.private import kept_secret, password_line, write_private
+from services.private_files import kept_secret, password_line, write_private
 
 _INSTALLED = (
     "/usr/lib/postgresql/*/bin",

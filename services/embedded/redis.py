@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 from urllib.parse import quote
 
-from services.children import Child, spawn, tail
-from services.embedded.places import (
+from services.child_processes import Child, spawn, tail
+from services.embedded.folders import (
     START_SECONDS,
     EmbeddedError,
     Server,

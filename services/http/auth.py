@@ -15,8 +15,8 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer, SecurityS
 
 from ladder.people import users
 from ladder.people.records import STRANGER, Viewer
+from services.http.app_state import Db
 from services.http.problems import ProblemError
-from services.http.state import Db
 
 bearer = HTTPBearer(
     auto_error=False,

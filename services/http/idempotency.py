@@ -16,9 +16,9 @@ from ladder.database import idempotency
 from ladder.database.db import Connection
 from ladder.errors import Conflict
 from ladder.people.records import Viewer
+from services.http.app_state import Db
 from services.http.auth import Anyone
 from services.http.problems import ProblemError
-from services.http.state import Db
 
 M = TypeVar("M", bound=BaseModel)
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from egress.address import AddressError, parse
 from games import GAMES
 from ladder.database.db import Connection
-from ladder.entries import sending
-from ladder.entries.requests import NewRemote
-from ladder.entries.sending import Entering, Sent
+from ladder.entries import submit
+from ladder.entries.request_models import NewRemote
+from ladder.entries.submit import Entering, Sent
 from ladder.errors import Invalid
 from ladder.ids import AgentId
 from ladder.people.records import Viewer
 from sandbox.remote import manifest as manifests
 from services.http import permissions
-from services.http.state import State
+from services.http.app_state import State
 
 
 def entering(
@@ -24,7 +24,7 @@ def entering(
     if season is None:
         return found.id, None
     into = permissions.season_to_enter(conn, who, season, found.team_id)
-    sending.refuse_unsupported(into, GAMES.get(into.game))
+    submit.refuse_unsupported(into, GAMES.get(into.game))
     return found.id, Entering(into, waited_seconds=waited_seconds)
 
 
@@ -47,7 +47,7 @@ def send(
 ) -> Sent:
     """Makes the submission and its entry."""
     url, content = manifest(asked)
-    upload = sending.remote_upload(content, url, asked.message)
-    sent = sending.send(conn, agent_id, upload, who.user_id, into)
+    upload = submit.remote_upload(content, url, asked.message)
+    sent = submit.send(conn, agent_id, upload, who.user_id, into)
     house.blobs.put_bytes(content)  # last, so that nothing is kept of what is refused
     return sent

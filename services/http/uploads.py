@@ -22,7 +22,7 @@ from ladder.entries.deadlines import ARRIVAL_SECONDS
 from ladder.ids import AgentId, UserId
 from ladder.leagues.records import Season
 from ladder.people.records import Viewer
-from services.http import envelopes
+from services.http import multipart
 from services.http.problems import ProblemError
 
 OF_A_PERSON: Final = 3
@@ -105,8 +105,8 @@ async def receive(request: Request, limit_bytes: int, content_digest: str | None
     """The bundle in the request's body, which may be a form around it. Raises ProblemError when it
     is empty, too large, too slow, or not what its Content-Digest says."""
     expected = expected_sha256(content_digest)
-    form = envelopes.opened(request.headers.get("content-type", ""))
-    most_bytes = limit_bytes + (envelopes.OVERHEAD_BYTES if form is not None else 0)
+    form = multipart.opened(request.headers.get("content-type", ""))
+    most_bytes = limit_bytes + (multipart.OVERHEAD_BYTES if form is not None else 0)
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared) > most_bytes:
         raise too_large(limit_bytes)

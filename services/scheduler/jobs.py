@@ -12,13 +12,13 @@ from collections.abc import Callable
 from random import Random, SystemRandom
 
 from ladder.database import db, idempotency, migrate
-from ladder.entries import entries, remotes
+from ladder.entries import entries, remote_agents
 from ladder.ids import SeasonId
 from ladder.leagues import seasons as leagues_seasons
 from ladder.matches import lease, matches, waking, workers
-from ladder.moderation import rejudging
-from ladder.ratings import fitting, ratings, versions
-from ladder.reports import cadence
+from ladder.moderation import rejudgements
+from ladder.ratings import fitting, ratings, standing_versions
+from ladder.reports import season_health
 from ladder.scheduling.pairing_round import pair
 from ladder.scheduling.season_cache import SeasonCache
 from ladder.telemetry import emit
@@ -70,7 +70,7 @@ def expire(conn: db.Connection) -> dict[str, int]:
     with conn.transaction():
         renewed = len(entries.expire(conn))
     with conn.transaction():
-        tried = len(remotes.try_due(conn))
+        tried = len(remote_agents.try_due(conn))
     return {"expired": expired, "validations_renewed": renewed, "paused_tried": tried}
 
 
@@ -78,10 +78,10 @@ def rejudge(conn: db.Connection) -> dict[str, int]:
     """The next matches that hosts have judged again, before new ones take their place; acts that
     are over end."""
     with conn.transaction():
-        over = rejudging.settle(conn)
+        over = rejudgements.settle(conn)
     for each in over:
         emit("rejudgement_ended", rejudgement=each.id, season=each.season_id, state=each.state)
-    return {"rejudges_queued": rejudging.queue_next(conn)}
+    return {"rejudges_queued": rejudgements.queue_next(conn)}
 
 
 class WakeMessages:
@@ -158,7 +158,7 @@ def forget(conn: db.Connection) -> dict[str, int]:
     with conn.transaction():
         silent = workers.forget_workers(conn)
     with conn.transaction():
-        standings = versions.drop_old(conn)
+        standings = standing_versions.drop_old(conn)
     return {
         "answers_forgotten": answers,
         "workers_forgotten": silent,
@@ -181,10 +181,10 @@ class Watch:
 
     def look(self, conn: db.Connection) -> dict[str, int]:
         """Alarms now; a log line when one appears, changes or goes."""
-        alarms = {alarm.season_id: alarm for alarm in cadence.alarms(conn)}
+        alarms = {alarm.season_id: alarm for alarm in season_health.alarms(conn)}
         for season, alarm in alarms.items():
             if self._told.get(season) != alarm.reason:
-                slow = alarm.cause is cadence.Cause.SLOW_HOST
+                slow = alarm.cause is season_health.Cause.SLOW_HOST
                 emit(
                     "host_too_slow" if slow else "cadence_missed",
                     level="warning",

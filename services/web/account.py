@@ -18,7 +18,7 @@ from ladder.people import tokens, users
 from ladder.people.records import Team, Viewer
 from ladder.reports import feed
 from ladder.scrims import scrims
-from services.http.state import Db
+from services.http.app_state import Db
 from services.web import session
 from services.web.pages import HEADERS, PageRoute, render
 from services.web.session import Visitor

@@ -11,10 +11,11 @@ from markupsafe import Markup
 from pydantic import ValidationError
 
 from ladder.database.db import Connection
-from ladder.entries import agents, declared, entries, validations
+from ladder.entries import agents, declared_entry, entries, validations
 from ladder.entries.records import Agent, Entry, EntryState
-from ladder.entries.requests import Declaration
+from ladder.entries.request_models import Declaration
 from ladder.errors import LadderError, NotFound
+from ladder.field_types import KEY
 from ladder.ids import EntryId, MatchId
 from ladder.leagues import leagues, records
 from ladder.leagues import seasons as leagues_seasons
@@ -25,11 +26,11 @@ from ladder.people.permissions import may_run, may_see
 from ladder.people.records import Viewer
 from ladder.ratings import ratings
 from ladder.reports import insights
-from ladder.values import KEY
 from services.http import auth, permissions
-from services.http.fields import AgentKey
-from services.http.state import Db, House
-from services.web import boards, curve, declaring, forms, submitting
+from services.http.app_state import Db, House
+from services.http.path_parameters import AgentKey
+from services.web import declared_entry as web_declared_entry
+from services.web import forms, leaderboard_page, rating_curve, remote_submission
 from services.web.account import go
 from services.web.forms import Form
 from services.web.pages import PageRoute, render
@@ -102,7 +103,7 @@ def declare(
         playing = permissions.season(conn, who, season)
         team = permissions.owned_team(conn, who, found.team_id)
         with conn.transaction():
-            declared.declare(conn, playing.id, team.id, chosen, who.user_id)
+            declared_entry.declare(conn, playing.id, team.id, chosen, who.user_id)
     except (ValidationError, LadderError) as error:
         form.refuse(error)
         return page(request, conn, house, who, found, form=form)
@@ -140,9 +141,9 @@ def page(
         request,
         "agent.html",
         status=422 if any(one and one.wrong for one in (form, remote)) or unresumed else 200,
-        submitting=submitting.look(conn, who, found, remote),
+        submitting=remote_submission.look(conn, who, found, remote),
         unresumed=unresumed,
-        declaring=declaring.look(conn, who, found, season, form),
+        declaring=web_declared_entry.look(conn, who, found, season, form),
         agent=found,
         owner=owner,
         entry=chosen,
@@ -202,7 +203,7 @@ def standing_of(
     )
     if entry is None or season is None:
         return values
-    board = boards.read(house, conn, season)
+    board = leaderboard_page.read(house, conn, season)
     values["league"] = leagues.get_league(conn, season.league_id)
     values["runs"] = may_run(who, records.league_seen(values["league"]))
     values["standing"] = next((row for row in board.rows if row.entry_id == entry.id), None)
@@ -230,14 +231,14 @@ def draw_curve(conn: Connection, entry: Entry, season: Season) -> Markup | None:
     if not rows:
         return None
     offset = season.score_offset
-    start = curve.Point(
+    start = rating_curve.Point(
         rows[0].mu_before + offset, rows[0].sigma_before, 0.0, rows[0].match_id, rows[0].at
     )
     points = [
-        curve.Point(row.mu + offset, row.sigma, row.mu - row.mu_before, row.match_id, row.at)
+        rating_curve.Point(row.mu + offset, row.sigma, row.mu - row.mu_before, row.match_id, row.at)
         for row in rows
     ]
-    return curve.draw(points, start)
+    return rating_curve.draw(points, start)
 
 
 def submissions_of(

@@ -20,8 +20,8 @@ from starlette.datastructures import FormData
 
 from ladder.database.db import Connection
 from ladder.errors import LadderError
+from ladder.field_types import KEY
 from ladder.people.records import Viewer
-from ladder.values import KEY
 from services.http.idempotency import Repeatable
 from services.http.problems import ProblemError
 from services.web import session

@@ -9,21 +9,21 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 
 from ladder.database.db import Connection
+from ladder.enums import MatchKind, MatchState
 from ladder.errors import NotFound
+from ladder.field_types import KEY
 from ladder.ids import LeagueId
-from ladder.kinds import MatchKind, MatchState
 from ladder.leagues import leagues, records, seasons, terms
 from ladder.leagues.records import League, Season
 from ladder.matches import history
 from ladder.matches.records import Match
 from ladder.people.permissions import may_run, may_see
 from ladder.people.records import Viewer
-from ladder.reports import cadence
-from ladder.values import KEY
+from ladder.reports import season_health
 from services.http import etags, permissions
-from services.http.fields import LeagueKey
-from services.http.state import Db, House
-from services.web import boards
+from services.http.app_state import Db, House
+from services.http.path_parameters import LeagueKey
+from services.web import leaderboard_page
 from services.web.pages import PageRoute, render, unchanged
 from services.web.session import Visitor
 
@@ -60,7 +60,7 @@ def show_leagues(
         if not may_see(who, records.league_seen(league)):
             continue
         season = seasons.current_season(conn, league.id)
-        standing = boards.read(house, conn, season).rows if season else ()
+        standing = leaderboard_page.read(house, conn, season).rows if season else ()
         cards.append(
             LeagueCard(
                 league=league,
@@ -92,10 +92,10 @@ def show_league(
     values: dict[str, Any] = {}
     if chosen:
         values = {
-            "board": boards.cut(boards.read(house, conn, chosen), page),
+            "board": leaderboard_page.cut(leaderboard_page.read(house, conn, chosen), page),
             "recent": finished(conn, chosen, RECENT),
             "live_tag": etag(chosen, who, page),
-            "pulse": cadence.look(conn, chosen, found),
+            "pulse": season_health.look(conn, chosen, found),
         }
     return render(
         request,
@@ -131,7 +131,7 @@ def show_board(
     tag = etag(chosen, who, page)
     if etags.matches(if_none_match, tag):
         return unchanged(tag)
-    board = boards.cut(boards.read(house, conn, chosen), page)
+    board = leaderboard_page.cut(leaderboard_page.read(house, conn, chosen), page)
     return render(request, "parts/board.html", etag=tag, league=found, season=chosen, board=board)
 
 

@@ -9,19 +9,19 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 
-from games import GAMES, frames, kaggle, outside
+from games import GAMES, external, frames, kaggle
 from games import episode as episodes
 from games.protocol import GameError
 from ladder.database.db import Connection
+from ladder.enums import MatchState
 from ladder.errors import NotFound
-from ladder.kinds import MatchState
 from ladder.leagues import leagues, seasons
 from ladder.matches.records import Episode, Match, Seat
 from ladder.people.records import Viewer
 from services.http import etags, permissions
-from services.http.fields import MatchKey
+from services.http.app_state import Db, House, State
+from services.http.path_parameters import MatchKey
 from services.http.problems import ProblemError
-from services.http.state import Db, House, State
 from services.web.pages import HEADERS, PageRoute, render, unchanged
 from services.web.session import Visitor
 
@@ -102,7 +102,7 @@ def send_episode(
     found, one = replay_of(house, conn, who, match, position)
     is_kaggle = found.game in kaggle.GAME_NAMES
     form = "kaggle" if is_kaggle else "frames"
-    rules = outside.digest(found.game)[:16] if found.game in GAMES else "none"
+    rules = external.digest(found.game)[:16] if found.game in GAMES else "none"
     tag = f'W/"{one.id}.{form}.{rules}"'
     if etags.matches(if_none_match, tag):
         return unchanged(tag)

@@ -22,7 +22,7 @@ from starlette.exceptions import HTTPException
 from ladder.errors import Forbidden, LadderError, NotFound
 from ladder.people.records import STRANGER
 from services.http.problems import BY_STATUS, KINDS, ProblemError
-from services.web import session, wording
+from services.web import formatting, session
 
 FOLDER: Final = Path(__file__).parent
 HEADERS: Final = {
@@ -46,7 +46,7 @@ templates = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-templates.filters.update(wording.FILTERS)
+templates.filters.update(formatting.FILTERS)
 
 
 def render(

@@ -15,13 +15,13 @@ from services.http.problems import KINDS, ProblemError
 from services.web import (
     account,
     agents,
-    hosting,
-    joining,
+    api_reference,
+    join,
     leagues,
     matches,
-    reference,
-    remotes,
-    repairing,
+    moderation,
+    new_league,
+    remote_agents,
     scrims,
 )
 from services.web.pages import FOLDER, PageRoute, problem, render
@@ -55,8 +55,8 @@ def show_problem_type(request: Request, slug: str, who: Visitor) -> Response:
 
 
 PARTS = (
-    *(leagues, agents, remotes, matches, scrims, account),
-    *(joining, hosting, repairing, reference),
+    *(leagues, agents, remote_agents, matches, scrims, account),
+    *(join, new_league, moderation, api_reference),
 )
 for part in PARTS:
     router.include_router(part.router)

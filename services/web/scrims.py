@@ -8,15 +8,15 @@ from fastapi import APIRouter, Query, Request, Response
 
 from ladder.database.db import Connection
 from ladder.entries import agents
+from ladder.field_types import KEY
 from ladder.ids import MatchId
 from ladder.leagues import leagues
 from ladder.matches import history
 from ladder.scrims import scrims
 from ladder.scrims.records import Scrim
-from ladder.values import KEY
 from services.http import permissions
-from services.http.fields import ScrimKey
-from services.http.state import Db
+from services.http.app_state import Db
+from services.http.path_parameters import ScrimKey
 from services.web.pages import PageRoute, render
 from services.web.session import Visitor
 

@@ -17,8 +17,8 @@ from fastapi import Depends, Request, Response
 
 from ladder.people import users
 from ladder.people.records import STRANGER, Viewer
+from services.http.app_state import Db
 from services.http.problems import ProblemError
-from services.http.state import Db
 
 SESSION: Final = "peck_session"
 VISIT: Final = "peck_visit"

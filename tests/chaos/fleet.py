@@ -16,10 +16,10 @@ from ladder.database import db
 from sandbox.errors import HostFault
 from sandbox.match.loans import hello
 from services import embedded
-from services.children import Child, spawn, tail
+from services.child_processes import Child, spawn, tail
 from tests import servers
 from tests.daemon import daemon_of
-from workers.watch import STALLED_STATUS
+from workers.liveness import STALLED_STATUS
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 

@@ -23,8 +23,8 @@ from ladder.database import db, migrate
 from ladder.database.blobs import open_blobs
 from ladder.entries import agents, entries
 from ladder.entries.records import EntryState
+from ladder.enums import ReplayVisibility, Visibility
 from ladder.ids import LeagueId, MatchId
-from ladder.kinds import ReplayVisibility, Visibility
 from ladder.leagues import leagues, seasons
 from ladder.people import users
 from ladder.ratings import online
@@ -32,7 +32,7 @@ from ladder.ratings.online import Parameters, Result
 from services import embedded
 from tests.chaos.fleet import Fleet, running, wait_for_node, wait_until
 from tests.sizes import sized
-from workers.renewal import Held, held
+from workers.lease_renewal import Held, held
 
 pytestmark = [pytest.mark.alone, pytest.mark.bubblewrap]
 

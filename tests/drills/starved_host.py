@@ -19,16 +19,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.boxes import BORROW_SECONDS, LAUNCHERS, SEED, Node, running
-from benchmarks.tables import aligned, machine
+from benchmarks.node_harness import BORROW_SECONDS, LAUNCHERS, SEED, Node, running
+from benchmarks.report_tables import aligned, machine
 from games import GAMES
 from games.protocol import Verdict
 from sandbox.errors import HostFault
 from sandbox.match import referee
 from sandbox.match.attempt import FORGIVING_ATTEMPTS, WAITING_SECONDS
 from sandbox.match.clock import Clock
-from sandbox.match.lineup import borrowed
-from sandbox.match.record import Played
+from sandbox.match.match_record import Played
+from sandbox.match.seat_loans import borrowed
 from tests.integration.forked_seats import hogs
 
 SEATS, MOVES, ATTEMPTS = 2, 10, 3

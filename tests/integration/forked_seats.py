@@ -22,14 +22,14 @@ import pytest
 
 from games.protocol import Verdict
 from sandbox.box import harness
-from sandbox.match.channel import ask
 from sandbox.match.clock import Clock
+from sandbox.match.cpu_meter import Meter, OwnQueue
 from sandbox.match.loans import Ending, Loan
-from sandbox.match.meter import Meter, OwnQueue
-from sandbox.match.record import Answer
+from sandbox.match.match_record import Answer
+from sandbox.match.questions import ask
 from sandbox.match.referee import seat_seed
 from sandbox.match.seat import Seat, Timing
-from sandbox.match.steal import StealMonitor, is_allowed, is_needed, most_lost
+from sandbox.match.steal_monitor import StealMonitor, is_allowed, is_needed, most_lost
 
 _FILES = {
     "cpu_stat": ("cpu.stat", os.O_RDONLY),

@@ -23,9 +23,9 @@ from games.protocol import Game
 from sandbox.errors import HostFault
 from sandbox.match import referee
 from sandbox.match.clock import Clock
-from sandbox.match.lineup import borrowed
 from sandbox.match.loans import SeatRequest, hello
-from sandbox.match.record import Played
+from sandbox.match.match_record import Played
+from sandbox.match.seat_loans import borrowed
 from tests.daemon import daemon_of
 
 GEESE = GAMES["hungry_geese"]

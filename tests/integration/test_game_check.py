@@ -12,7 +12,7 @@ import pytest
 from fastapi import FastAPI
 from typer.testing import CliRunner
 
-from games import GAMES, outside
+from games import GAMES, external
 from ladder.settings import Settings
 from services.app import create_app
 from services.cli.__main__ import whole
@@ -100,5 +100,5 @@ def test_a_setting_without_a_game_stops_the_site_with_a_sentence(tmp_path: Path)
     settings = Settings(
         database_url="postgresql://nowhere", blobs_url="file:///tmp", games=f"{tmp_path}/no.py"
     )
-    with pytest.raises(outside.OutsideError, match=r"no\.py: there is no such file"):
+    with pytest.raises(external.OutsideError, match=r"no\.py: there is no such file"):
         create_app(settings)

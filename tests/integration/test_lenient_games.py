@@ -10,7 +10,7 @@ import pytest
 
 from games.protocol import Verdict
 from sandbox.match.clock import Clock
-from sandbox.match.record import Played, read_log
+from sandbox.match.match_record import Played, read_log
 from tests.integration import real_node
 from tests.integration.counting import Counting
 from tests.integration.real_node import RealNode

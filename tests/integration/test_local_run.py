@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from games.episode import from_bytes
-from sandbox.match.record import read_log
+from sandbox.match.match_record import read_log
 from tests.integration import real_node
 from tests.integration.real_node import EAST, SEED, RealNode
 from tests.unit.games import worked_example

@@ -16,7 +16,7 @@ from games.episode import from_bytes, states, to_bytes
 from games.protocol import Verdict
 from sandbox.errors import HostFault
 from sandbox.match.clock import Clock
-from sandbox.match.record import SeatReport, read_log
+from sandbox.match.match_record import SeatReport, read_log
 from tests.integration import real_node
 from tests.integration.real_node import EAST, GEESE, SEED, RealNode
 

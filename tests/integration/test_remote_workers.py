@@ -18,8 +18,8 @@ from ladder.database.blobs import Blobs, open_blobs
 from ladder.database.db import Connection
 from ladder.entries import agents, entries
 from ladder.entries.records import EntryState
+from ladder.enums import MatchState
 from ladder.ids import EntryId, MatchId
-from ladder.kinds import MatchState
 from ladder.leagues import leagues, seasons
 from ladder.matches import history, workers
 from ladder.settings import Settings
@@ -29,8 +29,8 @@ from sandbox.remote.manifest import manifest
 from tests.integration.ladder.contest import Contest, digest, hello, raise_contest
 from tests.integration.sandbox import remotes
 from tests.integration.sandbox.remotes import Daemon, Servers, ok
-from workers import main, playing, tasks
-from workers.playing import Station
+from workers import main, match_attempt, tasks
+from workers.match_attempt import Station
 
 
 @pytest.fixture(scope="module")
@@ -148,14 +148,14 @@ def test_a_remote_agent_is_validated_plays_and_is_struck_when_it_is_away_or_mute
     url = servers.listen(moody)
     made = [enter(contest, station.blobs, url + prefix) for prefix in moods]
     for entry, match_id in made:
-        assert playing.play(station, match_id) == "accepted"
+        assert match_attempt.play(station, match_id) == "accepted"
         assert entries.get_entry(contest.conn, entry).state is EntryState.ACTIVE
     one, other = (entry for entry, _ in made)
 
     def rated() -> tuple[str, MatchId, list[int]]:
         contest.conn.execute("update entries set struck_at = struck_at - interval '1 minute'")
         match_id = contest.rated(one, other)
-        outcome = playing.play(station, match_id)
+        outcome = match_attempt.play(station, match_id)
         both = [entries.get_entry(contest.conn, entry).strikes for entry in (one, other)]
         return outcome, match_id, both
 
@@ -194,9 +194,9 @@ def test_who_goes_away_between_the_games_of_a_pair_has_lost_the_second_and_voids
     url = servers.listen(leaving)
     made = [enter(contest, station.blobs, url + prefix) for prefix in ("/leaves", "/stays")]
     for _, match_id in made:
-        assert playing.play(station, match_id) == "accepted"
+        assert match_attempt.play(station, match_id) == "accepted"
     rated = contest.rated(*(entry for entry, _ in made))
-    assert playing.play(station, rated) == "accepted"
+    assert match_attempt.play(station, rated) == "accepted"
     match = history.get_match(contest.conn, rated)
     assert [seat.verdict for seat in match.seats] == ["ERROR", "DONE"]
     # Who came first in the first game is a matter of where they began.
@@ -207,7 +207,7 @@ def test_an_address_where_nobody_answers_is_rejected_with_the_reason(
     contest: Contest, station: Station
 ) -> None:
     entry, match_id = enter(contest, station.blobs, "http://10.0.0.1")
-    assert playing.play(station, match_id) == "accepted"
+    assert match_attempt.play(station, match_id) == "accepted"
     found = entries.get_entry(contest.conn, entry)
     assert found.state is EntryState.REJECTED
     assert "The remote agent did not answer: GET /: 10.0.0.1 is private" in (found.reason or "")

@@ -14,9 +14,9 @@ from ladder.database.db import Connection
 from ladder.ids import MatchId
 from ladder.leagues import leagues, seasons
 from ladder.matches import history, lease, matches, waking, workers
-from ladder.moderation import rejudging, suspects
+from ladder.moderation import rejudgements, suspects
 from ladder.people import users
-from ladder.reports import cadence
+from ladder.reports import season_health
 from ladder.scheduling import pairing_round
 from ladder.scheduling.season_cache import SeasonCache
 from sandbox.errors import HostTooSlow
@@ -122,7 +122,7 @@ def test_what_is_judged_again_is_queued_where_a_node_can_play_it(contest: Contes
     conn.execute("alter table seats disable trigger seats_written")
     conn.execute("update seats set profile = 'torch' where entry_id = %s", (first,))
     everything = suspects.Predicate(node="node")
-    rejudging.rejudge(conn, contest.season.id, everything, by=None, reason="a bad node")
+    rejudgements.rejudge(conn, contest.season.id, everything, by=None, reason="a bad node")
     silence_workers(conn)
     assert jobs.rejudge(conn) == {"rejudges_queued": 0}
     workers.register_worker(conn, hello("w1"))
@@ -410,10 +410,10 @@ def slow(contest: Contest) -> None:
 def test_a_silent_season_raises_an_alarm_with_the_reason(
     contest: Contest, situation: Callable[[Contest], None], cause: str, reason: str
 ) -> None:
-    assert cadence.alarms(contest.conn) == []
+    assert season_health.alarms(contest.conn) == []
     contest.conn.execute("update seasons set opens_at = now() - interval '1 hour'")
     situation(contest)
-    (alarm,) = cadence.alarms(contest.conn)
+    (alarm,) = season_health.alarms(contest.conn)
     assert reason in alarm.reason
     assert alarm.cause == cause
     assert alarm.league == contest.league.slug
@@ -425,9 +425,9 @@ def test_an_alarm_comes_after_three_intervals_and_not_before(contest: Contest) -
     silent = "update seasons set opens_at = now() - cadence_seconds * interval '1 second' * %s"
     for intervals, count in ((1.0, 0), (2.9, 0), (3.1, 1)):
         conn.execute(silent, (intervals,))
-        assert len(cadence.alarms(conn)) == count
+        assert len(season_health.alarms(conn)) == count
     seasons.set_season_state(conn, contest.season.id, "finished")
-    assert cadence.alarms(conn) == []
+    assert season_health.alarms(conn) == []
 
 
 def test_many_silent_seasons_are_no_more_questions_than_one(
@@ -447,7 +447,7 @@ def test_many_silent_seasons_are_no_more_questions_than_one(
         hardly_served(contest)
         conn.execute("update seasons set opens_at = now() - interval '1 hour'")
         asked.clear()
-        reasons = {alarm.season_id: alarm.reason for alarm in cadence.alarms(conn)}
+        reasons = {alarm.season_id: alarm.reason for alarm in season_health.alarms(conn)}
         counts.append(len(asked))
         assert len(reasons) == 1 + more
     assert counts[0] == counts[1]
@@ -461,9 +461,9 @@ def test_a_host_too_slow_for_a_season_raises_an_alarm(
     conn = contest.conn
     order = contest.claim(contest.rated(*contest.entries[:4]))
     detail = f"{HostTooSlow.__name__}: seat 0 waited 310.0 s for a core"
-    assert cadence.alarms(conn) == []
+    assert season_health.alarms(conn) == []
     lease.fail(conn, order.match_id, order.attempt, "w1", "host", detail)
-    (alarm,) = cadence.alarms(conn)
+    (alarm,) = season_health.alarms(conn)
     assert alarm.cause == "slow_host"
     assert "too slow for this season: w1 (1 attempts)" in alarm.reason
     looking = jobs.Watch()

@@ -15,7 +15,7 @@ from ladder.database import db
 from ladder.people import users
 from ladder.settings import Settings
 from services import demo, setup
-from services.private import write_private
+from services.private_files import write_private
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 

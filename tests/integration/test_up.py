@@ -24,8 +24,8 @@ import psycopg
 import pytest
 
 from services import embedded
-from services.children import SERVICE_NICE
-from services.premises import UpError
+from services.child_processes import SERVICE_NICE
+from services.host_checks import UpError
 from services.up import House, Options
 from tests import servers
 from tests.chaos.fleet import wait_until

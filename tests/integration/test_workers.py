@@ -34,10 +34,10 @@ from tests.chaos.fleet import wait_until
 from tests.integration import real_node
 from tests.integration.ladder.contest import Contest, digest, hello, raise_contest
 from tests.integration.real_node import RealNode
-from workers import broker, playing, watch
+from workers import broker, liveness, match_attempt
 from workers.broker import WakeError
-from workers.playing import Station
-from workers.renewal import Held, Renewal, held, hold
+from workers.lease_renewal import Held, Renewal, held, hold
+from workers.match_attempt import Station
 
 EAST = b"def agent(observation, configuration):\n    return 'EAST'\n"
 SLOW = b"import time\ndef agent(observation):\n    time.sleep(0.2)\n    return 'EAST'\n"
@@ -114,7 +114,7 @@ def test_a_healthy_agent_is_validated_and_its_replay_is_there_before_the_result(
     workers.register_worker(contest.conn, hello("w1", profiles=("python",)))
     entry_id, match_id = enter(contest, blobs, EAST)
     station = station_at(node.socket, tmp_path, worker_database_url, blobs)
-    assert playing.play(station, match_id) == "accepted"
+    assert match_attempt.play(station, match_id) == "accepted"
     assert entries.get_entry(contest.conn, entry_id).state is EntryState.ACTIVE
     match = history.get_match(contest.conn, match_id)
     assert blobs.exists(match.episodes[0].replay_digest)
@@ -128,7 +128,7 @@ def test_a_healthy_agent_is_validated_and_its_replay_is_there_before_the_result(
     ).fetchone()
     assert recorded == (loans.hello(node.socket).image_digests["python"],)
     assert held(tmp_path) == []
-    assert playing.play(station, match_id) == "not_ours"
+    assert match_attempt.play(station, match_id) == "not_ours"
 
 
 def test_an_archive_that_breaks_a_rule_is_rejected_with_the_entry_named(
@@ -137,7 +137,7 @@ def test_an_archive_that_breaks_a_rule_is_rejected_with_the_entry_named(
     workers.register_worker(contest.conn, hello("w1", profiles=("python",)))
     entry_id, match_id = enter(contest, blobs, archive("../../etc/evil.py"))
     station = station_at(node.socket, tmp_path, worker_database_url, blobs)
-    assert playing.play(station, match_id) == "accepted"
+    assert match_attempt.play(station, match_id) == "accepted"
     entry = entries.get_entry(contest.conn, entry_id)
     assert entry.state is EntryState.REJECTED
     assert entry.reason is not None
@@ -152,7 +152,7 @@ def test_an_agent_that_raises_is_rejected_with_reason_and_traceback(
     workers.register_worker(contest.conn, hello("w1", profiles=("python",)))
     entry_id, match_id = enter(contest, blobs, b"def agent(o):\n    return o['no such key']\n")
     station = station_at(node.socket, tmp_path, worker_database_url, blobs)
-    assert playing.play(station, match_id) == "accepted"
+    assert match_attempt.play(station, match_id) == "accepted"
     entry = entries.get_entry(contest.conn, entry_id)
     assert entry.state is EntryState.REJECTED
     assert entry.reason is not None
@@ -169,13 +169,13 @@ def test_no_attempt_is_spent_on_a_node_that_does_not_answer(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(playing, "NODE_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(match_attempt, "NODE_PAUSE_SECONDS", 0.0)
     workers.register_worker(contest.conn, hello("w1", profiles=("python",)))
     _, match_id = enter(contest, blobs, EAST)
     station = station_at(tmp_path / "nobody.sock", tmp_path, worker_database_url, blobs)
     before = time.monotonic()
-    assert playing.play(station, match_id) == "no_node"
-    assert watch.last_answer_at() >= before, "waiting for a node is not deafness"
+    assert match_attempt.play(station, match_id) == "no_node"
+    assert liveness.last_answer_at() >= before, "waiting for a node is not deafness"
     assert history.get_match(contest.conn, match_id).attempt == 0
 
 
@@ -187,7 +187,9 @@ def test_a_node_that_dies_in_a_match_is_nobodys_fault_and_the_match_runs_again(
     with real_node.running("bubblewrap") as doomed:
         station = station_at(doomed.socket, tmp_path, worker_database_url, blobs)
         outcomes: list[str] = []
-        thread = threading.Thread(target=lambda: outcomes.append(playing.play(station, match_id)))
+        thread = threading.Thread(
+            target=lambda: outcomes.append(match_attempt.play(station, match_id))
+        )
         thread.start()
         wait_until(lambda: len(held(tmp_path)) == 1, "the match is played", 30)
         doomed.kill()
@@ -205,7 +207,7 @@ def test_a_missing_bundle_is_our_fault_and_told_in_the_attempt(
     _, match_id = enter(contest, blobs, EAST)
     blobs.delete(blobs.put_bytes(EAST).digest)
     station = station_at(node.socket, tmp_path, worker_database_url, blobs)
-    assert playing.play(station, match_id) == "worker_fault"
+    assert match_attempt.play(station, match_id) == "worker_fault"
     row = contest.conn.execute(
         "select ended, fault, detail from attempts where match_id = %s", (match_id,)
     ).fetchone()
@@ -227,7 +229,7 @@ HOLDER = """
 import sys, time
 from pathlib import Path
 from ladder.ids import MatchId
-from workers.renewal import Held, hold
+from workers.lease_renewal import Held, hold
 with hold(Path(sys.argv[1]), Held(MatchId("mat_a"), 3, 3.0)):
     print("held", flush=True)
     time.sleep(600)

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from ladder.errors import Conflict, Forbidden, Invalid, LadderError
-from services.cli.submitting import as_options
+from services.cli.submissions import as_options
 from services.http.problems import refused
 from services.web.forms import Form
 

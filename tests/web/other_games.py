@@ -12,8 +12,8 @@ from games import GAMES
 from ladder.database.blobs import Blobs
 from ladder.database.db import Connection
 from ladder.entries import agents, entries
+from ladder.enums import MatchKind
 from ladder.ids import MatchId
-from ladder.kinds import MatchKind
 from ladder.leagues import leagues, seasons
 from ladder.matches import matches
 from ladder.matches.records import LineupSeat

@@ -13,8 +13,8 @@ from ladder.database.blobs import Blobs
 from ladder.database.db import Connection
 from ladder.entries import agents, entries
 from ladder.entries.records import Entry
+from ladder.enums import MatchKind
 from ladder.ids import AgentId, EntryId, MatchId, ScrimId
-from ladder.kinds import MatchKind
 from ladder.leagues import leagues, seasons
 from ladder.leagues.records import League, Season
 from ladder.matches import history, matches

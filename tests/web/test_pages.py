@@ -9,11 +9,11 @@ import httpx
 import pytest
 
 from ladder.database.db import connect
-from ladder.kinds import ReplayVisibility
+from ladder.enums import ReplayVisibility
 from ladder.leagues import leagues
 from ladder.people import tokens
 from services.client import trusted
-from services.web import curve, wording
+from services.web import formatting, rating_curve
 from tests.web.conftest import Site, sign_in
 from tests.web.seeding import SCRIPT_NAME
 
@@ -284,8 +284,8 @@ def test_times_and_numbers_read_well() -> None:
         (61, "1 min ago"),
         (90_000, "1 d ago"),
     ):
-        assert wording.ago(now - timedelta(seconds=seconds), now) == text
-    assert [wording.seconds(one) for one in (0.00004, 0.0012, 0.25, 1.0, 61.5, 600)] == [
+        assert formatting.ago(now - timedelta(seconds=seconds), now) == text
+    assert [formatting.seconds(one) for one in (0.00004, 0.0012, 0.25, 1.0, 61.5, 600)] == [
         "<0.1 ms",
         "1.2 ms",
         "250 ms",
@@ -293,14 +293,14 @@ def test_times_and_numbers_read_well() -> None:
         "61.5 s",
         "10 min",
     ]
-    assert str(wording.change(-7.6)) == '<span class="num down">\N{MINUS SIGN}8</span>'
+    assert str(formatting.change(-7.6)) == '<span class="num down">\N{MINUS SIGN}8</span>'
 
 
 def test_a_rating_curve_names_its_ends_and_every_match() -> None:
     at = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
-    start = curve.Point(600, 200, 0, "mat_a", at)
-    drawn = str(curve.draw([curve.Point(650, 150, 50, "mat_a", at)], start))
+    start = rating_curve.Point(600, 200, 0, "mat_a", at)
+    drawn = str(rating_curve.draw([rating_curve.Point(650, 150, 50, "mat_a", at)], start))
     assert "from 600 to 650, now plus or minus 300" in drawn
     assert drawn.count('href="/matches/mat_a"') == 2
     assert "style=" not in drawn
-    assert curve.ticks(0, 1000) == [0, 250, 500, 750, 1000]
+    assert rating_curve.ticks(0, 1000) == [0, 250, 500, 750, 1000]

@@ -7,10 +7,10 @@ plays which round.
 """
 
 from ladder.matches.pairing.candidates import Candidate, Proposal, left_out
-from ladder.matches.pairing.filling import anchors_to_add, shortage
+from ladder.matches.pairing.encounter_counts import Meetings
 from ladder.matches.pairing.lineups import LONGEST_WAIT, propose
-from ladder.matches.pairing.meetings import Meetings
-from ladder.matches.pairing.rounds import Runner, advance
+from ladder.matches.pairing.shortage import anchors_to_add, shortage
+from ladder.matches.pairing.solo_rounds import Runner, advance
 
 __all__ = [
     "LONGEST_WAIT",

@@ -19,12 +19,12 @@ from typing import Final
 
 import numpy as np
 
+from ladder.matches.pairing.bipartite_matching import Holdings
+from ladder.matches.pairing.candidate_arrays import Field, Floats, Places
 from ladder.matches.pairing.candidates import Candidate, Proposal, left_out, together
-from ladder.matches.pairing.field import Field, Floats, Places
-from ladder.matches.pairing.filling import shortage
-from ladder.matches.pairing.matching import Holdings
-from ladder.matches.pairing.meetings import Meetings
-from ladder.matches.pairing.seating import seated
+from ladder.matches.pairing.encounter_counts import Meetings
+from ladder.matches.pairing.seat_assignment import seated
+from ladder.matches.pairing.shortage import shortage
 from ladder.matches.records import LineupSeat
 
 LONGEST_WAIT: Final = 128

@@ -14,10 +14,17 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ladder.ratings.official import misfit
-from ladder.ratings.official.chains import Layout, collect, components, lay_out, sums, sweep
+from ladder.ratings.official import overdispersion
 from ladder.ratings.official.games import Games
-from ladder.ratings.official.truncated import margin
+from ladder.ratings.official.message_passing import (
+    Layout,
+    collect,
+    components,
+    lay_out,
+    sums,
+    sweep,
+)
+from ladder.ratings.official.truncated_gaussian import margin
 
 Floats = NDArray[np.float64]
 
@@ -136,8 +143,8 @@ def fit(
     """
     n = len(prior)
     layout = lay_out(games)
-    meetings = misfit.meetings(layout)
-    pairs, tied = misfit.count(meetings, n), misfit.tied(meetings)
+    meetings = overdispersion.meetings(layout)
+    pairs, tied = overdispersion.count(meetings, n), overdispersion.tied(meetings)
     del meetings
     share = tied if draw_probability is None else draw_probability
     share = min(max(share, LEAST_DRAW if tied else 0.0), MOST_DRAW)
@@ -150,7 +157,7 @@ def fit(
     leaps, done, change = _Leaps(), 0, np.inf
     while done < sweeps and change >= tolerance:
         if draw_probability is None and tied and done in MEASURED:
-            eps = margin(share, misfit.width(pairs, mu, precision**-0.5))
+            eps = margin(share, overdispersion.width(pairs, mu, precision**-0.5))
         patient = done >= PATIENCE
         damping = (HALFWAY if patient else DAMPING) if done else 1.0
         told = sweep(layout, precision, shift, eps, damping)
@@ -162,8 +169,8 @@ def fit(
         shift += precision * (mu - reached)
     mu = league.mu
     sigma = precision**-0.5
-    kappa = misfit.kappa(pairs, mu, sigma, eps)
-    widened = np.sqrt(sigma**2 + kappa**2 * misfit.concentration(pairs))
+    kappa = overdispersion.kappa(pairs, mu, sigma, eps)
+    widened = np.sqrt(sigma**2 + kappa**2 * overdispersion.concentration(pairs))
     messages = _save(layout, games, league)
     return Fit(mu, sigma, widened, kappa, league.spread, league.centre, messages, done)
 

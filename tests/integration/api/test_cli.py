@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from ladder.entries import entries
-from services.cli.submitting import is_tried
+from services.cli.submissions import is_tried
 from tests.integration.api.test_profiles import serve
 from tests.integration.api.world import GOOD, World, finish
 

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from ladder.reports.feed import SETTLE_SECONDS
 from services.api import feed
 from services.client import ApiError
-from services.http import streams
+from services.http import stream_limits
 from services.http.problems import ProblemError, respond
 from tests.chaos.fleet import wait_until
 from tests.integration.api.world import World, play_rated
@@ -82,7 +82,7 @@ def test_a_notification_makes_a_quiet_stream_look(
 def test_the_client_follows_from_any_item_and_over_the_end_of_a_stream(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streams, "LONGEST_SECONDS", SETTLE_SECONDS)
+    monkeypatch.setattr(stream_limits, "LONGEST_SECONDS", SETTLE_SECONDS)
     monkeypatch.setattr("services.client.AGAIN_SECONDS", 0.1)
     client = world.client("member")
     newest, before, *_ = client.feed()
@@ -100,8 +100,8 @@ def test_a_stream_needs_a_token_and_a_key_of_ours(world: World) -> None:
 
 
 def test_nobody_holds_more_streams_than_their_part() -> None:
-    known = streams.Streams()
-    held = [known.enter("usr_a") for _ in range(streams.EACH)]  # type: ignore[arg-type]
+    known = stream_limits.Streams()
+    held = [known.enter("usr_a") for _ in range(stream_limits.EACH)]  # type: ignore[arg-type]
     with pytest.raises(Exception, match="close one"):
         known.enter("usr_a")  # type: ignore[arg-type]
     known.leave("usr_a", held[0])  # type: ignore[arg-type]
@@ -110,8 +110,8 @@ def test_nobody_holds_more_streams_than_their_part() -> None:
 
 
 def test_a_process_that_is_full_says_when_to_ask_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "ALL", 1)
-    known = streams.Streams()
+    monkeypatch.setattr(stream_limits, "ALL", 1)
+    known = stream_limits.Streams()
     known.enter("usr_a")  # type: ignore[arg-type]
     with pytest.raises(ProblemError, match="try again in 30 seconds") as full:
         known.enter("usr_b")  # type: ignore[arg-type]

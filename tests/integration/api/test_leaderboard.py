@@ -10,7 +10,7 @@ import pytest
 from ladder.ids import SeasonId
 from ladder.leagues import seasons
 from ladder.ratings.fitting import Fitter
-from ladder.ratings.seal_rule import LOOKS
+from ladder.ratings.medal_sealing_rule import LOOKS
 from services.client import ApiError
 from tests.integration.api.world import World, play_rated
 

@@ -8,8 +8,8 @@ import pytest
 
 from games.episode import from_bytes
 from ladder.entries import entries
+from ladder.enums import MatchKind
 from ladder.ids import SeasonId
-from ladder.kinds import MatchKind
 from ladder.leagues import seasons
 from ladder.matches import history, matches
 from ladder.matches.records import LineupSeat

@@ -16,9 +16,9 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
 from ladder.entries import validations
-from ladder.leagues.making import LONGEST_MATCH_HOURS
+from ladder.leagues.season_creation import LONGEST_MATCH_HOURS
 from sandbox.match import attempt
-from services.http.bodies import BodyLimit
+from services.http.body_limits import BodyLimit
 from tests.integration.api.world import World
 from workers.broker import BACKSTOP_SECONDS
 

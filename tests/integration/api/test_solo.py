@@ -11,7 +11,7 @@ import pytest
 from ladder.entries import entries
 from ladder.ids import EntryId, SeasonId
 from ladder.leagues import seasons
-from ladder.ratings import ratings, solo
+from ladder.ratings import ratings, solo_seasons
 from services.client import ApiError
 from tests.integration.api.test_cli import Peck
 from tests.integration.api.test_cli import peck as peck
@@ -34,8 +34,8 @@ def alone(world: World) -> str:
         finish(conn, world.blobs, validation)
         season = seasons.get_season(conn, season_id)
         for number in (1, 2, 3):
-            [runner] = solo.runners(conn, season)[0]
-            match_id = solo.queue(conn, season, runner.candidate, number, 0)
+            [runner] = solo_seasons.runners(conn, season)[0]
+            match_id = solo_seasons.queue(conn, season, runner.candidate, number, 0)
             conn.commit()
             finish(conn, world.blobs, match_id)
         ratings.apply(conn, season_id)

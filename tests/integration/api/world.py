@@ -28,8 +28,8 @@ from ladder.database import db
 from ladder.database.blobs import Blobs, open_blobs
 from ladder.database.db import Connection
 from ladder.entries import entries
+from ladder.enums import MatchKind
 from ladder.ids import MatchId, SeasonId
-from ladder.kinds import MatchKind
 from ladder.leagues import seasons
 from ladder.matches import history, lease, matches, workers
 from ladder.matches.records import EpisodeResult, LineupSeat, SeatResult

@@ -11,8 +11,8 @@ from typing import Any
 from ladder.database.db import Connection
 from ladder.entries import agents, entries
 from ladder.entries.records import Submission
+from ladder.enums import MatchKind
 from ladder.ids import AgentId, EntryId, MatchId, TeamId, UserId
-from ladder.kinds import MatchKind
 from ladder.leagues import leagues, seasons
 from ladder.leagues.records import League, Season
 from ladder.matches import lease, matches, workers

@@ -12,10 +12,10 @@ import psycopg
 import pytest
 
 from ladder.database.db import Connection
-from ladder.entries import remotes
+from ladder.entries import remote_agents
+from ladder.enums import MatchKind
 from ladder.errors import Conflict
 from ladder.ids import EntryId, MatchId
-from ladder.kinds import MatchKind
 from ladder.leagues.records import Season
 from ladder.matches import lease, matches, waking
 from ladder.matches import workers as matches_workers
@@ -84,7 +84,7 @@ class LeaseActs:
             return
         entry = min(world.paused)
         with self.quick.transaction():
-            match_id = remotes.resume(self.quick, entry).validation_match_id
+            match_id = remote_agents.resume(self.quick, entry).validation_match_id
             assert match_id is not None
             order = lease.claim(self.quick, match_id, "w2")
             assert order is not None
@@ -242,9 +242,9 @@ class LeaseActs:
         asked = (match_id, row.attempt - lag, who, {seat: "no connection"})
         if holds and row.kind != "rated":
             with pytest.raises(lease.ProtocolError):
-                remotes.away(conn, *asked)
+                remote_agents.away(conn, *asked)
             return
-        assert remotes.away(conn, *asked) == holds
+        assert remote_agents.away(conn, *asked) == holds
         if holds:
             world.drop(match_id, "void", void=True)
             world.strike(row.entries[seat])

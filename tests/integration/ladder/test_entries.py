@@ -11,9 +11,9 @@ from ladder.database import db
 from ladder.database.db import Connection
 from ladder.entries import entries, validations
 from ladder.entries.records import EntryState
+from ladder.enums import MatchState
 from ladder.errors import Conflict, LadderError
 from ladder.ids import EntryId, MatchId
-from ladder.kinds import MatchState
 from ladder.leagues import seasons
 from ladder.matches import history, lease, matches, waking, workers
 from ladder.matches.records import Finish

@@ -14,11 +14,11 @@ from ladder.entries import entries
 from ladder.entries.deadlines import ARRIVAL_SECONDS
 from ladder.errors import Conflict, LadderError, NotFound
 from ladder.ids import AgentId, TeamId
-from ladder.leagues import extensions, seals, seasons
-from ladder.people import audits
+from ladder.leagues import extensions, sealed_medals, seasons
+from ladder.people import audit_log
 from tests.integration.ladder.contest import Contest, raise_contest
 from tests.integration.ladder.test_fitting import refit
-from tests.integration.ladder.test_sealing import ONE_EACH, settle
+from tests.integration.ladder.test_medal_sealing import ONE_EACH, settle
 
 
 def minutes(count: float) -> datetime:
@@ -86,7 +86,7 @@ def test_an_extension_is_in_the_audit_log_with_its_reason(conn: Connection) -> N
     contest, team, _ = settled(conn, closes_at=minutes(1))
     first = extend(contest, team, minutes(2))
     extend(contest, team, minutes(3))
-    second, _ = audits.list_audits(conn, contest.league.id)
+    second, _ = audit_log.list_audits(conn, contest.league.id)
     assert (second.act, second.subject, second.reason) == ("extend", team, "ill")
     assert (second.by_user, second.season_id) == (contest.host, contest.season.id)
     assert datetime.fromisoformat(second.details["before"]) == first.closes_at
@@ -102,13 +102,13 @@ def test_no_medal_is_sealed_while_a_team_may_upload_and_none_may_once_one_is(
     seasons.set_season_state(conn, contest.season.id, "locked")
     extend(contest, team, minutes(10))
     refit(contest)
-    assert seals.of_season(conn, contest.season.id) == {}
+    assert sealed_medals.of_season(conn, contest.season.id) == {}
     extend(contest, team, minutes(-1))  # what it began to send is still on its way
     refit(contest)
-    assert seals.of_season(conn, contest.season.id) == {}
+    assert sealed_medals.of_season(conn, contest.season.id) == {}
     extend(contest, team, minutes(-ARRIVAL_SECONDS / 60))
     refit(contest)
-    assert seals.of_season(conn, contest.season.id) != {}
+    assert sealed_medals.of_season(conn, contest.season.id) != {}
     with pytest.raises(Conflict, match="medals are sealed"):
         extend(contest, team, minutes(10))
 
@@ -129,7 +129,7 @@ def test_no_medal_is_sealed_while_an_upload_that_began_in_time_may_arrive(
         )
         seasons.turn_seasons(conn)
         refit(contest)
-        return seals.of_season(conn, contest.season.id) != {}
+        return sealed_medals.of_season(conn, contest.season.id) != {}
 
     assert not sealed(1)
     assert not sealed(ARRIVAL_SECONDS - 30)
@@ -159,10 +159,10 @@ def test_nothing_is_sealed_while_somebody_enters_and_nobody_enters_what_is_seale
             (contest.season.id,),
         )
         refit(contest)
-        assert seals.of_season(conn, contest.season.id) == {}
+        assert sealed_medals.of_season(conn, contest.season.id) == {}
         other.rollback()
     refit(contest)
-    assert seals.of_season(conn, contest.season.id) != {}
+    assert sealed_medals.of_season(conn, contest.season.id) != {}
     conn.execute(  # as where a host locked it before its date
         "update seasons set closes_at = now() - interval '1 second' where id = %s",
         (contest.season.id,),
@@ -187,7 +187,7 @@ def test_an_extension_and_a_fit_at_one_moment_take_each_other_in_turn(
             assert fitting.is_alive(), "the fit did not wait for the extension"
         other.commit()
         fitting.join()
-    assert seals.of_season(conn, contest.season.id) == {}
+    assert sealed_medals.of_season(conn, contest.season.id) == {}
 
 
 def test_an_extension_lies_between_the_deadlines_and_is_of_a_team_of_the_league(

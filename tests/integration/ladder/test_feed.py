@@ -6,16 +6,15 @@ import pytest
 
 from ladder.database.db import Connection
 from ladder.entries import entries
+from ladder.enums import LeagueRole, Visibility
 from ladder.ids import EntryId
-from ladder.kinds import LeagueRole, Visibility
-from ladder.leagues import leagues, seasons
-from ladder.leagues import seals as leagues_seals
+from ladder.leagues import leagues, sealed_medals, seasons
 from ladder.leagues.medals import Kind as RuleKind
 from ladder.leagues.medals import Medal, Rules
-from ladder.people import audits
+from ladder.people import audit_log
 from ladder.people.records import Viewer
 from ladder.ratings import ratings
-from ladder.ratings.seal_rule import LOOKS
+from ladder.ratings.medal_sealing_rule import LOOKS
 from ladder.reports import feed
 from ladder.reports.feed import Kind
 from tests.integration.ladder.contest import Contest, raise_contest
@@ -141,11 +140,11 @@ def test_a_medal_is_told_when_it_is_sealed_and_when_that_is_taken_back(conn: Con
         play(contest, four, games, seed=3)
     seasons.set_season_state(conn, contest.season.id, "locked")
     refit(contest)
-    seals = leagues_seals.list_seals(conn, contest.season.id)
+    seals = sealed_medals.list_seals(conn, contest.season.id)
     golden = next(seal for seal in seals if seal.medal == Medal.GOLD)
     who = Viewer(team_ids=frozenset({golden.team_id}))
     assert medals(contest, who) == [(Kind.SEALED, Medal.GOLD)]
-    act = audits.record(
+    act = audit_log.record(
         conn,
         contest.league.id,
         by=contest.host,
@@ -154,7 +153,7 @@ def test_a_medal_is_told_when_it_is_sealed_and_when_that_is_taken_back(conn: Con
         reason="a broken node",
         season_id=contest.season.id,
     )
-    leagues_seals.unseal(conn, contest.season.id, golden.team_id, act)
+    sealed_medals.unseal(conn, contest.season.id, golden.team_id, act)
     assert medals(contest, who) == [(Kind.UNSEALED, Medal.GOLD), (Kind.SEALED, Medal.GOLD)]
 
 

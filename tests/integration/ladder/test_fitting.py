@@ -10,8 +10,7 @@ from ladder.entries import entries
 from ladder.errors import NotFound
 from ladder.ids import EntryId
 from ladder.leagues import seasons
-from ladder.ratings import fitting, ratings
-from ladder.ratings import versions as ratings_versions
+from ladder.ratings import fitting, ratings, standing_versions
 from ladder.ratings.fitting import Fitter
 from ladder.ratings.season_log import SeasonLog
 from ladder.standings import leaderboard
@@ -85,7 +84,7 @@ def test_a_retired_entry_and_the_end_of_a_season_make_a_fit_due(
     entries.retire(contest.conn, four[3])
     assert fitting.due(contest.conn) == [contest.season.id]
     refit(contest, fitter)
-    found = ratings_versions.latest(contest.conn, contest.season.id)
+    found = standing_versions.latest(contest.conn, contest.season.id)
     assert found is not None
     version, places = found
     assert (version.version, version.parent) == (2, 1)
@@ -93,7 +92,7 @@ def test_a_retired_entry_and_the_end_of_a_season_make_a_fit_due(
     seasons.set_season_state(contest.conn, contest.season.id, "finished")
     assert fitting.due(contest.conn) == [contest.season.id]
     refit(contest, fitter)
-    assert ratings_versions.get_version(contest.conn, contest.season.id, 3).parent is None
+    assert standing_versions.get_version(contest.conn, contest.season.id, 3).parent is None
     assert fitting.due(contest.conn) == []
 
 
@@ -102,7 +101,7 @@ def test_the_better_stand_higher_with_intervals_and_chances(
 ) -> None:
     play(contest, four, 60)
     refit(contest)
-    found = ratings_versions.latest(contest.conn, contest.season.id)
+    found = standing_versions.latest(contest.conn, contest.season.id)
     assert found is not None
     places = [found[1][entry] for entry in four]
     assert [place.rank for place in places] == [1, 2, 3, 4]
@@ -154,7 +153,7 @@ def test_equal_bundles_are_one_contender_whoever_uploaded_them(contest: Contest)
     play(contest, [twins[0], *others], 10)
     play(contest, [*others[:2], twins[1], others[2]], 10, seed=2)
     refit(contest)
-    found = ratings_versions.latest(contest.conn, contest.season.id)
+    found = standing_versions.latest(contest.conn, contest.season.id)
     assert found is not None
     one, two = (found[1][entry] for entry in twins)
     assert (one.score, one.sigma, one.rank, one.chances) == (
@@ -172,7 +171,7 @@ def test_what_replaces_an_entry_starts_where_that_one_stands(contest: Contest) -
     play(contest, [old, *others], 40)
     new = contest.active(agent)
     refit(contest)
-    found = ratings_versions.latest(contest.conn, contest.season.id)
+    found = standing_versions.latest(contest.conn, contest.season.id)
     assert found is not None
     assert found[1][new].score == found[1][old].score
     assert found[1][new].sigma > found[1][old].sigma
@@ -186,7 +185,7 @@ def test_a_chain_of_versions_is_computed_again_to_the_byte(
     for turn in range(4):
         play(contest, four, 7, seed=turn)
         refit(contest, fitter)
-    versions = ratings_versions.list_versions(contest.conn, contest.season.id)
+    versions = standing_versions.list_versions(contest.conn, contest.season.id)
     assert [v.version for v in versions] == [4, 3, 2, 1]
     assert [v.parent for v in versions] == [3, 2, 1, None]
     for version in versions:
@@ -204,7 +203,7 @@ def test_a_fitter_that_lost_its_memory_or_the_race_begins_cold(
     refit(contest, other)
     play(contest, four, 5)
     refit(contest, fitter)
-    versions = ratings_versions.list_versions(contest.conn, contest.season.id)
+    versions = standing_versions.list_versions(contest.conn, contest.season.id)
     assert [v.parent for v in versions] == [None, None, None]
     found = fitting.recomputed(contest.conn, contest.season.id, 3)
     assert found == versions[0].digest
@@ -222,7 +221,7 @@ def test_a_result_judged_again_is_as_if_the_first_had_never_been(
     rate(contest)
     refit(contest, fitter)
     season = contest.season.id
-    found = ratings_versions.latest(contest.conn, season)
+    found = standing_versions.latest(contest.conn, season)
     assert found is not None
     assert found[0].parent is None
     assert fitting.recomputed(contest.conn, season, 2) == found[0].digest
@@ -232,7 +231,7 @@ def test_a_result_judged_again_is_as_if_the_first_had_never_been(
     straight.play(straight.rated(*same), [1, 2, 3, 4])
     play(straight, same, 12)
     refit(straight)
-    other = ratings_versions.latest(contest.conn, straight.season.id)
+    other = standing_versions.latest(contest.conn, straight.season.id)
     assert other is not None
     for one, two in zip(four, same, strict=True):
         assert found[1][one].score == pytest.approx(other[1][two].score, abs=0.1)
@@ -281,20 +280,20 @@ def test_versions_are_never_changed_and_old_rows_are_dropped_one_an_hour_staying
         contest.conn.execute("update standings set digest = 'x'")
     with pytest.raises(Exception, match="never changed"), contest.conn.transaction():
         contest.conn.execute("delete from standings")
-    assert ratings_versions.drop_old(contest.conn) == 0
+    assert standing_versions.drop_old(contest.conn) == 0
     contest.conn.execute("alter table standings disable trigger standings_kept")
     contest.conn.execute(
         "update standings set made_at = date_trunc('hour', now()) - interval '3 h'"
     )
     contest.conn.execute("alter table standings enable trigger standings_kept")
-    assert ratings_versions.drop_old(contest.conn) == 2
+    assert standing_versions.drop_old(contest.conn) == 2
     kept = contest.conn.execute(
         "select version from standings where content is not null order by version"
     ).fetchall()
     assert [row[0] for row in kept] == [1, 2, 5]  # the second sealed a medal
     assert fitting.recomputed(contest.conn, contest.season.id, 5)
     with pytest.raises(
-        ratings_versions.Dropped, match=r"the oldest .* is 1, the next after this one 5$"
+        standing_versions.Dropped, match=r"the oldest .* is 1, the next after this one 5$"
     ):
         fitting.recomputed(contest.conn, contest.season.id, 3)
     with pytest.raises(NotFound):

@@ -9,7 +9,7 @@ from ladder.ids import EntryId
 from ladder.leagues import seasons
 from ladder.ratings import fitting, ratings
 from ladder.reports import insights
-from ladder.reports.analysis import Strength
+from ladder.reports.entry_analysis import Strength
 from ladder.reports.insights import Insights
 from tests.integration.ladder.contest import Contest
 

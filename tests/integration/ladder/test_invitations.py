@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from ladder.database.db import Connection
+from ladder.enums import LeagueRole, ReplayVisibility, Visibility
 from ladder.errors import Conflict, LadderError, NotFound
 from ladder.ids import UserId
-from ladder.kinds import LeagueRole, ReplayVisibility, Visibility
 from ladder.leagues import invitations, leagues, records, terms
 from ladder.people import permissions, users
 from tests.integration.ladder.contest import Contest, raise_contest

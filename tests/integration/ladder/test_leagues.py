@@ -8,8 +8,8 @@ import pytest
 
 from ladder.database.db import Connection
 from ladder.entries import agents, entries
+from ladder.enums import LeagueRole
 from ladder.errors import Conflict, LadderError, NotFound
-from ladder.kinds import LeagueRole
 from ladder.leagues import leagues, seasons
 from ladder.leagues.records import league_seen
 from ladder.matches import history, matches

@@ -11,8 +11,8 @@ import pytest
 
 from ladder.database import db
 from ladder.database.db import Connection
+from ladder.enums import MatchState
 from ladder.ids import MatchId
-from ladder.kinds import MatchState
 from ladder.matches import history, lease, waking, workers
 from ladder.matches.records import EpisodeResult, Finish
 from tests.integration.ladder.contest import Contest, digest, hello, raise_contest, results

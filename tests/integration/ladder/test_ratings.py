@@ -14,8 +14,8 @@ from psycopg.types.json import Jsonb
 from ladder.database import db
 from ladder.database.db import Connection
 from ladder.entries import entries
+from ladder.enums import MatchKind
 from ladder.ids import EntryId, MatchId, SeasonId
-from ladder.kinds import MatchKind
 from ladder.leagues import seasons
 from ladder.matches import history, matches
 from ladder.ratings import fitting, online, ratings, rerating, rounds

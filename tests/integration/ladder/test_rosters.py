@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ladder.database.db import Connection
+from ladder.enums import LeagueRole, ReplayVisibility
 from ladder.ids import TeamId, UserId
-from ladder.kinds import LeagueRole, ReplayVisibility
 from ladder.leagues import invitations, leagues, rosters, terms
 from ladder.leagues.roster_file import Expected
 from ladder.people import users

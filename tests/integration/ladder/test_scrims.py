@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from ladder.entries import agents, entries
+from ladder.enums import MatchState
 from ladder.errors import Conflict, LadderError, NotFound
 from ladder.ids import EntryId, MatchId, SubmissionId, TeamId, UserId
-from ladder.kinds import MatchState
 from ladder.matches import history, matches, waking, workers
 from ladder.scrims import scrims
 from ladder.scrims.records import Scrim

@@ -9,8 +9,8 @@ import pytest
 
 from ladder.database import db
 from ladder.database.db import Connection
+from ladder.enums import LeagueRole
 from ladder.errors import Conflict, LadderError, NotFound
-from ladder.kinds import LeagueRole
 from ladder.leagues import leagues
 from ladder.people import tokens, users
 from tests.integration.ladder.contest import Contest

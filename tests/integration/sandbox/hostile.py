@@ -17,9 +17,9 @@ from games import GAMES
 from games.protocol import Json, Verdict
 from sandbox.match import referee
 from sandbox.match.clock import Clock
-from sandbox.match.lineup import borrowed
 from sandbox.match.loans import SeatRequest
-from sandbox.match.record import SeatReport, read_log
+from sandbox.match.match_record import SeatReport, read_log
+from sandbox.match.seat_loans import borrowed
 from tests.integration.sandbox.hostile_table import CLOCK
 from tests.integration.sandbox.nodes import ROOT
 

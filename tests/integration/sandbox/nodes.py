@@ -20,8 +20,8 @@ import pytest
 
 from sandbox.errors import HostFault
 from sandbox.match import loans
-from sandbox.match.channel import FROM_CHILD_CAP
 from sandbox.match.clock import Clock
+from sandbox.match.questions import FROM_CHILD_CAP
 from tests.daemon import daemon_of
 
 ROOT = Path(__file__).parents[3]

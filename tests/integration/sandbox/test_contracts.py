@@ -18,9 +18,9 @@ from games import GAMES
 from games.protocol import Verdict
 from sandbox.match import bundle, referee
 from sandbox.match.clock import Clock
-from sandbox.match.lineup import borrowed
 from sandbox.match.loans import SeatRequest
-from sandbox.match.record import Played, read_log
+from sandbox.match.match_record import Played, read_log
+from sandbox.match.seat_loans import borrowed
 from tests.integration.counting import Cells, Counting, Snakes
 from tests.integration.sandbox.nodes import MEMORY_MB, ROOT, Bench, still_works
 

@@ -17,11 +17,11 @@ import pytest
 from games import GAMES
 from sandbox import profiles
 from sandbox.errors import HostFault
-from sandbox.launchers import engine
+from sandbox.launchers import docker_images
 from sandbox.match import referee
 from sandbox.match.clock import Clock
-from sandbox.match.lineup import borrowed
 from sandbox.match.loans import SeatRequest
+from sandbox.match.seat_loans import borrowed
 from tests.integration.sandbox.conftest import require
 from tests.integration.sandbox.nodes import HONEST, Bench, start_node
 
@@ -79,10 +79,10 @@ def scanned(request: pytest.FixtureRequest) -> Scanned:
     """Each profile's image; the large ones where somebody has built them."""
     profile = profiles.get(request.param)
     with client() as found:
-        image_id = engine.find(found, profile)
+        image_id = docker_images.find(found, profile)
         if image_id is None and profile.on_command:
             pytest.skip("not built here")
-        return scan(found, image_id or engine.build(found, profile, print))
+        return scan(found, image_id or docker_images.build(found, profile, print))
 
 
 def test_nothing_raises_rights(scanned: Scanned) -> None:
@@ -119,15 +119,15 @@ def test_everything_is_compiled(scanned: Scanned) -> None:
 
 
 def test_an_image_says_what_it_was_built_from(scanned: Scanned) -> None:
-    assert scanned.labels[engine.BOX_LABEL] in profiles.PROFILES
-    assert scanned.labels[engine.BASE_LABEL]
+    assert scanned.labels[docker_images.BOX_LABEL] in profiles.PROFILES
+    assert scanned.labels[docker_images.BASE_LABEL]
 
 
 def test_the_next_program_has_another_image(monkeypatch: pytest.MonkeyPatch) -> None:
     profile = profiles.get("python")
-    before = engine.tag_of(profile)
+    before = docker_images.tag_of(profile)
     monkeypatch.setattr(profiles, "program", lambda: {"supervisor.py": b"changed"})
-    assert engine.tag_of(profile) != before
+    assert docker_images.tag_of(profile) != before
 
 
 def test_without_a_registry_the_image_is_made_of_this_machines_interpreter(
@@ -142,11 +142,11 @@ def test_without_a_registry_the_image_is_made_of_this_machines_interpreter(
     profile = profiles.get("python")
     said: list[str] = []
     with client() as found:
-        image_id = engine.build(found, profile, said.append)
+        image_id = docker_images.build(found, profile, said.append)
         try:
             assert any("cannot be pulled" in line for line in said), said
             inside = scan(found, image_id)
-            assert inside.labels[engine.BASE_LABEL].startswith("this machine: cpython 3.")
+            assert inside.labels[docker_images.BASE_LABEL].startswith("this machine: cpython 3.")
             test_nothing_raises_rights(inside)
             test_everything_is_roots_and_only_roots_to_change(inside)
             test_no_compiler_or_package_manager_is_inside(inside)
@@ -160,8 +160,8 @@ def test_without_a_registry_the_image_is_made_of_this_machines_interpreter(
             assert ran.decode().strip() == "/peck/python"
         finally:
             monkeypatch.undo()  # now it is of a program that is not the present one
-            old = [image for image in engine.stale(found) if image.id == image_id]
-            gone = [engine.remove(found, image) for image in old]
+            old = [image for image in docker_images.stale(found) if image.id == image_id]
+            gone = [docker_images.remove(found, image) for image in old]
         assert gone == [True]
         with pytest.raises(docker.errors.ImageNotFound):
             found.images.get(image_id)
@@ -175,7 +175,7 @@ def test_where_neither_base_nor_libraries_can_be_had_both_reasons_are_told(
     monkeypatch.setenv("PIP_FIND_LINKS", "")
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
     with client() as found, pytest.raises(HostFault) as fault:
-        engine.build(found, profiles.get("numpy"), print)
+        docker_images.build(found, profiles.get("numpy"), print)
     assert "cannot be pulled" in str(fault.value)
     assert "libraries of profile numpy cannot be had" in str(fault.value)
 
@@ -186,7 +186,7 @@ def test_a_loan_names_the_image_it_is_played_in(bench: Bench) -> None:
         digest = player.loan.image_digest
     if bench.launcher == "docker":
         with client() as found:
-            assert digest == engine.find(found, profiles.get("python"))
+            assert digest == docker_images.find(found, profiles.get("python"))
     else:
         assert digest.startswith("bubblewrap:")
 
@@ -232,7 +232,7 @@ def test_an_agent_with_a_small_net_plays_where_torch_is_built(
     profile = profiles.get("torch")
     if launcher == "docker":
         with client() as found:
-            built = engine.find(found, profile) is not None
+            built = docker_images.find(found, profile) is not None
     else:
         built = profiles.installed(profile, profiles.cache_dir()) is not None
     if not built:

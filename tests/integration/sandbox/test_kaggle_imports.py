@@ -7,8 +7,8 @@ import pytest
 from games import GAMES
 from sandbox.match import referee
 from sandbox.match.clock import Clock
-from sandbox.match.lineup import borrowed
 from sandbox.match.loans import SeatRequest
+from sandbox.match.seat_loans import borrowed
 from tests.integration.sandbox.nodes import MEMORY_MB, Bench
 
 GEESE = GAMES["hungry_geese"]

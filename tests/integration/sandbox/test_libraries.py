@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sandbox import profiles
-from sandbox.launchers import engine
+from sandbox.launchers import docker_images
 from tests.integration.sandbox.conftest import ISOLATING, require
 from tests.integration.sandbox.nodes import Bench, Player, start_node
 from tests.integration.sandbox.test_images import client
@@ -87,7 +87,7 @@ def is_built(launcher: str, name: str) -> bool:
     if launcher == "bubblewrap":
         return profiles.installed(profiles.get(name), profiles.cache_dir()) is not None
     with client() as found:
-        return engine.find(found, profiles.get(name)) is not None
+        return docker_images.find(found, profiles.get(name)) is not None
 
 
 @pytest.fixture(scope="module", params=ISOLATING)

@@ -13,9 +13,9 @@ from games.protocol import Verdict
 from sandbox.box import loopback
 from sandbox.errors import BundleRefused
 from sandbox.match.clock import Clock
-from sandbox.match.lineup import borrowed
 from sandbox.match.loans import SeatRequest
-from sandbox.match.record import Played
+from sandbox.match.match_record import Played
+from sandbox.match.seat_loans import borrowed
 from tests.integration.counting import Snakes
 from tests.integration.sandbox.nodes import MEMORY_MB, Bench, start_node, still_works
 from tests.integration.sandbox.test_contracts import AGENTS, UP, _all_right, _log, _packed

@@ -27,9 +27,9 @@ from games.protocol import Verdict
 from sandbox.errors import AgentAway, BundleRefused, HostFault
 from sandbox.match import bundle, loans, referee
 from sandbox.match.clock import Clock
-from sandbox.match.lineup import borrowed
 from sandbox.match.loans import Loan, SeatRequest
-from sandbox.match.record import Played, read_log
+from sandbox.match.match_record import Played, read_log
+from sandbox.match.seat_loans import borrowed
 from tests.integration.counting import Snakes
 from tests.integration.sandbox import remotes
 from tests.integration.sandbox.census import wait_until

@@ -20,7 +20,7 @@ import pytest
 from sandbox import profiles
 from sandbox.box import wire
 from sandbox.errors import HostFault
-from sandbox.launchers import cgroups, control
+from sandbox.launchers import cgroups, supervisor_client
 from sandbox.launchers.base import Box, BoxSpec
 from sandbox.match import loans
 from tests.integration.sandbox.conftest import require
@@ -194,7 +194,7 @@ def computing() -> Iterator[Starting]:
 
 def test_endless_start_ends_at_its_cpu_limit(computing: Starting) -> None:
     with pytest.raises(HostFault, match=r"more than 0\.5 s of cpu time"):
-        control.set_up(computing.box, cpu_seconds=0.5)
+        supervisor_client.set_up(computing.box, cpu_seconds=0.5)
     assert computing.box.group is not None
     assert computing.box.group.cpu_seconds() >= 0.5
 
@@ -203,19 +203,19 @@ def test_start_without_a_core_does_not_fail(computing: Starting) -> None:
     computing.process.send_signal(signal.SIGSTOP)
     answer = threading.Timer(2.0, wire.send, (computing.theirs, {"op": "ready"}))
     answer.start()
-    control.set_up(computing.box, cpu_seconds=1.0)
+    supervisor_client.set_up(computing.box, cpu_seconds=1.0)
     answer.join()
 
 
 def test_sleeping_start_ends_at_its_wall_limit(computing: Starting) -> None:
     computing.process.send_signal(signal.SIGSTOP)
     with pytest.raises(HostFault, match="did not answer in time"):
-        control.set_up(computing.box, seconds=0.5)
+        supervisor_client.set_up(computing.box, seconds=0.5)
 
 
 def test_start_that_is_given_up_ends(computing: Starting) -> None:
     giving_up = threading.Timer(0.5, computing.box.give_up)
     giving_up.start()
     with pytest.raises(HostFault, match="closed"):
-        control.set_up(computing.box)
+        supervisor_client.set_up(computing.box)
     giving_up.join()

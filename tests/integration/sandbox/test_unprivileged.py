@@ -18,7 +18,7 @@ import pytest
 
 from sandbox.errors import HostFault
 from sandbox.launchers import degraded
-from sandbox.match import loans, steal
+from sandbox.match import loans, steal_monitor
 from sandbox.match.bundle import prepare
 from tests.integration.counting import Snakes, State
 from tests.integration.sandbox import ordinary
@@ -88,7 +88,10 @@ def test_the_node_says_exactly_what_the_doctor_says_it_lacks(lent: Bench, folder
     assert list(loans.hello(lent.node.socket).lacks) == named
     allowed = subprocess.run(
         ordinary.command(
-            folder, sys.executable, "-c", "from sandbox.match.steal import *; print(is_allowed())"
+            folder,
+            sys.executable,
+            "-c",
+            "from sandbox.match.steal_monitor import *; print(is_allowed())",
         ),
         cwd=ROOT,
         capture_output=True,
@@ -96,7 +99,7 @@ def test_the_node_says_exactly_what_the_doctor_says_it_lacks(lent: Bench, folder
         check=True,
     )
     unseen = degraded.sentences("no thread above all others")
-    if not steal.is_needed() or allowed.stdout.strip() == "True":
+    if not steal_monitor.is_needed() or allowed.stdout.strip() == "True":
         unseen = ()
     expected = (*degraded.sentences("bubblewrap without root"), *unseen)
     if os.geteuid() == 0:  # then the ordinary user is one to whom nothing was delegated

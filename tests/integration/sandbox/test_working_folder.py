@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from sandbox.box.unpack import MOST_ENTRIES
-from sandbox.box.working import COPIED_BYTES, COPIED_FILES
+from sandbox.box.working_folder import COPIED_BYTES, COPIED_FILES
 from tests.integration.sandbox.nodes import Bench, Player
 
 WRITER = """

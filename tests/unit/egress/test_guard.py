@@ -16,7 +16,7 @@ import pytest
 
 from egress.address import Address, parse
 from egress.guard import Forbidden, Rules, connect
-from egress.secured import MOST_SILENT_BYTES, Secured
+from egress.tls import MOST_SILENT_BYTES, Secured
 from tests.unit.egress.certificates import Authority, serving
 
 HOME = Rules(allow=(ip_network("127.0.0.1"),), ports=((1, 65535),))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from games import GAMES, outside
+from games import GAMES, external
 from games.conformance import CHECKS, check, fingerprint
 from games.protocol import ConfigurationError, Game, Json, Outcome, Verdict
 from tests.unit.games import worked_example
@@ -19,7 +19,7 @@ from tests.unit.games import worked_example
 @pytest.fixture(scope="module")
 def goofspiel(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The class of the example in docs/games.md."""
-    return type(outside.load(str(worked_example.write(tmp_path_factory.mktemp("games")))))
+    return type(external.load(str(worked_example.write(tmp_path_factory.mktemp("games")))))
 
 
 SHORT: Mapping[str, Mapping[str, Json]] = {

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from games import GAMES, battlesnake, golad, hungry_geese, planes, snake
+from games import GAMES, battlesnake, encoders, golad, hungry_geese, snake
 from games.battlesnake.positions import Cause
+from games.encoders import Sample
+from games.encoders import battlesnake as snakes_planes
+from games.encoders import golad as golad_planes
+from games.encoders import snake as snake_planes
 from games.episode import Episode, Step, states
 from games.hungry_geese import Ending
-from games.planes import Sample
-from games.planes import battlesnake as snakes_planes
-from games.planes import golad as golad_planes
-from games.planes import snake as snake_planes
 from games.protocol import InvalidMove
 from tests.unit.games import snakes
 from tests.unit.games.test_snake import position as snake_position
@@ -68,7 +68,7 @@ def seen(
     for seed in range(3):
         recorded = episode(name, seats, overrides, seed)
         position = list(states(GAMES[name], recorded))
-        for one in planes.encoder(name).samples(recorded, range(seats)):
+        for one in encoders.encoder(name).samples(recorded, range(seats)):
             yield recorded, position[one.step], one
 
 
@@ -84,7 +84,7 @@ def after(recorded: Episode, state: Any, one: Sample, answer: Any) -> Any:
 def test_shapes_and_types_are_those_that_the_encoder_claims(
     name: str, seats: int, overrides: Mapping[str, Any]
 ) -> None:
-    encoder, made = planes.encoder(name), 0
+    encoder, made = encoders.encoder(name), 0
     for recorded, _, one in seen(name, seats, overrides):
         configuration = recorded.configuration
         sides = ("columns", "rows") if name == "hungry_geese" else ("width", "height")
@@ -107,7 +107,7 @@ def test_shapes_and_types_are_those_that_the_encoder_claims(
 def test_a_number_is_the_move_that_was_made(
     name: str, seats: int, overrides: Mapping[str, Any]
 ) -> None:
-    game, encoder = GAMES[name], planes.encoder(name)
+    game, encoder = GAMES[name], encoders.encoder(name)
     for recorded, state, one in seen(name, seats, overrides):
         answer = encoder.answer(recorded.configuration, one.seat, one.move, one.rest)
         did = recorded.steps[one.step].moves[one.seat]
@@ -125,7 +125,7 @@ def test_what_is_not_legal_ends_the_seat_and_what_is_ends_it_by_others_alone(
     tried = [0, 0]
     for recorded, state, one in seen(name, seats, overrides):
         for move, is_legal in enumerate(one.legal):
-            answer = planes.encoder(name).answer(recorded.configuration, one.seat, move, ())
+            answer = encoders.encoder(name).answer(recorded.configuration, one.seat, move, ())
             then = after(recorded, state, one, answer)
             ends = then.causes if name == "battlesnake" else then.endings
             if is_legal:
@@ -139,7 +139,7 @@ def test_what_is_not_legal_ends_the_seat_and_what_is_ends_it_by_others_alone(
 
 @pytest.mark.parametrize(("name", "seats", "overrides"), [PLAYED[n] for n in (4, 5, 7)])
 def test_legal_is_what_the_rules_take(name: str, seats: int, overrides: Mapping[str, Any]) -> None:
-    game, encoder = GAMES[name], planes.encoder(name)
+    game, encoder = GAMES[name], encoders.encoder(name)
     for recorded, state, one in seen(name, seats, overrides):
         rest: tuple[int, ...] = ()
         if name == "golad":
@@ -271,11 +271,11 @@ def test_a_shifted_pond_has_shifted_planes_and_the_same_legal_moves() -> None:
             food=tuple(map(_shifted, state.food)),
         )
         here, there = (
-            planes.geese.goose_planes(hungry_geese.GAME.observe(at, one.seat), None, 7, 11)
+            encoders.hungry_geese.goose_planes(hungry_geese.GAME.observe(at, one.seat), None, 7, 11)
             for at in (state, shifted)
         )
         assert np.array_equal(np.roll(here, (3, 2), axis=(0, 1)), there)
-        assert np.array_equal(planes.geese.legal(shifted, one.seat), one.legal)
+        assert np.array_equal(encoders.hungry_geese.legal(shifted, one.seat), one.legal)
 
 
 def _shifted(cell: int) -> int:
@@ -314,6 +314,6 @@ def test_a_full_board_of_snake_has_no_apple() -> None:
 
 
 def test_all_games_of_the_house_have_an_encoder_of_their_own() -> None:
-    assert set(planes.ENCODERS) == set(GAMES)
+    assert set(encoders.ENCODERS) == set(GAMES)
     for name, game in ((module.GAME.name, module.GAME) for module in (battlesnake, golad, snake)):
         assert GAMES[name] is game

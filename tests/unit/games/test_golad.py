@@ -10,7 +10,7 @@ import pytest
 
 from games.golad import GAME, State, rules_for
 from games.protocol import ConfigurationError, GameError, InvalidMove, Verdict
-from sandbox.match.channel import TO_CHILD_CAP
+from sandbox.match.questions import TO_CHILD_CAP
 
 BLOCKS = """
 00..

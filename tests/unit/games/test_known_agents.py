@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 from benchmarks.anchors import AGENTS, CONFIGURATIONS, Known, row
-from benchmarks.steps import module_of
+from benchmarks.engine_steps import module_of
 from games.golad import GAME as GOLAD
 from games.snake import GAME as SNAKE
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sandbox import profiles
-from sandbox.box import missing
+from sandbox.box import missing_modules
 from sandbox.errors import HostFault
 from sandbox.launchers import images
 
@@ -33,18 +33,18 @@ def test_idle_science_box_imports_no_more_than_numpy() -> None:
     assert profiles.get("science").zygote_mb == 0
 
 
-@pytest.mark.parametrize("module", missing.PROFILE_OF)
+@pytest.mark.parametrize("module", missing_modules.PROFILE_OF)
 def test_remedy_names_the_smallest_profile_with_the_library(module: str) -> None:
     library = {"sklearn": "scikit-learn", "google": "protobuf"}.get(module, module)
     holding = [name for name, one in profiles.PROFILES.items() if library in one.versions]
-    assert holding[0] == missing.PROFILE_OF[module]
+    assert holding[0] == missing_modules.PROFILE_OF[module]
 
 
 @pytest.mark.parametrize(
     "error", [None, ImportError("no"), ModuleNotFoundError("no"), ModuleNotFoundError(name="a.b")]
 )
 def test_other_errors_have_no_remedy(error: BaseException | None) -> None:
-    assert missing.remedy(error) == ""
+    assert missing_modules.remedy(error) == ""
 
 
 @pytest.mark.parametrize("name", [n for n, p in profiles.PROFILES.items() if p.lock])

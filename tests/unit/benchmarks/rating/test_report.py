@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.rating import report
-from benchmarks.rating.plans import KAGGLE, LADDER, PLANS, Record, season
+from benchmarks.rating.experiments import KAGGLE, LADDER, PLANS, Record, season
 from benchmarks.rating.seasons import Life
 
 

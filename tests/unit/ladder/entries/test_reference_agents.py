@@ -12,7 +12,7 @@ import pytest
 from games import GAMES
 from ladder.entries import reference_agents
 from services import demo
-from services.cli.choosing import find
+from services.cli.name_lookup import find
 
 
 def test_a_folder_of_one_file_is_that_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

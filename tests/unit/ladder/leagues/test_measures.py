@@ -23,7 +23,7 @@ from ladder.leagues.measures import (
     worst_of,
 )
 from ladder.matches.pairing import Candidate, Runner, advance
-from ladder.matches.pairing.rounds import CATCH_UP
+from ladder.matches.pairing.solo_rounds import CATCH_UP
 
 SNAKE = (
     Measure("won", "Won", Kind.SHARE),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ladder.kinds import LeagueRole
+from ladder.enums import LeagueRole
 from ladder.leagues.roster_file import MOST_LINES, Expected, RosterError, parse
 
 HEADER = "name,team,role,external_id\n"

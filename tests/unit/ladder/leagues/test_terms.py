@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from ladder.kinds import ReplayVisibility, Visibility
+from ladder.enums import ReplayVisibility, Visibility
 from ladder.leagues import terms
 
 PUBLIC, MEMBERS, OWN, AFTER_CLOSE = ReplayVisibility

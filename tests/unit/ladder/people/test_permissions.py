@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import pytest
 
+from ladder.enums import LeagueRole, MatchKind, ReplayVisibility, Visibility
 from ladder.ids import LeagueId, TeamId, UserId
-from ladder.kinds import LeagueRole, MatchKind, ReplayVisibility, Visibility
 from ladder.people import permissions
 from ladder.people.permissions import (
     EntrySeen,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ladder.enums import KAGGLE
 from ladder.ids import EntryId, MatchId
-from ladder.kinds import KAGGLE
 from ladder.ratings.online import Parameters, Rating, Result, fold, replay, update
 
 SEASON = Parameters()

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.box import battlesnake, contract, riddles, served, unpack
-from sandbox.box.calling import Caller
+from sandbox.box import battlesnake_api, contract, http_contract, riddles_contract, unpack
 from sandbox.box.contract import Contract, ContractError, Manifest
+from sandbox.box.http_client import Caller
 
 
 def _parse(value: Any) -> Manifest:
@@ -105,8 +105,8 @@ def test_the_api_of_2017_turns_the_board_and_renames() -> None:
     snakes = [_snake(0, [(1, 9), (1, 8)]), _snake(1, [(3, 0)])]
     board = {"width": 11, "height": 10, "food": [{"x": 5, "y": 2}], "snakes": snakes}
     seen = {"game": {"id": "g"}, "turn": 4, "board": board, "you": snakes[1]}
-    assert battlesnake.old_start(seen) == {"game_id": "g", "width": 11, "height": 10}
-    told = battlesnake.old_move(seen, [])
+    assert battlesnake_api.old_start(seen) == {"game_id": "g", "width": 11, "height": 10}
+    told = battlesnake_api.old_move(seen, [])
     assert (told["you"], told["turn"], told["food"]) == ("s1", 4, [[5, 7]])
     assert [snake["coords"] for snake in told["snakes"]] == [[[1, 0], [1, 1]], [[3, 9]]]
     assert [snake["health_points"] for snake in told["snakes"]] == [90, 89]
@@ -120,7 +120,7 @@ def test_turning_the_board_twice_is_no_turn() -> None:
         snake = _snake(0, cells)
         board = {"width": 9, "height": height, "food": [], "snakes": [snake]}
         seen = {"game": {"id": "g"}, "turn": 0, "board": board, "you": snake}
-        turned = battlesnake.old_move(seen, [])["snakes"][0]["coords"]
+        turned = battlesnake_api.old_move(seen, [])["snakes"][0]["coords"]
         assert [(x, height - 1 - y) for x, y in turned] == cells
 
 
@@ -131,7 +131,7 @@ def test_riddles_are_told_in_the_engines_order(you: int) -> None:
     counts = [["update player0 living_cells 1"], ["update player1 living_cells 2"]]
     counts[1 - you] += moved
     expected = ["update game round 3", "update game field .,0,1", *counts[0], *counts[1]]
-    assert riddles.updates(seen) == expected
+    assert riddles_contract.updates(seen) == expected
 
 
 @pytest.mark.parametrize(
@@ -178,10 +178,10 @@ def test_a_server_has_the_time_of_the_clock_and_not_less_by_what_the_game_tells(
         asked.append((path, seconds))
         return 200, b'{"move": "up"}'
 
-    monkeypatch.setattr(served, "Program", lambda *_, **__: None)
+    monkeypatch.setattr(http_contract, "Program", lambda *_, **__: None)
     monkeypatch.setattr(Caller, "listens", lambda _: True)
     monkeypatch.setattr(Caller, "call", call)
-    server = served.Served(Manifest(Contract.HTTP, ("python", "bot.py")), "/nowhere")
+    server = http_contract.Served(Manifest(Contract.HTTP, ("python", "bot.py")), "/nowhere")
     server.open({"clock": {"act_seconds": 2.0}})
     seen = {"game": {"timeout": 500}, "turn": 0, "board": {}, "you": {}}
     assert server.move({**seen, "remainingOverageTime": 1.0}) == {"move": "up"}

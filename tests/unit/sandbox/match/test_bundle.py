@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from sandbox.match.bundle import BundleError, prepare
-from services.cli.bundling import packed
-from services.cli.places import Unset
+from services.cli.bundles import packed
+from services.cli.saved_login import Unset
 
 
 @pytest.fixture

@@ -21,9 +21,9 @@ from games.protocol import Json, Measure, Outcome, Verdict
 from sandbox.errors import BundleRefused, HostFault
 from sandbox.match import referee
 from sandbox.match.clock import Clock
+from sandbox.match.cpu_meter import Meter
 from sandbox.match.loans import Ending, Loan
-from sandbox.match.meter import Meter
-from sandbox.match.record import Played
+from sandbox.match.match_record import Played
 from sandbox.match.seat import Seat
 from tests.integration.counting import Counting
 

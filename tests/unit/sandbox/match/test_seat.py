@@ -9,11 +9,11 @@ import pytest
 
 from games.protocol import Verdict
 from sandbox.errors import HostTooSlow
-from sandbox.match.channel import Question, Trouble
-from sandbox.match.charge import Cost, MoveCosts
 from sandbox.match.clock import Clock
+from sandbox.match.cpu_meter import Meter, OwnQueue
 from sandbox.match.loans import Ending, Loan
-from sandbox.match.meter import Meter, OwnQueue
+from sandbox.match.move_cost import Cost, MoveCosts
+from sandbox.match.questions import Question, Trouble
 from sandbox.match.seat import Seat, Timing
 
 CLOCK = Clock(act_seconds=0.5, bank_seconds=0.0)

@@ -12,8 +12,8 @@ from games.protocol import Verdict
 from sandbox.box import harness
 from sandbox.box.contract import Contract
 from sandbox.match import verdict
-from sandbox.match.charge import Cost
 from sandbox.match.clock import Charge, Clock
+from sandbox.match.move_cost import Cost
 from sandbox.match.verdict import LONGEST_REASON, Fault
 
 TRACE = """Traceback (most recent call last):

@@ -6,7 +6,7 @@ import pytest
 
 from egress import guard
 from egress.address import parse
-from sandbox.box.program import Broken
+from sandbox.box.agent_program import Broken
 from sandbox.remote.caller import Server
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ladder.ids import EntryId, TeamId
 from ladder.matches.pairing import LONGEST_WAIT, Candidate, Meetings
 from ladder.matches.pairing.candidates import free_anchors, together
-from tests.unit.ladder.matches.pairing.fields import (
+from tests.unit.ladder.matches.pairing.candidate_fields import (
     BETA,
     candidate,
     counted,
@@ -320,5 +320,5 @@ def test_a_sample_draws_as_the_whole_field_would(monkeypatch: pytest.MonkeyPatch
         return share
 
     whole = opponents()
-    monkeypatch.setattr("ladder.matches.pairing.field.WHOLE", 100)
+    monkeypatch.setattr("ladder.matches.pairing.candidate_arrays.WHOLE", 100)
     assert np.abs(whole - opponents()).sum() / 2 < 0.08

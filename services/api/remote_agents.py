@@ -1,0 +1,52 @@
+"""Remote agents: submissions that are an address of their owner's instead of a bundle."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from ladder.entries.request_models import NewRemote
+from services.api.submissions import UploadOut, uploaded
+from services.http import remote_agents
+from services.http.app_state import Db, House
+from services.http.auth import Writer
+from services.http.body_limits import waited_seconds
+from services.http.idempotency import Once
+from services.http.path_parameters import AgentKey, Filter
+from services.http.problems import of
+
+router = APIRouter(prefix="/v1", tags=["submissions"])
+
+
+@router.post(
+    "/agents/{agent}/remotes",
+    status_code=201,
+    summary="Submit a remote agent",
+    response_model=UploadOut,
+    responses={
+        200: {"model": UploadOut, "description": "The same address was here before"},
+        **of(403, 404, 409, 429),
+    },
+)
+def submit_remote(
+    agent: AgentKey,
+    body: NewRemote,
+    request: Request,
+    conn: Db,
+    who: Writer,
+    house: House,
+    once: Once,
+    season: Filter = None,
+) -> Response:
+    """An address of yours in the place of a bundle, for a season that takes remote agents.
+
+    Repeating it gives the same submission and costs nothing. With `season` it also enters that
+    season and takes one of the team's uploads of the day, as a bundle does; one that was rejected
+    there is validated again.
+    """
+    agent_id, into = remote_agents.entering(conn, who, agent, season, waited_seconds(request))
+
+    def create() -> tuple[UploadOut, int]:
+        sent = remote_agents.send(conn, house, who, body, agent_id, into)
+        return uploaded(conn, who, sent), 201 if sent.is_new else 200
+
+    return once.run(create)

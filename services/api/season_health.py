@@ -1,0 +1,75 @@
+"""Whether a season goes on as it should, and if not why."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from ladder.leagues import leagues, records
+from ladder.leagues.records import League
+from ladder.people.permissions import may_run
+from ladder.people.records import Viewer
+from ladder.reports import season_health
+from ladder.reports.season_health import Cause
+from services.http import permissions
+from services.http.app_state import Db
+from services.http.auth import Anyone
+from services.http.path_parameters import SeasonKey
+from services.http.problems import of
+
+router = APIRouter(prefix="/v1", tags=["seasons"])
+
+
+class AlarmOut(BaseModel):
+    """No match has finished for three times as long as expected, or a host is too slow for it."""
+
+    cause: Cause
+    reason: str = Field(examples=[season_health.TOLD[Cause.NO_CAPACITY]])
+    detail: str | None = Field(
+        default=None,
+        description="what its host or the operator can do about it; their eyes only",
+        examples=["no worker that serves play.cpu has been heard of for 15 s"],
+    )
+
+
+class PulseOut(BaseModel):
+    season_id: str
+    last_match_at: datetime | None = Field(description="when the last rated match finished")
+    silent_seconds: float = Field(description="since then, or since the season opened")
+    expected_seconds: float = Field(description="a match should finish at least this often")
+    alarm: AlarmOut | None
+    lacking: str | None = Field(
+        description="why its entries fill no match; hosts also read what to add",
+        examples=["3 of 4 seats can be filled: add an agent or an anchor"],
+    )
+
+
+def shown(who: Viewer, league: League, pulse: season_health.Pulse) -> PulseOut:
+    """What this viewer may know of it; the caller has checked that it may see the league."""
+    alarm, lacking = None, pulse.lacking
+    runs = may_run(who, records.league_seen(league))
+    if lacking is not None and not runs:  # it counts entries that wait for their validation
+        lacking = Cause.NOTHING_TO_PAIR.told
+    if pulse.alarm is not None:
+        cause = pulse.alarm.cause
+        alarm = AlarmOut(
+            cause=cause, reason=cause.told, detail=pulse.alarm.reason if runs else None
+        )
+    return PulseOut(
+        season_id=pulse.season_id,
+        last_match_at=pulse.last_match_at,
+        silent_seconds=pulse.silent_seconds,
+        expected_seconds=pulse.expected_seconds,
+        alarm=alarm,
+        lacking=lacking,
+    )
+
+
+@router.get("/seasons/{season}/watch", summary="Read whether a season goes on", responses=of(404))
+def read_watch(season: SeasonKey, conn: Db, who: Anyone) -> PulseOut:
+    """When its last match finished, how often one should, and what is wrong when none does."""
+    found = permissions.season(conn, who, season)
+    league = leagues.get_league(conn, found.league_id)
+    return shown(who, league, season_health.look(conn, found, league))

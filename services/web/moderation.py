@@ -1,0 +1,218 @@
+"""A host's page of repair: who is out, what is judged again, and the log of all such acts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import ValidationError
+
+from ladder.database.db import Connection
+from ladder.entries import entries
+from ladder.errors import LadderError
+from ladder.field_types import KEY
+from ladder.ids import RejudgementId
+from ladder.leagues import seasons
+from ladder.leagues.records import League, Season
+from ladder.moderation import disqualifications, rejudgements
+from ladder.moderation.request_models import NewRejudgement, Predicate, Question, Verdict
+from ladder.people import audit_log
+from ladder.people.audit_log import Audit
+from ladder.people.records import Viewer
+from services.http import auth, permissions
+from services.http.app_state import Db
+from services.http.path_parameters import LeagueKey
+from services.http.problems import ProblemError
+from services.web import form_dates, forms
+from services.web.account import go
+from services.web.forms import Form
+from services.web.leagues import SeasonNumber, must, pick
+from services.web.pages import PageRoute, render
+from services.web.session import Visitor
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+PATH: Final = "/leagues/{league}/repair"
+SCOPES: Final = ("leagues:write",)
+ACTS_SHOWN: Final = 25
+NAMES_SHOWN: Final = 200
+PREDICATE: Final = tuple(f"predicate.{name}" for name in Predicate.model_fields)
+VERDICT: Final = {"season": "", "subject": "", "reason": ""}
+QUESTION: Final = {
+    "season": "",
+    "zone": form_dates.UTC_NAME,
+    **dict.fromkeys(PREDICATE, ""),
+}
+REFUSED: Final = (ValidationError, ProblemError, LadderError)
+
+
+@dataclass(frozen=True, slots=True)
+class ActRow:
+    """A line of the log; of a rejudgement, how far it is."""
+
+    audit: Audit
+    rejudgement: rejudgements.Rejudgement | None
+
+
+@router.get(PATH)
+def show_repair(
+    request: Request,
+    league: LeagueKey,
+    conn: Db,
+    who: Visitor,
+    season: SeasonNumber = None,
+    subject: Annotated[str, Query(max_length=64)] = "",
+    after: Annotated[str | None, Query(pattern=KEY)] = None,
+) -> Response:
+    """The forms and the log, for hosts."""
+    found = permissions.hosted_league(conn, who, league)
+    chosen = must(pick(conn, found, season))
+    verdict = Form({**VERDICT, "subject": subject})
+    return show(request, conn, who, found, chosen, verdict=verdict, after=after)
+
+
+@router.post(f"{PATH}/{{act}}")
+def do(
+    request: Request, league: LeagueKey, act: str, conn: Db, who: Visitor, given: forms.Sent
+) -> Response:
+    """What the button says, as the API does it; then the page with the log. What finishes after a
+    preview is no part of what is agreed to."""
+    found = permissions.hosted_league(conn, who, league)
+    auth.require(who, SCOPES)
+    season = permissions.season(conn, who, forms.key(given, "season"))
+    if season.league_id != found.id:
+        raise ProblemError("invalid", "This form is of another league. Load the page again.")
+    if act in ("disqualify", "reinstate"):
+        form = Form.of(given, VERDICT)
+        done = judge(request, conn, who, season, form, act)
+        if not done:
+            return show(request, conn, who, found, season, verdict=form)
+    elif act in ("preview", "rejudge"):
+        form, began_at = Form.of(given, {**QUESTION, "reason": ""}), datetime.now(UTC)
+        seen = look(conn, who, season, form)
+        if seen is None:
+            return show(request, conn, who, found, season, question=form)
+        form.values["predicate.until"] = form.values["predicate.until"] or began_at.isoformat()
+        if act == "preview" or not rejudge(request, conn, who, season, form):
+            return render(
+                request,
+                "rejudgement_preview.html",
+                status=422 if form.wrong else 200,
+                league=found,
+                season=season,
+                form=form,
+                seen=seen,
+                given=asked(form),
+            )
+    else:
+        raise ProblemError("not-found")
+    return go(f"/leagues/{found.slug}/repair?season={season.number}")
+
+
+def judge(request: Request, conn: Db, who: Viewer, season: Season, form: Form, act: str) -> bool:
+    """Disqualifies or reinstates; False when it was refused, and the form says why."""
+    do_it = disqualifications.disqualify if act == "disqualify" else disqualifications.reinstate
+    try:
+        body = Verdict.model_validate({name: form.values[name] for name in ("subject", "reason")})
+        form.act(
+            request,
+            conn,
+            who,
+            lambda: do_it(conn, season.id, body.subject, by=who.user_id, reason=body.reason),
+        )
+    except REFUSED as error:
+        form.refuse(error)
+    return not form.wrong
+
+
+def look(conn: Db, who: Viewer, season: Season, form: Form) -> rejudgements.Preview | None:
+    """What the question fits; None when it was refused, and the form says why."""
+    try:
+        body = Question.model_validate({"predicate": asked(form)})
+        return rejudgements.preview(conn, season.id, body.predicate.meant())
+    except REFUSED as error:
+        form.refuse(error)
+    return None
+
+
+def rejudge(request: Request, conn: Db, who: Viewer, season: Season, form: Form) -> bool:
+    """Has them judged again; False when it was refused, and the form says why."""
+    try:
+        body = NewRejudgement.model_validate(
+            {"predicate": asked(form), "reason": form.values["reason"]}
+        )
+        meant = body.predicate.meant()
+        form.act(
+            request,
+            conn,
+            who,
+            lambda: rejudgements.rejudge(
+                conn, season.id, meant, by=who.user_id, reason=body.reason
+            ),
+        )
+    except REFUSED as error:
+        form.refuse(error)
+    return not form.wrong
+
+
+def asked(form: Form) -> dict[str, Any]:
+    """The predicate; what is left empty is left out. Raises ProblemError."""
+    zone = form_dates.zone_of(form.values["zone"] or form_dates.UTC_NAME)
+    found = {
+        name.removeprefix("predicate."): form.values[name]
+        for name in PREDICATE
+        if form.values[name]
+    }
+    for name in ("since", "until"):
+        if name in found:
+            found[name] = form_dates.moment(found[name], zone)
+    return found
+
+
+def show(
+    request: Request,
+    conn: Connection,
+    who: Viewer,
+    league: League,
+    season: Season,
+    *,
+    verdict: Form | None = None,
+    question: Form | None = None,
+    after: str | None = None,
+) -> Response:
+    """The page; a form that was refused says so."""
+    rows = audit_log.list_audits(conn, league.id, after=after, limit=ACTS_SHOWN)
+    return render(
+        request,
+        "moderation.html",
+        status=422 if any(form and form.wrong for form in (verdict, question)) else 200,
+        league=league,
+        season=season,
+        seasons=seasons.list_seasons(conn, league.id),
+        verdict=verdict or Form(dict(VERDICT)),
+        question=question or Form(dict(QUESTION)),
+        is_fresh=question is None,
+        names=names(conn, season),
+        zones=form_dates.zones(),
+        acts=[ActRow(row, progress(conn, row)) for row in rows],
+        older=rows[-1].id if len(rows) == ACTS_SHOWN else None,
+        may="leagues:write" in who.scopes or who.is_admin,
+    )
+
+
+def names(conn: Connection, season: Season) -> dict[str, str]:
+    """Ids of the newest entries, their agents and teams, each with what people call it."""
+    found: dict[str, str] = {}
+    for row in entries.list_entries(conn, season_id=season.id, limit=NAMES_SHOWN):
+        found.setdefault(row.team_id, f"team {row.team_name}")
+        found.setdefault(row.agent_id, f"agent {row.agent_name} of {row.team_name}")
+        found[row.id] = f"submission {row.submission_number} of {row.agent_name}"
+    return found
+
+
+def progress(conn: Connection, audit: Audit) -> rejudgements.Rejudgement | None:
+    """How far the rejudgement is that this line is about."""
+    if audit.act != "rejudge":
+        return None
+    return rejudgements.get_rejudgement(conn, RejudgementId(audit.subject))

@@ -1,0 +1,125 @@
+"""Games from files outside the tree: loaded, refused with a sentence, and named by a digest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from games import GAMES, external
+from games.external import OutsideError
+from games.protocol import Game
+from tests.unit.games import worked_example
+
+Table = dict[str, Game[Any]]
+
+
+@pytest.fixture(autouse=True)
+def hosted(monkeypatch: pytest.MonkeyPatch) -> Table:
+    """The games there are; what a test registers is gone after it."""
+    table = dict(GAMES)
+    monkeypatch.setattr(external, "GAMES", table)
+    monkeypatch.setattr(external, "_files", {})
+    return table
+
+
+def test_a_registered_game_is_there_by_its_name(hosted: Table, tmp_path: Path) -> None:
+    external.register(f" {worked_example.write(tmp_path)}, ")
+    assert hosted["goofspiel"].title == "Goofspiel"
+    assert list(hosted)[-1] == "goofspiel"
+
+
+def test_a_process_may_register_twice(hosted: Table, tmp_path: Path) -> None:
+    file = worked_example.write(tmp_path)
+    external.register(str(file))
+    first = hosted["goofspiel"]
+    external.register(f"{file}:GAME")
+    assert hosted["goofspiel"] is first
+
+
+def test_nothing_is_registered_where_nothing_is_set(hosted: Table) -> None:
+    external.register("")
+    assert hosted == GAMES
+
+
+def test_a_file_may_hold_several(hosted: Table, tmp_path: Path) -> None:
+    file = worked_example.write(tmp_path)
+    source = file.read_text() + "\n\nclass Long(Goofspiel):\n    name = 'long'\n\n\nLONG = Long()\n"
+    file.write_text(source)
+    external.register(f"{file},{file}:LONG")
+    assert {"goofspiel", "long"} < set(hosted)
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("x = (", "cannot be executed: SyntaxError"),
+        ("import no_such_module", "cannot be executed: ModuleNotFoundError"),
+        ("x = 1", "defines no GAME; end it with GAME = YourGame()"),
+        ("class GAME: pass", "GAME is a class; make it a value"),
+        ("GAME = 3", "GAME lacks clock, configure"),
+    ],
+)
+def test_a_file_without_a_game_is_refused_with_the_remedy(
+    source: str, told: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "broken.py"
+    file.write_text(source)
+    with pytest.raises(OutsideError) as caught:
+        external.register(str(file))
+    assert str(caught.value).startswith(f"{file}: ")
+    assert told in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(OutsideError, match=r"nowhere\.py: there is no such file"):
+        external.register(str(tmp_path / "nowhere.py"))
+
+
+@pytest.mark.parametrize("name", ["Goofspiel", "goof spiel", "", "../x", "x" * 41])
+def test_a_name_that_does_not_fit_an_address_is_refused(name: str, tmp_path: Path) -> None:
+    file = worked_example.write(tmp_path)
+    file.write_text(file.read_text().replace('"goofspiel"', repr(name)))
+    with pytest.raises(OutsideError, match="small letters"):
+        external.register(str(file))
+
+
+def test_a_name_that_is_taken_is_refused(tmp_path: Path) -> None:
+    file = worked_example.write(tmp_path)
+    file.write_text(file.read_text().replace('"goofspiel"', '"hungry_geese"'))
+    with pytest.raises(OutsideError, match=r"'hungry_geese' is taken by a game of Pecking Order's"):
+        external.register(str(file))
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    one, two = worked_example.write(tmp_path / "one"), worked_example.write(tmp_path / "two")
+    with pytest.raises(OutsideError, match=f"'goofspiel' is taken by {one}"):
+        external.register(f"{one},{two}")
+
+
+def test_paths_are_made_absolute_for_processes_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = external.absolute("a.py, b.py:OTHER")
+    assert told == f"{tmp_path}/a.py:GAME,{tmp_path}/b.py:OTHER"
+    assert external.absolute("") == ""
+
+
+def test_the_digest_of_the_rules_changes_with_the_file(tmp_path: Path) -> None:
+    file = worked_example.write(tmp_path)
+    external.register(str(file))
+    before = external.digest("goofspiel")
+    file.write_text(file.read_text() + "# changed\n")
+    assert external.digest("goofspiel") != before != external.digest("hungry_geese")
+
+
+def test_the_digest_covers_an_operators_file_and_the_class_it_uses(tmp_path: Path) -> None:
+    file = tmp_path / "other.py"
+    source = "from games.hungry_geese import HungryGeese\nGAME = HungryGeese()\nGAME.name = {!r}\n"
+    file.write_text(source.format("other"))
+    external.register(str(file))
+    both = external.digest("other")
+    assert both != external.digest("hungry_geese")
+    file.write_text(source.format("other") + "GAME.version = '2'\n")
+    assert external.digest("other") != both

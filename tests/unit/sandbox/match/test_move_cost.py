@@ -1,0 +1,621 @@
+"""The arithmetic of the charge, with meters that say what the test wants."""
+
+from __future__ import annotations
+
+import math
+import os
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sandbox.match import move_cost
+from sandbox.match.cpu_meter import Meter, OwnQueue, Stolen
+from sandbox.match.move_cost import (
+    DOUBT_STEP_SECONDS,
+    OFF_TURN_SECONDS,
+    OWN_DOING_SECONDS,
+    TICK_SECONDS,
+    MoveCosts,
+    cost_of,
+)
+
+seconds = st.floats(0, 1000)
+cpus = st.sampled_from([0.5, 1.0, 2.0])
+
+
+@given(seconds, seconds, seconds, seconds, seconds, cpus)
+def test_a_charge_lies_between_the_cpu_time_and_the_wall_or_is_parallel_cpu_time(
+    wall: float, cpu: float, waited: float, others: float, own: float, granted: float
+) -> None:
+    cost = cost_of(wall, cpu, waited, others, own, granted)
+    assert cost.charged_seconds >= cpu / granted
+    assert 0 <= cost.charged_seconds <= max(wall, cpu / granted)
+    assert 0 <= cost.waited_seconds <= wall
+    assert cost.charged_seconds == max(wall - cost.waited_seconds, cpu / granted)
+
+
+@given(st.lists(seconds, min_size=6, max_size=6), seconds, cpus)
+def test_more_use_never_costs_less_and_more_waiting_never_costs_more(
+    one: list[float], more: float, granted: float
+) -> None:
+    wall, cpu, waited, others, own, _ = one
+    charged = cost_of(wall, cpu, waited, others, own, granted).charged_seconds
+    slack = 1e-9 * (1 + more + max(one))
+    assert cost_of(wall + more, cpu, waited, others, own, granted).charged_seconds >= charged
+    assert cost_of(wall, cpu + more, waited, others, own, granted).charged_seconds >= charged
+    assert cost_of(wall, cpu, waited, others + more, own, granted).charged_seconds >= charged
+    less = cost_of(wall, cpu, waited + more, others, own, granted).charged_seconds
+    assert less <= charged + slack
+    assert (
+        cost_of(wall, cpu, waited, others, own + more, granted).charged_seconds <= charged + slack
+    )
+
+
+@given(seconds, seconds, seconds)
+def test_waiting_that_the_matchs_own_boxes_may_have_made_forgives_nothing(
+    wall: float, cpu: float, waited: float
+) -> None:
+    assert cost_of(wall, cpu, waited, waited, 0.0, 1.0).waited_seconds == 0
+
+
+def test_patience_bounds_what_is_forgiven_but_never_the_referees_own_wait() -> None:
+    cost = cost_of(10.0, 1.0, 8.0, 0.0, 0.5, 1.0, patience=2.0)
+    assert (cost.waited_seconds, cost.charged_seconds) == (2.5, 7.5)
+    assert cost_of(10.0, 1.0, 8.0, 0.0, 0.5, 1.0, patience=-1.0).waited_seconds == 0.5
+
+
+class Files:
+    """A seat's kernel files, written by the test in seconds."""
+
+    def __init__(self, folder: Path, *, without: str = "", by_wall: bool = False) -> None:
+        folder.mkdir()
+        self._folder = folder
+        names = ("cpu_stat", "cpu_pressure", "schedstat", "freeze", "kill", "lost")
+        kept = [name for name in names if name != without]
+        for name in kept:
+            (folder / name).write_text("")
+        self.at(0, 0, 0)
+        self.lost(0.0, 0.0)
+        opened = {name: os.open(folder / name, os.O_RDWR) for name in kept}
+        self.meter = Meter(opened, 1.0, by_wall)
+
+    def at(
+        self, cpu: float, pressure: float = 0.0, queue: float = 0.0, some: float | None = None
+    ) -> None:
+        """Set the counters. ``pressure`` is the full line, ``some`` the other (default: equal)."""
+        text = f"usage_usec {cpu * 1e6:.0f}\nuser_usec 0\nsystem_usec 0\n"
+        (self._folder / "cpu_stat").write_text(text)
+        totals = {"some": pressure if some is None else some, "full": pressure}
+        lines = [
+            f"{name} avg10=0.00 avg60=0.00 avg300=0.00 total={total * 1e6:.0f}\n"
+            for name, total in totals.items()
+        ]
+        (self._folder / "cpu_pressure").write_text("".join(lines))
+        (self._folder / "schedstat").write_text(f"1 {queue * 1e9:.0f} 3\n")
+
+    def lost(self, first: float, second: float) -> None:
+        """Two cores' losses, and the two words before them that are the witness's own."""
+        with (self._folder / "lost").open("r+b") as file:
+            file.write(struct.pack("4d", 1.0, 1.0, first, second))
+
+    @property
+    def is_frozen(self) -> bool:
+        return (self._folder / "freeze").read_text() == "1"
+
+
+@pytest.fixture(autouse=True)
+def stolen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """What a hypervisor has taken by now, in seconds; this machine's own would be in the way."""
+    path = tmp_path / "stat"
+
+    def at(seconds: float) -> None:
+        ticks = seconds * os.sysconf("SC_CLK_TCK") * (os.cpu_count() or 1)
+        path.write_text(f"cpu  7 7 7 7 7 7 7 {ticks:.0f} 0 0\ncpu0\n")
+
+    at(0.0)
+    monkeypatch.setattr(move_cost, "_STOLEN", Stolen(str(path)))
+    return at
+
+
+@pytest.fixture
+def own() -> OwnQueue:
+    """Of no thread: it never waits."""
+    queue = OwnQueue()
+    queue.close()
+    return queue
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Iterator[Files]:
+    made = Files(tmp_path / "seat")
+    yield made
+    made.meter.close()
+
+
+def _move_costs(
+    files: Files, own: OwnQueue, *others: Files, patience: float = math.inf
+) -> MoveCosts:
+    return MoveCosts(files.meter, [other.meter for other in others], own, patience)
+
+
+def test_a_wait_for_a_core_is_forgiven_and_a_sleep_is_not(files: Files, own: OwnQueue) -> None:
+    move_costs = _move_costs(files, own)
+    assert move_costs.open(0.0) == 0
+    files.at(0.010, pressure=0.030)
+    cost = move_costs.close(0.0, 0.045)
+    assert cost.cpu_seconds == pytest.approx(0.010)
+    assert cost.waited_seconds == pytest.approx(0.030)
+    assert cost.charged_seconds == pytest.approx(0.015)
+
+
+def test_the_longer_of_pressure_and_the_main_threads_queue_is_forgiven(
+    files: Files, own: OwnQueue
+) -> None:
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0)
+    files.at(0.010, pressure=0.020, queue=0.030)
+    assert move_costs.close(0.0, 0.040).charged_seconds == pytest.approx(0.010)
+
+
+def test_cpu_time_of_the_matchs_other_boxes_is_taken_off(
+    files: Files, own: OwnQueue, tmp_path: Path
+) -> None:
+    rival = Files(tmp_path / "rival")
+    move_costs = _move_costs(files, own, rival)
+    move_costs.open(0.0)
+    files.at(0.010, pressure=0.030)
+    rival.at(0.025)
+    assert move_costs.close(0.0, 0.040).waited_seconds == pytest.approx(0.005)
+    rival.meter.close()
+
+
+def test_what_a_hypervisor_took_is_forgiven_to_an_agent_at_work_and_not_to_a_sleeper(
+    files: Files, own: OwnQueue, stolen: Callable[[float], None]
+) -> None:
+    seat = _move_costs(files, own)
+    seat.open(100.0)
+    files.at(0.010)
+    stolen(0.020)
+    assert seat.close(100.0, 100.030).charged_seconds == pytest.approx(0.010)
+    seat.open(200.0)
+    stolen(0.120)
+    assert seat.close(200.0, 200.050).charged_seconds == pytest.approx(0.050)
+
+
+def test_what_was_taken_before_a_question_is_not_forgiven_to_it(
+    files: Files, own: OwnQueue, stolen: Callable[[float], None]
+) -> None:
+    seat = _move_costs(files, own)
+    stolen(5.0)
+    seat.open(100.0)
+    files.at(0.010)
+    assert seat.close(100.0, 100.030).charged_seconds == pytest.approx(0.030)
+
+
+def test_a_core_that_was_gone_is_neither_wall_nor_cpu_time_of_whoever_ran_on_it(
+    files: Files, own: OwnQueue
+) -> None:
+    seat = _move_costs(files, own)
+    files.lost(0.0, 3.0)
+    seat.open(100.0)
+    files.at(0.068)  # 10 ms of work, and a core that stood still in its name
+    files.lost(0.058, 3.001)
+    assert seat.close(100.0, 100.070).charged_seconds == pytest.approx(0.012)
+    seat.open(100.080)
+    files.at(0.079)
+    assert seat.close(100.080, 100.110).charged_seconds == pytest.approx(0.030)
+
+
+def test_what_was_lost_makes_no_move_cheaper_than_the_time_that_is_free(
+    files: Files, own: OwnQueue
+) -> None:
+    seat = _move_costs(files, own)
+    seat.open(100.0, free_seconds=0.025)
+    files.at(0.010)
+    files.lost(0.015, 0.0)
+    assert seat.close(100.0, 100.020).charged_seconds == pytest.approx(0.020)
+    seat.open(200.0, free_seconds=0.025)
+    files.at(0.050)
+    files.lost(0.045, 0.0)
+    assert seat.close(200.0, 200.040).charged_seconds == pytest.approx(0.025)
+    seat.open(300.0, free_seconds=0.025)
+    files.at(0.090)
+    files.lost(0.050, 0.0)
+    assert seat.close(300.0, 300.040).charged_seconds == pytest.approx(0.035)
+
+
+class Delayed(OwnQueue):
+    """Of a thread that stood in the queue so long since it asked."""
+
+    def since_asked_seconds(self) -> float:
+        return 0.020
+
+
+def test_a_question_that_waited_to_be_written_is_no_time_of_an_agent_that_had_none(
+    files: Files,
+) -> None:
+    late = Delayed()
+    late.close()
+    seat = _move_costs(files, late)
+    seat.open(100.0)
+    files.at(0.003, queue=0.002)
+    seat.sent(100.0, 100.021)
+    files.at(0.010, queue=0.002)
+    cost = seat.close(100.0, 100.030)
+    assert cost.waited_seconds == pytest.approx(0.015)
+    assert cost.charged_seconds == pytest.approx(0.015)
+    seat.open(200.0)
+    seat.sent(200.0, 200.0001)
+    files.at(0.020, queue=0.002)
+    assert seat.close(200.0, 200.030).charged_seconds == pytest.approx(0.030)
+
+
+def test_a_core_that_was_gone_between_two_moves_is_no_work_off_turn(
+    files: Files, own: OwnQueue
+) -> None:
+    seat = _move_costs(files, own)
+    seat.open(100.0)
+    files.at(0.010)
+    seat.close(100.0, 100.010)
+    files.at(0.062)
+    files.lost(0.0, 0.050)
+    assert seat.open(100.2) == 0
+
+
+def test_what_was_lost_in_a_move_pays_for_no_work_after_it(files: Files, own: OwnQueue) -> None:
+    seat = _move_costs(files, own)
+    seat.open(100.0)
+    files.at(0.040)
+    files.lost(0.030, 0.0)
+    assert seat.close(100.0, 100.040).charged_seconds == pytest.approx(0.010)
+    files.at(0.092)
+    assert seat.open(100.2) == pytest.approx(0.050)
+    assert seat.ponders
+
+
+def test_a_match_spares_a_quarter_of_a_second_and_no_more(files: Files, own: OwnQueue) -> None:
+    seat = _move_costs(files, own)
+    seat.open(100.0)
+    files.at(0.2)
+    files.lost(0.2, 0.0)
+    assert seat.close(100.0, 100.2).charged_seconds == pytest.approx(0.0)
+    seat.open(200.0)
+    files.at(0.4)
+    files.lost(0.4, 0.0)
+    assert seat.close(200.0, 200.2).charged_seconds == pytest.approx(0.15)
+    files.at(0.5)
+    files.lost(0.5, 0.0)
+    assert seat.open(300.0) > 0.08
+    files.at(0.9)
+    files.lost(0.9, 0.0)
+    assert seat.close(300.0, 300.4).charged_seconds == pytest.approx(0.4)
+
+
+def test_what_was_lost_takes_nothing_of_the_patience_with_waiting(
+    files: Files, own: OwnQueue
+) -> None:
+    seat = MoveCosts(files.meter, [], own, patience_seconds=0.1)
+    seat.open(100.0)
+    files.at(0.0)
+    files.lost(0.2, 0.0)
+    seat.close(100.0, 100.2)
+    assert seat.patience_seconds == pytest.approx(0.1)
+
+
+def test_a_lost_core_is_forgiven_where_only_the_wall_counts(tmp_path: Path, own: OwnQueue) -> None:
+    files = Files(tmp_path / "seat", by_wall=True)
+    seat = _move_costs(files, own)
+    seat.open(0.0)
+    files.lost(0.2, 0.1)
+    assert seat.close(0.0, 0.5).charged_seconds == pytest.approx(0.3)
+    files.meter.close()
+
+
+@pytest.mark.parametrize("without", ["cpu_pressure", "cpu_stat"])
+def test_without_readings_nothing_is_forgiven(tmp_path: Path, own: OwnQueue, without: str) -> None:
+    files = Files(tmp_path / "seat", without=without)
+    assert not files.meter.can_forgive
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0)
+    files.at(0.010, pressure=0.030)
+    cost = move_costs.close(0.0, 0.040)
+    assert cost.charged_seconds == 0.040
+    assert (cost.cpu_seconds is None) == (without == "cpu_stat")
+    files.meter.close()
+
+
+def test_work_of_a_gpu_is_charged_by_the_wall(tmp_path: Path, own: OwnQueue) -> None:
+    files = Files(tmp_path / "seat", by_wall=True)
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0)
+    files.at(0.100, pressure=0.030)
+    assert move_costs.close(0.0, 0.040).charged_seconds == 0.040
+    files.meter.close()
+
+
+def test_cpu_time_on_several_cores_is_charged_in_full(files: Files, own: OwnQueue) -> None:
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0)
+    files.at(0.100)
+    assert move_costs.close(0.0, 0.050).charged_seconds == pytest.approx(0.100)
+
+
+def test_a_quick_seat_that_turns_slow_is_forgiven_from_the_question_on(
+    files: Files, own: OwnQueue
+) -> None:
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0)
+    move_costs.close(0.0, 0.0005)
+    files.at(0.0005, pressure=5.0)  # whatever it waited in quick moves is no credit
+    move_costs.open(0.001)
+    files.at(0.0005, pressure=5.020)  # nobody looks before it has waited: the referee waits too
+    assert move_costs.more_seconds(0.001, 0.021, 0.015) > 0
+    files.at(0.0105, pressure=5.030)
+    cost = move_costs.close(0.001, 0.046)
+    assert cost.waited_seconds == pytest.approx(0.030)
+    assert cost.charged_seconds == pytest.approx(0.015)
+
+
+def test_what_was_computed_off_turn_is_charged_above_the_tolerance_and_the_seat_frozen(
+    files: Files, own: OwnQueue
+) -> None:
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0)
+    files.at(0.010)
+    move_costs.close(0.0, 0.010)
+    files.at(0.010 + OFF_TURN_SECONDS)
+    assert move_costs.open(1.0) == 0
+    assert not move_costs.ponders
+    files.at(0.030)
+    move_costs.close(1.0, 1.020)
+    assert not files.is_frozen
+    files.at(0.530)
+    assert move_costs.open(2.0) == pytest.approx(0.5 - OFF_TURN_SECONDS, abs=0.009)
+    move_costs.close(2.0, 2.010)
+    assert files.is_frozen
+    move_costs.open(3.0)
+    assert not files.is_frozen
+
+
+def test_time_slept_through_in_many_quick_moves_pays_for_one_tick_off_turn_and_no_more(
+    files: Files, own: OwnQueue
+) -> None:
+    move_costs = _move_costs(files, own)
+    for number in range(100):
+        move_costs.open(number / 1000)
+        move_costs.close(number / 1000, number / 1000 + 0.000998)
+    files.at(0.080)
+    expected = 0.080 - TICK_SECONDS - OFF_TURN_SECONDS
+    assert move_costs.open(1.0) == pytest.approx(expected)
+
+
+def test_cpu_time_that_is_booked_after_the_move_it_was_charged_for_is_not_off_turn(
+    files: Files, own: OwnQueue
+) -> None:
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0)
+    files.at(0.006)  # 4 ms of the core's running tick are not booked yet
+    assert move_costs.close(0.0, 0.010).charged_seconds == 0.010
+    files.at(0.010)
+    assert move_costs.open(1.0) == 0
+    assert not move_costs.ponders
+
+
+def test_sleeping_does_not_pay_for_pondering_beyond_one_tick(files: Files, own: OwnQueue) -> None:
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0)
+    move_costs.close(0.0, 1.0)
+    files.at(1.0)
+    assert move_costs.open(2.0) == pytest.approx(1.0 - TICK_SECONDS - OFF_TURN_SECONDS)
+
+
+@given(
+    limit=st.floats(0.001, 100),
+    share=st.floats(0, 1),
+)
+def test_deadline_moves_on_while_its_agent_waits_until_patience_ends(
+    limit: float, share: float
+) -> None:
+    """``share`` is the part of all time that is waiting."""
+    wall, patience, looks = limit, 3 * limit + 1, 0
+    while True:
+        cost = cost_of(wall, 0.0, wall * share, 0.0, 0.0, 1.0, patience)
+        rest = limit - cost.charged_seconds
+        if rest <= 0:
+            break
+        wall += max(rest, 0.001)
+        looks += 1
+        assert looks < 5000
+    assert wall <= limit + patience + 0.001
+
+
+def test_a_question_gets_the_time_its_agent_waited_and_no_more(files: Files, own: OwnQueue) -> None:
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0)
+    files.at(0.010, pressure=0.015)
+    assert move_costs.more_seconds(0.0, 0.025, 0.025) == pytest.approx(0.015)
+    files.at(0.020, pressure=0.020)
+    assert move_costs.more_seconds(0.0, 0.040, 0.025) == pytest.approx(0.005)
+    files.at(0.025, pressure=0.020)
+    assert move_costs.more_seconds(0.0, 0.046, 0.025) == DOUBT_STEP_SECONDS
+    assert move_costs.more_seconds(0.0, 0.066, 0.025) == 0
+
+
+def test_a_sleeper_gets_no_more_than_a_second_look(files: Files, own: OwnQueue) -> None:
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0)
+    assert move_costs.more_seconds(0.0, 0.025, 0.025) == DOUBT_STEP_SECONDS
+    assert move_costs.more_seconds(0.0, 0.045, 0.025) == 0
+
+
+def test_an_agent_in_the_run_queue_is_not_late_while_its_wait_lasts(
+    files: Files, own: OwnQueue
+) -> None:
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0)
+    for look in range(5):
+        files.at(0.0, pressure=0.018 * look)  # an average over cores: less than was waited
+        assert move_costs.more_seconds(0.0, 0.1 + 0.02 * look, 0.025) > 0
+    files.at(0.010, pressure=0.072, queue=0.170)  # it ran, and its wait is booked
+    assert move_costs.close(0.0, 0.180).charged_seconds == pytest.approx(0.010)
+
+
+def test_doubt_does_not_last_for_an_agent_that_waits_for_its_own_threads(
+    files: Files, own: OwnQueue
+) -> None:
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0)
+    now = 100.0
+    while move_costs.more_seconds(0.0, now, 100.0) > 0:
+        now += DOUBT_STEP_SECONDS
+        files.at(now, pressure=now - 100.0)
+    assert 100.0 < now < 106.0 + DOUBT_STEP_SECONDS
+
+
+def test_question_is_not_late_for_waiting_that_patience_covers(files: Files, own: OwnQueue) -> None:
+    """Forty busy processes beside a seat: 0.4 s of processor time in 10 s of waiting."""
+    move_costs = _move_costs(files, own, patience=60.0)
+    move_costs.open(0.0)
+    files.at(0.4, pressure=9.6)
+    assert move_costs.more_seconds(0.0, 10.0, 3.0) == pytest.approx(2.6)
+    files.at(2.4, pressure=57.6)
+    cost = move_costs.close(0.0, 60.0)
+    assert cost.charged_seconds == pytest.approx(2.4)
+    assert move_costs.unforgiven_now_seconds == 0
+
+
+def test_waiting_beyond_patience_is_charged_and_counted_as_unforgiven(
+    files: Files, own: OwnQueue
+) -> None:
+    move_costs = _move_costs(files, own, patience=5.0)
+    move_costs.open(0.0)
+    files.at(1.0, pressure=9.0)
+    assert move_costs.close(0.0, 10.0).charged_seconds == pytest.approx(5.0)
+    assert move_costs.unforgiven_now_seconds == pytest.approx(4.0 - OWN_DOING_SECONDS)
+    move_costs.open(10.0)
+    files.at(2.0, pressure=11.0)
+    move_costs.close(10.0, 15.0)  # 1 s of work, 2 s of waiting and 2 s of sleep
+    assert move_costs.unforgiven_before_seconds == pytest.approx(4.0 - OWN_DOING_SECONDS)
+    assert move_costs.unforgiven_now_seconds == pytest.approx(2.0 - OWN_DOING_SECONDS)
+
+
+def test_waiting_that_cost_no_bank_excuses_no_later_answer(files: Files, own: OwnQueue) -> None:
+    move_costs = _move_costs(files, own, patience=0.0)
+    for move in range(10):
+        move_costs.open(float(move), 1.0)
+        files.at(0.1 * move, pressure=0.8 * (move + 1))
+        move_costs.close(float(move), move + 0.9)
+    assert move_costs.unforgiven_before_seconds == 0
+
+
+def test_who_stands_still_by_its_own_quota_uses_up_no_patience(files: Files, own: OwnQueue) -> None:
+    """On four cores it computes for a quarter of each period, and is stopped for the rest."""
+    move_costs = _move_costs(files, own, patience=5.0)
+    for move in range(20):
+        move_costs.open(float(move))
+        files.at(move + 1.0, pressure=0.75 * (move + 1))
+        assert move_costs.close(float(move), move + 1.0).charged_seconds == pytest.approx(1.0)
+    assert move_costs.patience_seconds == pytest.approx(5.0)
+
+
+def test_stillness_that_an_earlier_moves_work_made_is_no_fault_of_the_host(
+    files: Files, own: OwnQueue
+) -> None:
+    move_costs = _move_costs(files, own, patience=0.0)
+    for move in range(20):
+        move_costs.open(float(move))
+        files.at(0.1 * (move + 1), pressure=0.075 * (move + 1))
+        move_costs.close(float(move), move + 0.1)
+    assert move_costs.unforgiven_before_seconds + move_costs.unforgiven_now_seconds == 0
+
+
+def test_answer_may_come_later_by_what_waiting_took_of_the_bank(
+    files: Files, own: OwnQueue
+) -> None:
+    move_costs = MoveCosts(files.meter, [], own, 0.0, waits_for_host=True)
+    move_costs.open(0.0, 1.0)
+    files.at(0.0, pressure=3.0)
+    move_costs.close(0.0, 3.0)
+    taken = 2.0  # of the bank; the rest was free
+    move_costs.open(3.0, 1.0)
+    assert move_costs.more_seconds(3.0, 7.0, 5.0) == pytest.approx(1.0 + taken)
+
+
+def test_waiting_for_own_threads_forgives_nothing(files: Files, own: OwnQueue) -> None:
+    """Thirty children keep one core busy for 1 s; then the agent sleeps for 1 s."""
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0)
+    files.at(1.0, pressure=0.0, queue=0.96, some=1.0)
+    assert move_costs.close(0.0, 2.0).charged_seconds == pytest.approx(2.0)
+
+
+def test_waiting_of_the_whole_group_beside_own_contention_is_forgiven(
+    files: Files, own: OwnQueue
+) -> None:
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0)
+    files.at(0.5, pressure=1.5, queue=1.9, some=2.0)
+    assert move_costs.close(0.0, 2.0).charged_seconds == pytest.approx(0.5)
+
+
+def test_patience_lasts_one_episode(files: Files, own: OwnQueue) -> None:
+    move_costs = _move_costs(files, own, patience=0.050)
+    forgiven = []
+    for move in range(1, 4):
+        move_costs.open(float(move))
+        files.at(0.0, pressure=0.030 * move)
+        forgiven.append(move_costs.close(float(move), move + 0.030).waited_seconds)
+    assert forgiven == pytest.approx([0.030, 0.020, 0.0])
+
+
+def test_a_group_that_is_gone_says_so_and_its_totals_stand_still(files: Files) -> None:
+    files.at(1.5, 0.5, 0.25)
+    meter = files.meter
+    before = (meter.cpu_seconds(), meter.pressure_seconds(), meter.queue_seconds())
+    assert before == pytest.approx((1.5, 0.5, 0.25))
+    meter.close()
+    assert (meter.cpu_seconds(), meter.pressure_seconds(), meter.queue_seconds()) == before
+    meter.freeze()
+    meter.kill()
+    assert not meter.is_frozen
+
+
+def test_all_doubts_of_a_match_together_are_bounded(files: Files, own: OwnQueue) -> None:
+    move_costs = _move_costs(files, own, patience=0.0)
+    now = doubted = 0.0
+    for _ in range(40):
+        move_costs.open(now)
+        began = now
+        now += 100.5
+        while move_costs.more_seconds(began, now, 100.0) > 0:
+            now += DOUBT_STEP_SECONDS
+            files.at(now, pressure=now - 100.0)
+        doubted += now - began - 100.5
+        move_costs.close(began, now)
+    assert doubted < 6.0 + DOUBT_STEP_SECONDS
+
+
+def test_who_owes_an_answer_computes_nothing_off_turn(files: Files, own: OwnQueue) -> None:
+    move_costs = _move_costs(files, own)
+    for owes, charged in ((True, 0.0), (False, 1.0 - OFF_TURN_SECONDS)):
+        move_costs.open(0.0)
+        files.at(1.0)
+        move_costs.close(0.0, 1.0)
+        files.at(2.0)
+        assert move_costs.open(2.0, owes=owes) == pytest.approx(charged)
+        files.at(0.0)
+
+
+def test_what_was_charged_off_turn_is_not_charged_again_where_no_question_came_of_it(
+    files: Files, own: OwnQueue
+) -> None:
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0)
+    move_costs.close(0.0, 0.1)
+    files.at(1.0)
+    assert move_costs.open(2.0) == pytest.approx(1.0 - OFF_TURN_SECONDS - TICK_SECONDS)
+    assert move_costs.open(3.0) == 0.0

@@ -1,0 +1,39 @@
+"""The arithmetic of lost cores, and where there is anybody who takes them."""
+
+from __future__ import annotations
+
+import array
+from pathlib import Path
+
+import pytest
+
+from sandbox.match.steal_monitor import is_needed, most_lost
+
+
+def _read(*seconds: float) -> bytes:
+    return array.array("d", seconds).tobytes()
+
+
+def test_the_core_that_lost_most_counts_and_not_their_sum() -> None:
+    assert most_lost(_read(1.0, 5.0, 0.0), _read(1.25, 5.5, 0.0)) == 0.5
+
+
+def test_where_nobody_watches_nothing_was_lost() -> None:
+    assert most_lost(b"", b"") == 0
+    assert most_lost(b"", _read(3.0)) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "needed"),
+    [
+        ("processor: 0\nflags\t\t: fpu vme hypervisor lm\n", True),
+        ("processor: 0\nflags\t\t: fpu vme lm\n", False),
+        ("processor: 0\nFeatures\t: fp asimd\n", True),
+    ],
+)
+def test_cores_are_watched_where_a_hypervisor_is_or_may_be(
+    tmp_path: Path, text: str, needed: bool
+) -> None:
+    (tmp_path / "cpuinfo").write_text(text)
+    assert is_needed(tmp_path / "cpuinfo") == needed
+    assert is_needed(tmp_path / "missing")

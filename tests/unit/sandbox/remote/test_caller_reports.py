@@ -1,0 +1,44 @@
+"""What a caller says of its agent and of itself, read by the daemon."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from sandbox.box.output_capture import Capture
+from sandbox.remote import daemon
+from sandbox.remote.caller_processes import COMPLAINT_BYTES, Begun
+
+UNREAD = "GET / had an answer that cannot be read"
+
+
+@pytest.fixture
+def ends() -> Iterator[tuple[socket.socket, Begun]]:
+    theirs, ours = socket.socketpair()
+    log = os.memfd_create("log")
+    with theirs, ours:
+        yield theirs, Begun(1, ours, ours, Capture(log, b"", [0]))
+    os.close(log)
+
+
+def test_what_failed_behind_a_good_word_is_kept_for_the_end(
+    ends: tuple[socket.socket, Begun],
+) -> None:
+    theirs, begun = ends
+    theirs.sendall(b'{"away": null, "reached": true}\nTraceback\nremote: ready')
+    assert daemon._word(begun.report) == (None, True)
+    assert begun.complaint() == r"'Traceback\nremote: ready'", "one line, whatever it holds"
+    assert begun.complaint() == ""
+
+
+@pytest.mark.parametrize("said", [b"Traceback", b"[" * 60_000, b"{}\n", b"\xff\n", b"1" * 60_000])
+def test_a_word_that_cannot_be_read_costs_the_seat_and_not_the_daemon(
+    ends: tuple[socket.socket, Begun], said: bytes
+) -> None:
+    theirs, begun = ends
+    theirs.sendall(said)
+    assert (daemon._word(begun.report).away or "").startswith(UNREAD)
+    assert 0 < len(begun.complaint()) <= 4 * COMPLAINT_BYTES

@@ -1,0 +1,73 @@
+"""When a worker counts as stalled."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from workers.liveness import Watch, answered, answering, last_answer_at
+
+
+def ended(waiting: Callable[[], int], busy: int, *, seconds: float = 0.4, slots: int = 2) -> bool:
+    """Whether a watch with short times ends its worker."""
+    over = threading.Event()
+    answered()
+    watch = Watch(
+        waiting, lambda: busy, slots, stalled_seconds=0.1, look_seconds=0.01, end=over.set
+    )
+    watch.start()
+    told = over.wait(seconds)
+    watch.stop()
+    watch.join()
+    return told
+
+
+def away() -> int:
+    raise ConnectionError("Redis is away")
+
+
+def test_bells_that_wait_while_a_slot_is_free_and_nobody_answers_end_the_worker() -> None:
+    assert ended(lambda: 3, busy=1, seconds=10)
+
+
+def test_a_worker_without_bells_is_well() -> None:
+    assert not ended(lambda: 0, busy=0)
+
+
+def test_a_worker_whose_slots_all_play_is_well() -> None:
+    assert not ended(lambda: 3, busy=2)
+
+
+def test_a_worker_is_not_to_blame_while_redis_is_away() -> None:
+    assert not ended(away, busy=0)
+
+
+def test_a_worker_that_answers_is_well() -> None:
+    def wake() -> int:
+        answered()
+        return 3
+
+    assert not ended(wake, busy=0)
+
+
+def test_an_answer_that_computes_goes_on_and_one_that_waits_does_not() -> None:
+    looked = threading.Semaphore(0)
+
+    def spending(step: float) -> Callable[[], float]:
+        spent = 0.0
+
+        def look() -> float:
+            nonlocal spent
+            spent += step
+            looked.release()
+            return spent
+
+        return look
+
+    for step, moves in (1.0, True), (0.0, False):
+        answered()
+        before = last_answer_at()
+        with answering(spending(step), look_seconds=0.001):
+            for _ in range(5):
+                assert looked.acquire(timeout=10)
+        assert (last_answer_at() > before) is moves
