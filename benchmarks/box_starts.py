@@ -22,7 +22,7 @@ from benchmarks.node_harness import (
 from benchmarks.report_tables import Target
 from sandbox.match.clock import Clock
 from sandbox.match.loans import Loan
-from sandbox.match.seat_loans import borrowed
+from sandbox.match.seat_loans import borrow_seats
 
 OWN = Clock(load="own")
 SPARE_SECONDS = 0.05
@@ -128,7 +128,7 @@ def agent(observation, configuration):
 def once(node: Node, bundle: Path) -> tuple[float, float, float]:
     """Seconds until lent, from there to ready, and of the end after one move."""
     began = time.perf_counter()
-    with borrowed(node.socket, [node.request(bundle)], BORROW_SECONDS) as (loan,):
+    with borrow_seats(node.socket, [node.request(bundle)], BORROW_SECONDS) as (loan,):
         assert isinstance(loan, Loan), loan
         lent = time.perf_counter()
         table = Table([loan], OWN)

@@ -47,9 +47,9 @@ from egress.address import parse
 from games import GAMES
 from sandbox.match import bundle, referee
 from sandbox.match.clock import Clock
-from sandbox.match.loans import Loan, hello
-from sandbox.match.seat_loans import borrowed
-from sandbox.remote.manifest import manifest
+from sandbox.match.loans import Loan, node_hello
+from sandbox.match.seat_loans import borrow_seats
+from sandbox.remote.manifest import write_manifest
 
 WARM_UP = 200
 CLOCK = Clock(load="own")
@@ -116,7 +116,7 @@ class Spoken:
         if self.contract != "callable":
             manifest = {"contract": self.contract, "entry": ["python", name]}
             (home / "peck.json").write_text(json.dumps(manifest))
-        return bundle.prepare(home, folder)
+        return bundle.prepare_bundle(home, folder)
 
 
 def main() -> None:
@@ -183,8 +183,8 @@ def _far() -> Iterator[tuple[Node, Path]]:
         if not comes_up(socket, daemon):
             raise SystemExit("the remote daemon did not come up")
         path = folder / "remote.json"
-        path.write_bytes(manifest(parse(f"http://127.0.0.1:{port}"), "1"))
-        yield Node(socket, daemon.pid, hello(socket).node, "remote", "remote", 256), path
+        path.write_bytes(write_manifest(parse(f"http://127.0.0.1:{port}"), "1"))
+        yield Node(socket, daemon.pid, node_hello(socket).node, "remote", "remote", 256), path
 
 
 def _spoken() -> tuple[Spoken, ...]:
@@ -220,7 +220,7 @@ def _rows(node: Node, spoken: Spoken, path: Path, moves: int, matches: int) -> I
 def _match(node: Node, path: Path, seen: Mapping[str, Any]) -> tuple[float, float, float]:
     """Seconds of its start, of its end, and of all of it."""
     began = time.perf_counter()
-    with borrowed(node.socket, [node.request(path)], BORROW_SECONDS, node.socket) as lent:
+    with borrow_seats(node.socket, [node.request(path)], BORROW_SECONDS, node.socket) as lent:
         table = Table([loan for loan in lent if isinstance(loan, Loan)], CLOCK)
         if not table.seats:
             raise SystemExit(f"the agent was refused: {lent[0]}")

@@ -50,7 +50,7 @@ from sandbox.match import referee
 from sandbox.match.clock import Clock
 from sandbox.match.loans import Loan
 from sandbox.match.match_record import read_log
-from sandbox.match.seat_loans import borrowed
+from sandbox.match.seat_loans import borrow_seats
 
 WORK_SECONDS = 0.010
 HOGS = (0, 2, 4)
@@ -187,8 +187,8 @@ def played(node: Node, bundles: Sequence[Path], clock: Clock, count: int) -> Mov
         configuration = {**CONFIGURATION, "episodeSteps": min(STEPS, max(2, left)) + 1}
         requests = [node.request(bundle) for bundle in bundles]
         try:
-            with borrowed(node.socket, requests, BORROW_SECONDS) as loans:
-                match = referee.play(
+            with borrow_seats(node.socket, requests, BORROW_SECONDS) as loans:
+                match = referee.play_episode(
                     GEESE,
                     configuration,
                     clock,
@@ -279,7 +279,7 @@ def _given_back(before_kib: int) -> str:
 
 def _first_move(node: Node, bundle: Path) -> float:
     """Seconds charged for the first move, in which the agent is loaded."""
-    with borrowed(node.socket, [node.request(bundle)], BORROW_SECONDS) as (loan,):
+    with borrow_seats(node.socket, [node.request(bundle)], BORROW_SECONDS) as (loan,):
         assert isinstance(loan, Loan), loan
         with contextlib.closing(Table([loan], Clock(act_seconds=60.0))) as table:
             table.start()

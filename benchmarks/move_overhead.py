@@ -24,7 +24,7 @@ from benchmarks.node_harness import (
 from benchmarks.report_tables import Target
 from sandbox.match.clock import Clock
 from sandbox.match.loans import Loan
-from sandbox.match.seat_loans import borrowed
+from sandbox.match.seat_loans import borrow_seats
 
 GAPS_MS = (1, 10, 100)
 WARM_UP = 200
@@ -117,7 +117,7 @@ def rows(node: Node, folder: Path, count: int) -> Iterator[Target]:
 
 
 def _freezing(node: Node, bundle: Path, count: int) -> Target:
-    with borrowed(node.socket, [node.request(bundle)], 60) as (loan,):
+    with borrow_seats(node.socket, [node.request(bundle)], 60) as (loan,):
         assert isinstance(loan, Loan)
         if not loan.meter.can_freeze:
             return Target("freeze and thaw", "cannot be had here", "us", 60)

@@ -22,12 +22,12 @@ from sandbox import profiles
 from sandbox.errors import HostFault
 from sandbox.match import referee
 from sandbox.match.clock import Clock
-from sandbox.match.cpu_meter import OwnQueue
-from sandbox.match.loans import Loan, SeatRequest, hello
-from sandbox.match.match_record import Played
-from sandbox.match.questions import ask
-from sandbox.match.seat import Seat, Timing
-from sandbox.match.seat_loans import borrowed
+from sandbox.match.cpu_meter import OwnRunQueue
+from sandbox.match.loans import Loan, SeatRequest, node_hello
+from sandbox.match.match_record import PlayedMatch
+from sandbox.match.questions import ask_all
+from sandbox.match.seat import MatchTiming, Seat
+from sandbox.match.seat_loans import borrow_seats
 
 LAUNCHERS = ("docker", "bubblewrap")
 SEATS = 4
@@ -84,7 +84,7 @@ def running(
             process = subprocess.Popen(command, stdout=sink, stderr=sink, cwd=CHECKOUT)
         try:
             if comes_up(socket, process):
-                name = hello(socket).node
+                name = node_hello(socket).node
                 yield Node(socket, _listener(socket), name, launcher, profile, memory_mb)
             else:
                 yield f"not built here ({_last_line(log)})"
@@ -101,7 +101,7 @@ def comes_up(socket: Path, process: subprocess.Popen[bytes]) -> bool:
     give_up_at = time.monotonic() + READY_SECONDS
     while process.poll() is None and time.monotonic() < give_up_at:
         with contextlib.suppress(HostFault):
-            hello(socket)
+            node_hello(socket)
             return True
         time.sleep(0.05)
     return False
@@ -141,13 +141,15 @@ class Match:
     """Each move but a seat's first."""
 
 
-def play(node: Node, bundles: Sequence[Path], memory: list[Played] | None = None) -> Match:
+def play(node: Node, bundles: Sequence[Path], memory: list[PlayedMatch] | None = None) -> Match:
     """One match of a hundred joint steps between these, refused if it was any other."""
     marks: list[float] = []
     began = time.perf_counter()
-    with borrowed(node.socket, [node.request(path) for path in bundles], BORROW_SECONDS) as loans:
+    with borrow_seats(
+        node.socket, [node.request(path) for path in bundles], BORROW_SECONDS
+    ) as loans:
         lent = time.perf_counter()
-        played = referee.play(
+        played = referee.play_episode(
             GEESE,
             CONFIGURATION,
             Clock(),
@@ -171,8 +173,8 @@ class Table:
     """Seats as a referee has them, without the game: for asking them one by one."""
 
     def __init__(self, loans: Sequence[Loan], clock: Clock) -> None:
-        self.own = OwnQueue()
-        timing = Timing(clock, self.own, 150.0)
+        self.own = OwnRunQueue()
+        timing = MatchTiming(clock, self.own, 150.0)
         meters = [loan.meter for loan in loans]
         self.seats = [
             Seat(number, loan, timing, meters[:number] + meters[number + 1 :])
@@ -183,7 +185,7 @@ class Table:
     def start(self) -> None:
         """Every agent is loaded and waits for its first move."""
         questions = [seat.starting(CONFIGURATION, SEED) for seat in self.seats]
-        ask(questions, self.own, time.monotonic() + 60)
+        ask_all(questions, self.own, time.monotonic() + 60)
         for seat, question in zip(self.seats, questions, strict=True):
             seat.started(question)
             if seat.fault is not None:
@@ -200,7 +202,7 @@ class Table:
         questions = [seat.asking(self._steps, observation) for seat in self.seats]
         asked = [question for question in questions if not isinstance(question, Verdict)]
         asked_at = time.perf_counter()
-        ask(asked, self.own, time.monotonic() + 60)
+        ask_all(asked, self.own, time.monotonic() + 60)
         answered_at = time.perf_counter()
         for seat, question in zip(self.seats, asked, strict=True):
             seat.moved(self._steps, question, parse or _parse)
@@ -217,7 +219,7 @@ class Table:
 def seated(node: Node, bundles: Sequence[Path], clock: Clock) -> Iterator[Table]:
     """Started agents at a table; ``node`` may be a remote daemon."""
     requests = [node.request(path) for path in bundles]
-    with borrowed(node.socket, requests, BORROW_SECONDS, node.socket) as lent:
+    with borrow_seats(node.socket, requests, BORROW_SECONDS, node.socket) as lent:
         loans = [loan for loan in lent if isinstance(loan, Loan)]
         with contextlib.closing(Table(loans, clock)) as table:
             table.start()

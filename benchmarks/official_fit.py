@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from benchmarks.report_tables import HEAD, Target, aligned, machine
 from ladder.ratings.official.fit import Fit, Prior, fit
-from ladder.ratings.official.games import Games
-from ladder.ratings.official.ranks import draw_among, loss, outlook
+from ladder.ratings.official.games import GameTable
+from ladder.ratings.official.ranks import draw_ranks, rank_outlook, remaining_uncertainty
 
 SEATS = 4
 GRAIN = 0.05
@@ -39,7 +39,7 @@ WARM_SECONDS = {100_000: 0.25, 1_000_000: 3.0}
 Result = TypeVar("Result")
 
 
-def league(seed: int, n: int, games: int) -> Games:
+def league(seed: int, n: int, games: int) -> GameTable:
     """A simulated season."""
     rng = np.random.default_rng(seed)
     skills = np.sort(rng.normal(0.0, 1.0, n))
@@ -51,7 +51,7 @@ def league(seed: int, n: int, games: int) -> Games:
     performances = np.rint((skills[who] + rng.standard_normal(who.shape)) / GRAIN)
     ranks = np.stack([1 + (performances > row[:, None]).sum(axis=1) for row in performances.T])
     faults = rng.random(who.shape) < FAULTS
-    return Games(rng.permutation(n)[who].astype(np.int32), ranks.T.astype(np.int16), faults)
+    return GameTable(rng.permutation(n)[who].astype(np.int32), ranks.T.astype(np.int16), faults)
 
 
 def timed(work: Callable[[], Result]) -> tuple[float, Result]:
@@ -61,7 +61,7 @@ def timed(work: Callable[[], Result]) -> tuple[float, Result]:
     return time.perf_counter() - began, result
 
 
-def peer(games: Games, n: int) -> float:
+def peer(games: GameTable, n: int) -> float:
     """Seconds a game of the trueskill package, each game rated from what the last ones left."""
     environment = trueskill.TrueSkill(0.0, 1.0, 1.0, 0.0, 0.05)
     ratings = [environment.create_rating() for _ in range(n)]
@@ -129,9 +129,9 @@ def _draws(size: str, result: Fit, rounds: int) -> Iterator[Target]:
 
     def posterior() -> NDArray[np.float64]:
         everybody = np.arange(len(result.mu))
-        ranks = draw_among(result.mu, result.shown_sigma, everybody, everybody, DRAWS, 1)
-        outlook(ranks, cuts)
-        return loss(ranks, cuts, 0.08)
+        ranks = draw_ranks(result.mu, result.shown_sigma, everybody, everybody, DRAWS, 1)
+        rank_outlook(ranks, cuts)
+        return remaining_uncertainty(ranks, cuts, 0.08)
 
     samples = [timed(posterior)[0] for _ in range(rounds)]
     yield Target(f"  {DRAWS} rank draws, outlook and loss", samples, "s", 0.5)

@@ -28,7 +28,7 @@ from ladder.database import db
 from ladder.database.db import Connection
 from ladder.ids import EntryId, MatchId, SeasonId
 from ladder.ratings import fitting, online, ratings, standing_versions
-from ladder.ratings.online import Parameters, Result
+from ladder.ratings.online import RatedResult, RatingParameters
 
 FOLD = 200
 START = 0.5
@@ -36,14 +36,14 @@ LIVE = 10_000
 PEER_GAMES = 1000
 
 
-def log_of(conn: Connection, season_id: SeasonId, matches: int) -> list[Result]:
+def log_of(conn: Connection, season_id: SeasonId, matches: int) -> list[RatedResult]:
     """Writes this many accepted matches of the season's entries; what is in them."""
     entries = [row[0] for row in conn.execute("select id from entries order by id")]
     games = league(1, len(entries), matches)
-    names = [MatchId(ids.new("mat")) for _ in range(len(games))]
+    names = [MatchId(ids.new_id("mat")) for _ in range(len(games))]
     submissions = dict(conn.execute("select id, submission_id from entries").fetchall())
     results = [
-        Result(name, tuple(EntryId(entries[c]) for c in who), tuple(ranks), tuple(faults))
+        RatedResult(name, tuple(EntryId(entries[c]) for c in who), tuple(ranks), tuple(faults))
         for name, who, ranks, faults in zip(
             names,
             games.contenders.tolist(),
@@ -78,7 +78,7 @@ def log_of(conn: Connection, season_id: SeasonId, matches: int) -> list[Result]:
     return results
 
 
-def bare(results: Sequence[Result]) -> float:
+def bare(results: Sequence[RatedResult]) -> float:
     """Matches a second of the package alone."""
     environment = trueskill.TrueSkill(600.0, 200.0, 150.0, 0.0, 0.05)
     known: dict[EntryId, trueskill.Rating] = {}
@@ -93,7 +93,7 @@ def bare(results: Sequence[Result]) -> float:
 def live(conn: Connection, season_id: SeasonId) -> float:
     """Matches a second of the fold into ratings."""
     folded, began = 0, time.perf_counter()
-    while folded < LIVE and (count := ratings.apply(conn, season_id, FOLD)):
+    while folded < LIVE and (count := ratings.rate_season(conn, season_id, FOLD)):
         conn.commit()
         folded += count
     return folded / (time.perf_counter() - began)
@@ -101,7 +101,7 @@ def live(conn: Connection, season_id: SeasonId) -> float:
 
 def fits(conn: Connection, season_id: SeasonId, matches: int) -> tuple[float, list[float]]:
     """Matches a second of a log that is fitted as it grows, and the seconds of each version."""
-    fitter, seconds = fitting.Fitter(), list[float]()
+    fitter, seconds = fitting.OfficialFitter(), list[float]()
     number = START * matches
     while True:
         until = min(matches, int(number))
@@ -116,13 +116,13 @@ def fits(conn: Connection, season_id: SeasonId, matches: int) -> tuple[float, li
         number *= fitting.GROWTH
 
 
-def is_replayed(conn: Connection, season_id: SeasonId, results: Sequence[Result]) -> bool:
+def is_replayed(conn: Connection, season_id: SeasonId, results: Sequence[RatedResult]) -> bool:
     """Whether the log alone gives the same bits: the ratings, and the last official version."""
-    anew = online.replay(Parameters(), results[:LIVE])
+    anew = online.rate_all(RatingParameters(), results[:LIVE])
     rows = conn.execute("select id, mu, sigma from entries where games > 0")
     same = all((anew[entry].mu, anew[entry].sigma) == (mu, sigma) for entry, mu, sigma in rows)
     version = standing_versions.list_versions(conn, season_id, limit=1)[0]
-    return same and fitting.recomputed(conn, season_id, version.version) == version.digest
+    return same and fitting.recompute_digest(conn, season_id, version.version) == version.digest
 
 
 def main() -> None:

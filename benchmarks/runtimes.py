@@ -122,7 +122,7 @@ def main() -> None:
     parser.add_argument("--matches", type=int, default=20)
     parser.add_argument("--moves", type=int, default=200)
     options = parser.parse_args()
-    known = docker.describe().get("Runtimes") or {}
+    known = docker.describe_engine().get("Runtimes") or {}
     rows = []
     with tempfile.TemporaryDirectory(prefix="peck-bench-") as folder:
         bundle = Path(folder, "main.py")

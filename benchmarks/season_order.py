@@ -29,13 +29,13 @@ from benchmarks import node_harness, report_tables
 from benchmarks.rating.official import BETA, START, Official
 from benchmarks.rating.worlds import Flags, Floats, Ints, World
 from games import GAMES
-from games.protocol import Json, placements_from
+from games.protocol import Json, placements_from_scores
 from ladder.ratings.official.fit import Fit, Prior, fit
-from ladder.ratings.official.games import Games
+from ladder.ratings.official.games import GameTable
 from sandbox.match import referee
-from sandbox.match.bundle import prepare
+from sandbox.match.bundle import prepare_bundle
 from sandbox.match.clock import Clock
-from sandbox.match.seat_loans import borrowed
+from sandbox.match.seat_loans import borrow_seats
 
 AGENTS: Final = Path(__file__).resolve().parent.parent / "agents"
 BORROW_SECONDS: Final = 120.0
@@ -77,8 +77,8 @@ class Arena:
         for turn in turns:
             requests = [self.node.request(self.bundles[lineup[seat]]) for seat in turn]
             clock = Clock.from_json(self.game.clock)
-            with borrowed(self.node.socket, requests, BORROW_SECONDS) as loans:
-                result = referee.play(
+            with borrow_seats(self.node.socket, requests, BORROW_SECONDS) as loans:
+                result = referee.play_episode(
                     self.game,
                     self.configuration,
                     clock,
@@ -96,7 +96,7 @@ class Arena:
         for seat, failed in enumerate(faults):
             if failed:
                 self.faults[int(lineup[seat])] = self.faults.get(int(lineup[seat]), 0) + 1
-        ranks = placements_from(paid.tolist()) if self.game.mirrored else placements
+        ranks = placements_from_scores(paid.tolist()) if self.game.mirrored else placements
         return list(ranks), faults
 
 
@@ -172,7 +172,7 @@ def main() -> int:
         bundles = []
         for name in names:
             (Path(scratch) / name).mkdir()
-            bundles.append(prepare(folder / name, Path(scratch) / name))
+            bundles.append(prepare_bundle(folder / name, Path(scratch) / name))
         with node_harness.running(options.launcher, "numpy", "--warm", "0", memory_mb=512) as node:
             if isinstance(node, str):
                 print(node, file=sys.stderr)
@@ -188,7 +188,7 @@ def report(arena: Arena, names: Sequence[str], seats: int, options: argparse.Nam
     started = time.monotonic()
     lineups = round_robin(count, seats, options.rounds)
     ranks, faults = arena.play(lineups, rng)
-    known = fit(Games(lineups, ranks, faults), Prior.unknown(count))
+    known = fit(GameTable(lineups, ranks, faults), Prior.unknown(count))
     print(report_tables.machine())
     print(
         f"{arena.game.title}, {arena.node.launcher}: round robin of {len(lineups)} matches, "

@@ -24,7 +24,7 @@ _PIECE_BYTES = 16 << 10
 T = TypeVar("T")
 
 
-class Secured(socket.socket):
+class TlsSocket(socket.socket):
     """A connected socket with TLS over it, as far as a caller of HTTP needs one.
 
     A timeout bounds a whole ``recv`` or ``sendall``, and the handshake, however much is said in it.

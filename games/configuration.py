@@ -10,7 +10,7 @@ from games.protocol import ConfigurationError, Json
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class ConfigurationField:
     """One number or switch of a configuration: its name, type, default and smallest value."""
 
     name: str
@@ -19,7 +19,9 @@ class Field:
     minimum: float = 0
 
 
-def configure(fields: Iterable[Field], overrides: Mapping[str, Json]) -> dict[str, Json]:
+def configure(
+    fields: Iterable[ConfigurationField], overrides: Mapping[str, Json]
+) -> dict[str, Json]:
     """All fields in their order, with ``overrides`` applied; null stands for the default.
 
     Raises ConfigurationError naming the field for unknown names and values out of range.
@@ -31,12 +33,12 @@ def configure(fields: Iterable[Field], overrides: Mapping[str, Json]) -> dict[st
     return {
         field.name: field.default
         if overrides.get(field.name) is None
-        else _check(field, overrides[field.name])
+        else _check_value(field, overrides[field.name])
         for field in by_name.values()
     }
 
 
-def _check(field: Field, value: Json) -> float:
+def _check_value(field: ConfigurationField, value: Json) -> float:
     if field.type is bool:
         if not isinstance(value, bool):
             raise ConfigurationError(field.name, f"must be true or false, got {value!r:.100}")

@@ -13,7 +13,7 @@ from random import Random
 from typing import Any, Final
 
 from games.episode import Episode, EpisodeError, Step, from_bytes, states, to_bytes
-from games.protocol import Game, InvalidMove, Json, Verdict, placements_from
+from games.protocol import Game, InvalidMove, Json, Verdict, placements_from_scores
 
 MOST_PLACES: Final = 3
 """Places told of one broken promise."""
@@ -25,7 +25,7 @@ NO_MOVES: Final[tuple[Json, ...]] = (
 """What an agent may answer that is rarely a move. NaN does not reach a game."""
 
 
-class GaveUp(Exception):
+class GameUnplayable(Exception):
     """The game at hand cannot go on; what is wrong has been told."""
 
 
@@ -52,11 +52,11 @@ class Findings:
             yield
         except Exception as error:
             self.tell(check, f"{what} raised {error!r:.300}")
-            raise GaveUp from error
+            raise GameUnplayable from error
 
 
 @dataclass(frozen=True)
-class Fault:
+class PlannedFault:
     """A seat that fails at a step: once, or, as one whose process is gone, from then on."""
 
     seat: int
@@ -65,7 +65,7 @@ class Fault:
     gone: bool
 
 
-class Player:
+class ConformancePlayer:
     """Plays games and looks at everything on the way."""
 
     def __init__(
@@ -85,7 +85,7 @@ class Player:
         configuration: Mapping[str, Json],
         seats: int,
         where: str,
-        faults: Sequence[Fault],
+        faults: Sequence[PlannedFault],
     ) -> None:
         """One game, looked at from all sides."""
         self._found.where = where
@@ -94,7 +94,7 @@ class Player:
             seen = self._through(configuration, seats, faults, where)
             self._again(configuration, seats, seen, where)
             self._replayed(configuration, seats, seen)
-        except GaveUp:
+        except GameUnplayable:
             pass
         self._found.expect(
             global_random.getstate() == before,
@@ -110,18 +110,18 @@ class Player:
         self,
         configuration: Mapping[str, Json],
         seats: int,
-        faults: Sequence[Fault],
+        faults: Sequence[PlannedFault],
         where: str,
-    ) -> _Seen:
+    ) -> _GameRecord:
         """The game from reset to end, each step done twice from the same state."""
         game, found = self._game, self._found
-        chance, answers = generators(self._seed, where)
+        chance, answers = random_generators(self._seed, where)
         with found.calling("longest()"):
             longest = game.longest(configuration)
         with found.calling("reset()"):
             state, event = game.reset(configuration, seats, chance)
         self._is_json(event, "chance of reset()")
-        seen = _Seen(event)
+        seen = _GameRecord(event)
         told: dict[int, Verdict] = {}
         for number in count(1):
             found.where = f"{where}, step {number}"
@@ -131,7 +131,7 @@ class Player:
                 break
             if number > longest:
                 found.tell("ends", f"longest() says {longest} steps, and it is not over")
-                raise GaveUp
+                raise GameUnplayable
             moves: dict[int, Json | Verdict] = {}
             for seat in to_move:
                 fault = next(
@@ -206,7 +206,7 @@ class Player:
         )
         return to_move
 
-    def _view(self, state: Any, to_move: Sequence[int]) -> _View:
+    def _view(self, state: Any, to_move: Sequence[int]) -> _StateView:
         """What anybody sees of a state, as text."""
         game, found = self._game, self._found
         with found.calling("frame()"):
@@ -220,14 +220,14 @@ class Player:
             found.expect(
                 isinstance(observation, Mapping), "json", "observe() should give an object"
             )
-            views[seat] = text_of(observation)
-        return _View(text_of(frame), views)
+            views[seat] = canonical_json(observation)
+        return _StateView(canonical_json(frame), views)
 
     def _is_json(self, value: Json, what: str) -> None:
-        flaw = flaw_of(value)
+        flaw = json_flaw(value)
         if flaw is not None:
             self._found.tell("json", f"{what} is not plain JSON: {flaw}")
-            raise GaveUp
+            raise GameUnplayable
 
     def _is_pure(
         self,
@@ -235,7 +235,7 @@ class Player:
         to_move: Sequence[int],
         moves: Mapping[int, Json | Verdict],
         position: Any,
-        view: _View,
+        view: _StateView,
         after: Any,
         event: Json,
     ) -> None:
@@ -262,7 +262,7 @@ class Player:
             if len(getattr(outcome, name)) != seats:
                 found.tell("outcome", f"{name} should have one for each of {seats} seats")
                 return
-        ranks = placements_from([-place for place in outcome.placements])
+        ranks = placements_from_scores([-place for place in outcome.placements])
         found.expect(
             outcome.placements == ranks,
             "outcome",
@@ -298,17 +298,19 @@ class Player:
         )
         found.expect(
             len(statistics) in (0, seats)
-            and all(isinstance(one, Mapping) and flaw_of(dict(one)) is None for one in statistics),
+            and all(
+                isinstance(one, Mapping) and json_flaw(dict(one)) is None for one in statistics
+            ),
             "outcome",
             f"statistics should be empty or numbers for each seat: {statistics!r:.100}",
         )
 
     def _again(
-        self, configuration: Mapping[str, Json], seats: int, seen: _Seen, where: str
+        self, configuration: Mapping[str, Json], seats: int, seen: _GameRecord, where: str
     ) -> None:
         """The same seed and moves once more, while the global generator says other things."""
         game, found = self._game, self._found
-        chance, _ = generators(self._seed, where)
+        chance, _ = random_generators(self._seed, where)
         kept = global_random.getstate()
         global_random.seed(where)
         try:
@@ -322,17 +324,17 @@ class Player:
         finally:
             global_random.setstate(kept)
         found.expect(
-            events == [seen.first, *seen.events] and text_of(last) == seen.views[-1].frame,
+            events == [seen.first, *seen.events] and canonical_json(last) == seen.views[-1].frame,
             "determinism",
             "a second game of the same seed and moves came out otherwise",
         )
 
-    def _replayed(self, configuration: Mapping[str, Json], seats: int, seen: _Seen) -> None:
+    def _replayed(self, configuration: Mapping[str, Json], seats: int, seen: _GameRecord) -> None:
         """From the record, through its bytes, as a replay on the page is."""
         game, found = self._game, self._found
         steps = tuple(
             Step(
-                moves=tuple(_recorded(moves.get(seat)) for seat in range(seats)),
+                moves=tuple(_move_json(moves.get(seat)) for seat in range(seats)),
                 chance=event,
                 charged_seconds=(None,) * seats,
                 bank_seconds=(None,) * seats,
@@ -369,7 +371,7 @@ class Player:
 
 
 @dataclass(frozen=True)
-class _View:
+class _StateView:
     """A state from outside: its frame, and the observations of the seats that are to move."""
 
     frame: str
@@ -377,43 +379,43 @@ class _View:
 
 
 @dataclass
-class _Seen:
+class _GameRecord:
     """One game as it went."""
 
     first: Json
     moves: list[dict[int, Json | Verdict]] = field(default_factory=list)
     events: list[Json] = field(default_factory=list)
-    views: list[_View] = field(default_factory=list)
+    views: list[_StateView] = field(default_factory=list)
     result: str = ""
 
-    def add_view(self, view: _View) -> None:
+    def add_view(self, view: _StateView) -> None:
         self.views.append(view)
 
 
-def generators(seed: int, where: str) -> tuple[Random, Random]:
+def random_generators(seed: int, where: str) -> tuple[Random, Random]:
     """The episode's dice, and those that its random players throw."""
     return Random(f"{seed} {where}"), Random(f"{seed} {where} answers")  # noqa: S311
 
 
-def _recorded(move: Json | Verdict | None) -> Json:
+def _move_json(move: Json | Verdict | None) -> Json:
     return {"fault": str(move)} if isinstance(move, Verdict) else move
 
 
-def text_of(value: Json) -> str:
+def canonical_json(value: Json) -> str:
     return json.dumps(value, sort_keys=True, allow_nan=False)
 
 
-def flaw_of(value: Json) -> str | None:
+def json_flaw(value: Json) -> str | None:
     """What of a value is no plain JSON; None if nothing is."""
     if value is None or isinstance(value, bool | str):
         return None
     if type(value) in (int, float):
         return None if math.isfinite(value) else f"{value!r} is no number"
     if isinstance(value, list | tuple):
-        return next((flaw for flaw in map(flaw_of, value) if flaw), None)
+        return next((flaw for flaw in map(json_flaw, value) if flaw), None)
     if isinstance(value, dict):
         odd = [key for key in value if not isinstance(key, str)]
         if odd:
             return f"the key {odd[0]!r:.100} is no text"
-        return next((flaw for flaw in map(flaw_of, value.values()) if flaw), None)
+        return next((flaw for flaw in map(json_flaw, value.values()) if flaw), None)
     return f"{value!r:.100} is a {type(value).__name__}"

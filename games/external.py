@@ -1,7 +1,7 @@
 """Games from files outside the tree: an operator's own code, trusted as ours is.
 
 ``PECK_GAMES`` lists them, as ``/path/file.py`` or ``/path/file.py:NAME``, with commas between.
-Every process that plays or shows matches reads it (``register``), and has them in ``GAMES`` then.
+Every process that plays or shows matches reads it (``register_games``), and has them in ``GAMES`` then.
 """
 
 from __future__ import annotations
@@ -23,70 +23,70 @@ MEMBERS = tuple(
 """What a game must have, read off the Protocol."""
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 VARIABLE = "PECK_GAMES"
-_files: dict[str, Path] = {}
-"""Where the games of ``register`` came from, by name."""
+_loaded_files: dict[str, Path] = {}
+"""Where the games of ``register_games`` came from, by name."""
 
 
-class OutsideError(GameError):
+class ExternalGameError(GameError):
     """A file does not give a game; the message names the file and what it lacks."""
 
 
-def load(spec: str) -> Game[Any]:
+def load_game(spec: str) -> Game[Any]:
     """The game of ``FILE`` or ``FILE:NAME``; without a name, the one the file calls ``GAME``.
 
     Executes the file. Raises OutsideError.
     """
-    path, name = _split(spec)
+    path, name = _file_and_name(spec)
     if not path.is_file():
-        raise OutsideError(f"{path}: there is no such file")
+        raise ExternalGameError(f"{path}: there is no such file")
     module_name = f"peck_game_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
     found = importlib.util.spec_from_file_location(module_name, path)
     if found is None or found.loader is None:
-        raise OutsideError(f"{path}: is no Python file; its name should end in .py")
+        raise ExternalGameError(f"{path}: is no Python file; its name should end in .py")
     module = importlib.util.module_from_spec(found)
     sys.modules[module_name] = module  # dataclasses and inspect look a class's module up here
     try:
         found.loader.exec_module(module)
     except Exception as error:
-        raise OutsideError(f"{path}: cannot be executed: {error!r}") from error
+        raise ExternalGameError(f"{path}: cannot be executed: {error!r}") from error
     game: Game[Any] | None = getattr(module, name, None)
     if game is None:
-        raise OutsideError(f"{path}: defines no {name}; end it with {name} = YourGame()")
+        raise ExternalGameError(f"{path}: defines no {name}; end it with {name} = YourGame()")
     if isinstance(game, type):
-        raise OutsideError(f"{path}: {name} is a class; make it a value, {name} = {name}()")
+        raise ExternalGameError(f"{path}: {name} is a class; make it a value, {name} = {name}()")
     missing = [member for member in MEMBERS if not hasattr(game, member)]
     if missing:
-        raise OutsideError(f"{path}: {name} lacks {', '.join(missing)}; see docs/games.md")
+        raise ExternalGameError(f"{path}: {name} lacks {', '.join(missing)}; see docs/games.md")
     if not isinstance(game.name, str) or not NAME.fullmatch(game.name):
-        raise OutsideError(
+        raise ExternalGameError(
             f"{path}: name: use small letters, digits and _, at most 40, not {game.name!r:.100}"
         )
     return game
 
 
-def register(specs: str) -> None:
+def register_games(specs: str) -> None:
     """Add the games of a list with commas to ``GAMES``; again for the same file changes nothing.
 
     Raises OutsideError, also where two files give games of one name.
     """
-    for spec in _specs(specs):
-        path, _ = _split(spec)
-        game = load(spec)
-        if game.name in GAMES and _files.get(game.name) != path:
-            other = _files.get(game.name, "a game of Pecking Order's own")
-            raise OutsideError(f"{path}: the name {game.name!r} is taken by {other}")
+    for spec in _split_list(specs):
+        path, _ = _file_and_name(spec)
+        game = load_game(spec)
+        if game.name in GAMES and _loaded_files.get(game.name) != path:
+            other = _loaded_files.get(game.name, "a game of Pecking Order's own")
+            raise ExternalGameError(f"{path}: the name {game.name!r} is taken by {other}")
         if game.name not in GAMES:
             GAMES[game.name] = game
-            _files[game.name] = path
+            _loaded_files[game.name] = path
 
 
-def absolute(specs: str) -> str:
+def absolute_paths(specs: str) -> str:
     """The same list for a process in another folder."""
-    split = (_split(spec) for spec in _specs(specs))
+    split = (_file_and_name(spec) for spec in _split_list(specs))
     return ",".join(f"{path}:{name}" for path, name in split)
 
 
-def digest(name: str) -> str:
+def rules_digest(name: str) -> str:
     """Names the exact rules of a game: the SHA-256 of its source.
 
     That is the file of its class, all files of it where it is a package, and the operator's file
@@ -96,19 +96,19 @@ def digest(name: str) -> str:
     sources = [written]
     if written.parent != Path(__file__).parent and (written.parent / "__init__.py").is_file():
         sources = sorted(written.parent.glob("*.py"))
-    if name in _files and _files[name] not in sources:
-        sources.append(_files[name])
+    if name in _loaded_files and _loaded_files[name] not in sources:
+        sources.append(_loaded_files[name])
     digests = [hashlib.sha256(source.read_bytes()).hexdigest() for source in sources]
     if len(digests) == 1:
         return digests[0]
     return hashlib.sha256("\n".join(digests).encode()).hexdigest()
 
 
-def _specs(specs: str) -> list[str]:
+def _split_list(specs: str) -> list[str]:
     return [spec.strip() for spec in specs.split(",") if spec.strip()]
 
 
-def _split(spec: str) -> tuple[Path, str]:
+def _file_and_name(spec: str) -> tuple[Path, str]:
     path, colon, name = spec.rpartition(":")
     if colon and name.isidentifier() and not Path(spec).exists():
         return Path(path).expanduser().absolute(), name

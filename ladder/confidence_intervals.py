@@ -8,7 +8,7 @@ from typing import Final
 Z95: Final = 1.959963984540054
 
 
-def wilson(successes: float, trials: float, z: float = Z95) -> tuple[float, float]:
+def wilson_interval(successes: float, trials: float, z: float = Z95) -> tuple[float, float]:
     """Wilson's score interval of a rate (95 % by default); (0, 1) without trials."""
     if trials <= 0:
         return 0.0, 1.0

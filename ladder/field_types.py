@@ -27,7 +27,7 @@ Line = Annotated[str, StringConstraints(pattern=LINE, max_length=200)]
 Text = Annotated[str, StringConstraints(pattern=TEXT, max_length=4000)]
 
 
-def aware(moment: datetime) -> datetime:
+def require_timezone(moment: datetime) -> datetime:
     """A time that means the same everywhere, and that Postgres and every client can write down.
     Raises ValueError with the remedy."""
     if moment.tzinfo is None:
@@ -39,5 +39,5 @@ def aware(moment: datetime) -> datetime:
     return moment
 
 
-Moment = Annotated[datetime, AfterValidator(aware)]
+AwareDatetime = Annotated[datetime, AfterValidator(require_timezone)]
 Key = Annotated[str, StringConstraints(pattern=KEY)]

@@ -32,7 +32,7 @@ _IN_ORDER = (0, 2)
 """Statuses of a daemon that has stopped, or could not start, and has cleaned up itself."""
 
 
-def guarded(
+def run_guarded(
     work: Callable[[], int],
     run_dir: Path,
     leftovers: Sequence[str],
@@ -46,7 +46,7 @@ def guarded(
     after ``patience_seconds``.
     """
     refusal = f"run-dir: another node runs in {run_dir}"
-    lock = hold(run_dir / "guard.lock", refusal, patience_seconds)
+    lock = lock_file(run_dir / "guard.lock", refusal, patience_seconds)
     guard = os.getpid()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, *_PASSED_ON})
     if parent is not None:
@@ -58,7 +58,7 @@ def guarded(
         die_with(guard)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return work()
-    status = _watch(child)
+    status = _wait_for_child(child)
     if status in _IN_ORDER:
         return status
     os.set_inheritable(lock, True)
@@ -84,7 +84,7 @@ def die_with(parent: int) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
 
-def stops(event: threading.Event) -> None:
+def set_on_stop_signal(event: threading.Event) -> None:
     """Set this event on SIGTERM and SIGINT. A second signal, more than a second after the first,
     ends the process at once; the guard or the next start removes what is left.
 
@@ -105,7 +105,7 @@ def stops(event: threading.Event) -> None:
         signal.signal(number, on_signal)
 
 
-def hold(path: Path, refusal: str, seconds: float = 0.0) -> int:
+def lock_file(path: Path, refusal: str, seconds: float = 0.0) -> int:
     """A descriptor that locks this file while it is open. HostFault when another process still has
     the lock after ``seconds``."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -122,7 +122,7 @@ def hold(path: Path, refusal: str, seconds: float = 0.0) -> int:
         time.sleep(0.02)
 
 
-def _watch(child: int) -> int:
+def _wait_for_child(child: int) -> int:
     """Hand signals on until the child has ended; its status, 128 and the number for a signal."""
     while True:
         number = signal.sigwaitinfo({signal.SIGCHLD, *_PASSED_ON}).si_signo
@@ -130,13 +130,13 @@ def _watch(child: int) -> int:
             os.kill(child, number)
             continue
         # As a container's first process we inherit strangers too.
-        while (ended := _reaped()) is not None:
+        while (ended := _reap_child()) is not None:
             pid, code = ended
             if pid == child:
                 return code if code >= 0 else 128 - code
 
 
-def _reaped() -> tuple[int, int] | None:
+def _reap_child() -> tuple[int, int] | None:
     try:
         pid, status = os.waitpid(-1, os.WNOHANG)
     except ChildProcessError:

@@ -97,7 +97,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     chosen = settings or Settings()
     if not chosen.database_url or not chosen.blobs_url:
         raise ValueError("set PECK_DATABASE_URL and PECK_BLOBS_URL")
-    external.register(chosen.games)
+    external.register_games(chosen.games)
     measures = Measures()
 
     @asynccontextmanager

@@ -127,7 +127,7 @@ LEAGUES: Final = (
 
 def player(conn: Connection, known_token: str | None) -> str:
     """A token of an ordinary user with a team: ``known_token`` while it works, else a new one."""
-    if known_token is not None and users.viewer(conn, known_token) is not None:
+    if known_token is not None and users.viewer_of_token(conn, known_token) is not None:
         return known_token
     user_id = _user(conn, PLAYER)
     if not users.teams_of(conn, user_id):
@@ -191,12 +191,12 @@ def _enter(conn: Connection, blobs: Blobs, season: Season, host: UserId, each: D
     title = reference_agents.title_of(season.game, each.name)
     agent = agents.create_agent(conn, team.id, title, each.name)
     agents.update_agent(conn, agent.id, open_for_scrims=True)
-    filename, content = reference_agents.read(season.game, each.name)
+    filename, content = reference_agents.read_bundle(season.game, each.name)
     stored = blobs.put_bytes(content)
     submission, _ = agents.add_submission(
         conn, agent.id, stored.digest, stored.size, filename, "reference agent", host
     )
-    entries.enter(conn, season.id, submission.id, count_limit=False)
+    entries.enter_season(conn, season.id, submission.id, count_limit=False)
 
 
 def _team(conn: Connection, name: str, host: UserId) -> Team:

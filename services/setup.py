@@ -17,7 +17,7 @@ from ladder.database import db, migrate
 from ladder.database.blobs import open_blobs
 from ladder.errors import Invalid, LadderError
 from ladder.settings import Settings, SetupSettings
-from ladder.telemetry import emit
+from ladder.telemetry import log_event
 from services import demo
 from services.private_files import write_private
 
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         with db.connect(settings.database_url) as conn:
             db.set_worker_login(conn, password)
     login = "set" if password else "left as it is"
-    emit("prepared", applied=migrated.applied, waiting=migrated.waiting, worker_login=login)
+    log_event("prepared", applied=migrated.applied, waiting=migrated.waiting, worker_login=login)
     if options.demo:
         try:
             token = seed(settings, options.token_file)

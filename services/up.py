@@ -24,7 +24,7 @@ from ladder.database import db, migrate
 from ladder.errors import Invalid, LadderError
 from ladder.settings import Settings
 from sandbox.errors import HostFault
-from sandbox.match.loans import NodeHello, hello
+from sandbox.match.loans import NodeHello, node_hello
 from sandbox.settings import Settings as NodeSettings
 from services import embedded, setup
 from services.child_processes import SERVICE_NICE, Child, Follower, spawn, tail
@@ -81,8 +81,8 @@ class House:
     def start(self) -> None:
         """Start all parts, in the order in which they need each other. Raises UpError."""
         try:
-            external.register(Environment.read().games)
-        except external.OutsideError as error:
+            external.register_games(Environment.read().games)
+        except external.ExternalGameError as error:
             raise UpError(f"{external.VARIABLE}: {error}") from None
         try:
             self.state = embedded.state_folder(CHECKOUT, self.options.state)
@@ -230,7 +230,7 @@ class House:
             host=HOST,
             port=listener.getsockname()[1],
             session_secret=kept_secret(self.state / "session-secret"),
-            games=external.absolute(given.games),
+            games=external.absolute_paths(given.games),
         )
         self.address = f"http://{HOST}:{self.settings.port}"
 
@@ -268,7 +268,7 @@ class House:
                 if "ready:" not in line and "lacks:" not in line:
                     self.say(line.removeprefix("node: "))
             with contextlib.suppress(HostFault):
-                return hello(self._node_socket, started=pid)
+                return node_hello(self._node_socket, started=pid)
             return None
 
         found = self._await("node", answer, NODE_SECONDS, "no boxes", 3)
@@ -293,7 +293,7 @@ class House:
         def answer(pid: int) -> NodeHello | None:
             assert self.settings.remote_socket is not None
             with contextlib.suppress(HostFault):
-                return hello(self.settings.remote_socket, started=pid)
+                return node_hello(self.settings.remote_socket, started=pid)
             return None
 
         self._await("remote", answer, REMOTE_SECONDS, "no remote agents", 1)

@@ -3,7 +3,7 @@
 The playing process holds a lock on ``<run_dir>/leases/<match>.<attempt>``. The kernel drops the
 lock when that process dies, however it dies, so a file that is locked is a match that is played.
 One thread per host renews all of them in one call; a lock decides which worker's thread that is.
-A lease that nobody renews runs out, and ``ladder.matches.lease.reap`` queues its match again.
+A lease that nobody renews runs out, and ``ladder.matches.lease.reap_lapsed_leases`` queues its match again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ladder.ids import MatchId
-from ladder.telemetry import emit
+from ladder.telemetry import log_event
 
 LONGEST_PAUSE_SECONDS = 5.0
 TICK_SECONDS = 0.25
@@ -131,7 +131,7 @@ class Renewal(threading.Thread):
         self._renewed_at = time.monotonic()
         for lost in leases:
             if (lost.match_id, lost.attempt) not in still:
-                emit("lease_lost", level="warning", match=lost.match_id, attempt=lost.attempt)
+                log_event("lease_lost", level="warning", match=lost.match_id, attempt=lost.attempt)
 
     def _greet_when_due(self) -> None:
         if time.monotonic() - self._greeted_at >= LONGEST_PAUSE_SECONDS:
@@ -146,7 +146,7 @@ class Renewal(threading.Thread):
         except Exception as error:
             text = f"{type(error).__name__}: {error}"
             if self._told.get(event) != text:
-                emit(event, level="warning", error=text)
+                log_event(event, level="warning", error=text)
             self._told[event] = text
             return False
         self._told.pop(event, None)

@@ -18,7 +18,7 @@ from typing import Final
 
 from redis.exceptions import RedisError
 
-from ladder.telemetry import emit
+from ladder.telemetry import log_event
 from workers.lease_renewal import held
 
 STALLED_SECONDS: Final = 10.0
@@ -99,7 +99,9 @@ class Watch(threading.Thread):
                 well_at = time.monotonic()
             silent_seconds = time.monotonic() - max(well_at, last_answer_at())
             if silent_seconds > self._stalled_seconds:
-                emit("worker_stalled", level="warning", silent_seconds=round(silent_seconds, 1))
+                log_event(
+                    "worker_stalled", level="warning", silent_seconds=round(silent_seconds, 1)
+                )
                 self._end()  # the pool's children die with us, their leases lapse
                 return
 

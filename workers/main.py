@@ -26,7 +26,7 @@ from ladder.matches import lease as matches_lease
 from ladder.matches import workers
 from ladder.matches.workers import WorkerHello
 from ladder.settings import Settings
-from ladder.telemetry import emit
+from ladder.telemetry import log_event
 from sandbox.errors import HostFault
 from sandbox.match import loans
 from workers import match_attempt, tasks
@@ -49,8 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if "rate" in queues and len(queues) > 1:
         sys.exit("--queues: a rater serves the queue rate alone, since it has the larger role")
     try:
-        external.register(settings.games)
-    except external.OutsideError as error:
+        external.register_games(settings.games)
+    except external.ExternalGameError as error:
         sys.exit(f"PECK_GAMES: {error}")
     renewal = None
     if queues == ["rate"]:
@@ -123,7 +123,7 @@ def _take_station(settings: Settings, queues: list[str], slots: int) -> Renewal:
         """Say that we live, and what our node and the remote daemon can do where that is new;
         silent while the node does not answer."""
         nonlocal told
-        node = loans.hello(settings.node_socket)
+        node = loans.node_hello(settings.node_socket)
         remote = _remote(settings)
         said = WorkerHello(
             id=worker,
@@ -138,11 +138,11 @@ def _take_station(settings: Settings, queues: list[str], slots: int) -> Renewal:
             image_digests={**node.image_digests, **(remote.image_digests if remote else {})},
         )
         with db.connect(url) as conn:
-            if said == told and workers.see_worker(conn, worker):
+            if said == told and workers.record_heartbeat(conn, worker):
                 return
             workers.register_worker(conn, said)
         told = said
-        emit(
+        log_event(
             "worker_ready",
             worker=worker,
             node=node.node,
@@ -153,7 +153,9 @@ def _take_station(settings: Settings, queues: list[str], slots: int) -> Renewal:
 
     def renew(leases: list[Held]) -> list[tuple[MatchId, int]]:
         with db.connect(url) as conn:
-            return matches_lease.renew(conn, [(lease.match_id, lease.attempt) for lease in leases])
+            return matches_lease.renew_leases(
+                conn, [(lease.match_id, lease.attempt) for lease in leases]
+            )
 
     return Renewal(settings.run_dir, renew, greet)
 
@@ -163,7 +165,7 @@ def _remote(settings: Settings) -> loans.NodeHello | None:
     if settings.remote_socket is None:
         return None
     try:
-        return loans.hello(settings.remote_socket, REMOTE_SECONDS)
+        return loans.node_hello(settings.remote_socket, REMOTE_SECONDS)
     except HostFault:
         return None
 

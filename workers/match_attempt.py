@@ -27,16 +27,16 @@ from ladder.entries import remote_agents
 from ladder.enums import MatchKind
 from ladder.ids import MatchId
 from ladder.matches import lease
-from ladder.matches.records import EpisodeResult, Finish, Order, SeatResult
+from ladder.matches.records import EpisodeResult, FinishResult, MatchOrder, SeatResult
 from ladder.profiles import REMOTE
 from ladder.settings import Settings
-from ladder.telemetry import emit, trace
+from ladder.telemetry import log_event, traceback_text
 from sandbox.errors import HostFault, SeatsAway
 from sandbox.match import attempt, loans, referee
 from sandbox.match.attempt import Attempt, Lenders
 from sandbox.match.clock import Clock
 from sandbox.match.loans import Loan, SeatRequest
-from sandbox.match.match_record import Played
+from sandbox.match.match_record import PlayedMatch
 from workers.broker import WakeError, wake
 from workers.lease_renewal import Held, hold
 from workers.liveness import answered
@@ -66,7 +66,7 @@ def play(station: Station, match_id: MatchId) -> str:
         return "no_node"  # not claimed: the message is sent again, the attempt is not spent
     url = station.settings.worker_database_url
     with db.connect(url) as conn:
-        order = lease.claim(conn, match_id, station.worker)
+        order = lease.claim_match(conn, match_id, station.worker)
     if order is None:
         return "not_ours"
     started = time.monotonic()
@@ -83,7 +83,7 @@ def play(station: Station, match_id: MatchId) -> str:
             outcome = _give_back(station, order, "game", error)
         except Exception as error:
             outcome = _give_back(station, order, "worker", error)
-    emit(
+    log_event(
         "match",
         attempt=order.attempt,
         kind=order.kind,
@@ -93,7 +93,7 @@ def play(station: Station, match_id: MatchId) -> str:
     return outcome
 
 
-def _attempt(station: Station, order: Order) -> str:
+def _attempt(station: Station, order: MatchOrder) -> str:
     game = GAMES.get(order.game)
     if game is None:
         raise GameError(
@@ -117,7 +117,7 @@ def _attempt(station: Station, order: Order) -> str:
     return _report(station, order, played, lent)
 
 
-def _requests(order: Order, bundles: Sequence[Path | BinaryIO]) -> list[SeatRequest]:
+def _requests(order: MatchOrder, bundles: Sequence[Path | BinaryIO]) -> list[SeatRequest]:
     return [
         SeatRequest(profile, bundle, order.memory_mb)
         for profile, bundle in zip(order.profiles, bundles, strict=True)
@@ -125,7 +125,7 @@ def _requests(order: Order, bundles: Sequence[Path | BinaryIO]) -> list[SeatRequ
 
 
 @contextlib.contextmanager
-def _bundles(station: Station, order: Order) -> Iterator[list[Path | BinaryIO]]:
+def _bundles(station: Station, order: MatchOrder) -> Iterator[list[Path | BinaryIO]]:
     """The bundles by seat; those that lie elsewhere are fetched, equal ones once. Nothing here
     looks inside."""
     with contextlib.ExitStack() as stack:
@@ -141,7 +141,7 @@ def _bundles(station: Station, order: Order) -> Iterator[list[Path | BinaryIO]]:
         yield [files[digest] for digest in order.digests]
 
 
-def _report(station: Station, order: Order, played: Played, lent: Sequence[Loan]) -> str:
+def _report(station: Station, order: MatchOrder, played: PlayedMatch, lent: Sequence[Loan]) -> str:
     """Blobs first, then the row: a result never points at bytes that are not there."""
     episodes = [
         EpisodeResult(len(one.steps), station.blobs.put_bytes(to_bytes(one)).digest)
@@ -164,8 +164,8 @@ def _report(station: Station, order: Order, played: Played, lent: Sequence[Loan]
         for number, report in enumerate(played.seats)
     ]
 
-    def finish(conn: db.Connection) -> Finish:
-        return lease.finish(
+    def finish(conn: db.Connection) -> FinishResult:
+        return lease.finish_match(
             conn,
             order.match_id,
             order.attempt,
@@ -178,7 +178,7 @@ def _report(station: Station, order: Order, played: Played, lent: Sequence[Loan]
         )
 
     outcome = _patiently(station, finish)
-    if outcome is Finish.ACCEPTED and order.kind is MatchKind.RATED:
+    if outcome is FinishResult.ACCEPTED and order.kind is MatchKind.RATED:
         with contextlib.suppress(WakeError):  # the scheduler sends it too
             wake("rate", "rate", order.match_id)
     return str(outcome)
@@ -190,42 +190,42 @@ def _node_of(lent: Sequence[Loan]) -> str:
     return next(iter([*boxes, *(loan.node for loan in lent)]), "")
 
 
-def _void(station: Station, order: Order, reasons: Mapping[int, str]) -> str:
+def _void(station: Station, order: MatchOrder, reasons: Mapping[int, str]) -> str:
     """Report that remote agents of this rated match were away; it is over, and rates nobody."""
     try:
         is_told = _patiently(
             station,
-            lambda conn: remote_agents.away(
+            lambda conn: remote_agents.void_for_unreachable_agents(
                 conn, order.match_id, order.attempt, station.worker, reasons
             ),
         )
     except psycopg.Error as loss:
-        emit("give_back_failed", level="warning", error=str(loss))  # then the lease lapses
+        log_event("give_back_failed", level="warning", error=str(loss))  # then the lease lapses
         return "away_untold"
-    return "away" if is_told else str(Finish.LATE)
+    return "away" if is_told else str(FinishResult.LATE)
 
 
 def _give_back(
-    station: Station, order: Order, fault: Literal["worker", "host", "game"], error: Exception
+    station: Station, order: MatchOrder, fault: Literal["worker", "host", "game"], error: Exception
 ) -> str:
-    emit(
+    log_event(
         "attempt_failed",
         level="error",
         attempt=order.attempt,
         fault=fault,
         error=f"{type(error).__name__}: {error}",
-        trace=trace(error),
+        trace=traceback_text(error),
     )
     detail = f"{type(error).__name__}: {error}"[:500]
     try:
         _patiently(
             station,
-            lambda conn: lease.fail(
+            lambda conn: lease.fail_attempt(
                 conn, order.match_id, order.attempt, station.worker, fault, detail
             ),
         )
     except psycopg.Error as loss:
-        emit("give_back_failed", level="warning", error=str(loss))  # then the lease lapses
+        log_event("give_back_failed", level="warning", error=str(loss))  # then the lease lapses
     return f"{fault}_fault"
 
 
@@ -252,16 +252,16 @@ def _answers(socket: Path) -> bool:
     while True:
         answered()  # a worker that waits for a node has not stalled
         try:
-            loans.hello(socket)
+            loans.node_hello(socket)
             return True
         except HostFault as error:
             if time.monotonic() > deadline:
-                emit("node_away", level="warning", error=str(error))
+                log_event("node_away", level="warning", error=str(error))
                 return False
         time.sleep(0.2)
 
 
-rules_digest = cache(external.digest)
+rules_digest = cache(external.rules_digest)
 """Names the exact rules a match was played under; as they were when this process first asked."""
 
 

@@ -17,7 +17,7 @@ from celery.signals import worker_process_init
 from ladder.database import db
 from ladder.ids import MatchId
 from ladder.ratings import fitting, rounds
-from ladder.telemetry import bound, emit, trace
+from ladder.telemetry import bind_fields, log_event, traceback_text
 from workers import match_attempt
 from workers.broker import app
 from workers.liveness import answered, answering
@@ -32,7 +32,7 @@ worker_pid: int | None = None
 """The pool's parent; set there before it forks."""
 database_url = ""
 """The rater's; players have none."""
-fitter = fitting.Fitter()
+fitter = fitting.OfficialFitter()
 """This process's: what a season's next fit begins from."""
 
 
@@ -50,13 +50,13 @@ def play(match_id: str) -> None:
     answered()
     if station is None:
         raise RuntimeError("this worker was not started by workers.main and cannot play")
-    with bound(match=match_id):
+    with bind_fields(match=match_id):
         try:
             match_attempt.play(station, MatchId(match_id))
         except psycopg.Error as error:  # the message is sent again
-            emit("claim_failed", level="warning", error=str(error))
+            log_event("claim_failed", level="warning", error=str(error))
         except Exception as error:
-            emit("play_failed", level="error", error=str(error), trace=trace(error))
+            log_event("play_failed", level="error", error=str(error), trace=traceback_text(error))
 
 
 @app.task(name="peck.rate")  # type: ignore[untyped-decorator]
@@ -68,4 +68,4 @@ def rate(reason: str) -> None:
         with db.connect(database_url) as conn, answering():
             rounds.rate(conn, fitter, time.monotonic() + ROUNDS_SECONDS, answered)
     except psycopg.OperationalError as error:
-        emit("rate_failed", level="warning", error=str(error))  # the scheduler sends another
+        log_event("rate_failed", level="warning", error=str(error))  # the scheduler sends another

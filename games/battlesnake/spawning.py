@@ -14,16 +14,16 @@ CROWD = 8
 """How many snakes have a fixed start."""
 
 
-def start(rules: Rules, seats: int, chance: Random) -> list[int]:
+def start_positions(rules: Rules, seats: int, chance: Random) -> list[int]:
     """A start cell for each seat. Raises GameError where there is not room for all."""
     width, height = rules.width, rules.height
     if seats > CROWD and max(width, height) < SMALL:
         raise GameError(f"a board of {width}x{height} is for at most {CROWD} snakes", field="seats")
     if width == height and width >= SMALL and seats <= CROWD:
-        return _around(rules, seats, chance)
+        return _standard_starts(rules, seats, chance)
     if width == height and width >= MEDIUM:
-        return _in_quadrants(rules, seats, chance)
-    centre = _centre(rules)
+        return _quadrant_starts(rules, seats, chance)
+    centre = _centre_cell(rules)
     free = [cell for cell in rules.cells if sum(rules.xy[cell]) % 2 == 0 and cell != centre]
     if len(free) < seats:
         raise GameError(
@@ -35,16 +35,16 @@ def start(rules: Rules, seats: int, chance: Random) -> list[int]:
 def first_food(rules: Rules, heads: Sequence[int], chance: Random) -> list[int]:
     """A bite beside each snake, away from the centre, and one at the centre."""
     if rules.width != rules.height or rules.width < SMALL:
-        free = roomy(rules, (), [(head,) for head in heads])
+        free = free_food_cells(rules, (), [(head,) for head in heads])
         return chance.sample(free, min(len(heads), len(free)))
     food: list[int] = []
     if len(heads) <= 4 or rules.width >= MEDIUM:
         for head in heads:
             taken = {*food, *heads}
-            near = [cell for cell in _diagonals(rules, head) if cell not in taken]
+            near = [cell for cell in _diagonal_neighbours(rules, head) if cell not in taken]
             if near:
                 food.append(chance.choice(near))
-    return [*food, _centre(rules)]
+    return [*food, _centre_cell(rules)]
 
 
 def more_food(
@@ -58,11 +58,11 @@ def more_food(
     if isinstance(chance, Random):
         if missing <= 0 and chance.random() >= rules.spawn_share:
             return []
-        free = roomy(rules, food, bodies)
+        free = free_food_cells(rules, food, bodies)
         return chance.sample(free, min(max(1, missing), len(free)))
-    given = [known(rules, point) for point in chance["food"]]
+    given = [cell_of_recorded_point(rules, point) for point in chance["food"]]
     if missing > 0 or given:
-        free = roomy(rules, food, bodies)
+        free = free_food_cells(rules, food, bodies)
         wanted = min(max(1, missing), len(free))
         if missing <= 0 and not rules.spawn_share:
             wanted = 0
@@ -73,7 +73,9 @@ def more_food(
     return given
 
 
-def roomy(rules: Rules, food: Iterable[int], bodies: Iterable[Sequence[int]]) -> list[int]:
+def free_food_cells(
+    rules: Rules, food: Iterable[int], bodies: Iterable[Sequence[int]]
+) -> list[int]:
     """Cells for food: with no food, no body, and not next to a head. Hazards do not matter."""
     taken = set(food)
     for body in bodies:
@@ -82,7 +84,7 @@ def roomy(rules: Rules, food: Iterable[int], bodies: Iterable[Sequence[int]]) ->
     return [cell for cell in rules.cells if cell not in taken]
 
 
-def known(rules: Rules, point: Json) -> int:
+def cell_of_recorded_point(rules: Rules, point: Json) -> int:
     """The cell of recorded coordinates. Raises GameError where they are not on the board."""
     x, y = point
     if not (0 <= x < rules.width and 0 <= y < rules.height):
@@ -90,11 +92,11 @@ def known(rules: Rules, point: Json) -> int:
     return rules.cell(x, y)
 
 
-def _centre(rules: Rules) -> int:
+def _centre_cell(rules: Rules) -> int:
     return rules.cell((rules.width - 1) // 2, (rules.height - 1) // 2)
 
 
-def _around(rules: Rules, seats: int, chance: Random) -> list[int]:
+def _standard_starts(rules: Rules, seats: int, chance: Random) -> list[int]:
     """Corners and middles of sides, one cell in; a coin says which come first."""
     low, middle, high = 1, (rules.width - 1) // 2, rules.width - 2
     corners = [rules.cell(x, y) for x in (low, high) for y in (low, high)]
@@ -106,7 +108,7 @@ def _around(rules: Rules, seats: int, chance: Random) -> list[int]:
     return order[:seats]
 
 
-def _in_quadrants(rules: Rules, seats: int, chance: Random) -> list[int]:
+def _quadrant_starts(rules: Rules, seats: int, chance: Random) -> list[int]:
     """Four cells in each quarter of the board, dealt to the snakes quarter by quarter in turn."""
     half = rules.width // 2
     near, far = half // 3, half - half // 3
@@ -121,7 +123,7 @@ def _in_quadrants(rules: Rules, seats: int, chance: Random) -> list[int]:
     return [quarters[(first + seat) % len(quarters)].pop() for seat in range(seats)]
 
 
-def _diagonals(rules: Rules, head: int) -> list[int]:
+def _diagonal_neighbours(rules: Rules, head: int) -> list[int]:
     """Diagonal neighbours that are farther from the centre on some axis and not in a corner."""
     (x, y), last = rules.xy[head], rules.width - 1
     middle = last // 2

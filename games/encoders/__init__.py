@@ -18,7 +18,7 @@ ENCODERS: Final[Mapping[str, Encoder]] = {
 }
 
 
-def encoder(game: str) -> Encoder:
+def encoder_of(game: str) -> Encoder:
     """The encoder of this game. Raises GameError naming those there are."""
     try:
         return ENCODERS[game]
@@ -27,4 +27,4 @@ def encoder(game: str) -> Encoder:
         raise GameError(f"game: {game!r} cannot be encoded; those that can are {known}") from None
 
 
-__all__ = ["ENCODERS", "Encoder", "Sample", "encoder"]
+__all__ = ["ENCODERS", "Encoder", "Sample", "encoder_of"]

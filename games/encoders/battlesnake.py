@@ -10,7 +10,15 @@ import numpy as np
 from games.battlesnake import GAME
 from games.battlesnake.board import MOVES
 from games.battlesnake.positions import State
-from games.encoders.samples import Encoder, Legal, Planes, Sample, body_planes, directions, made
+from games.encoders.samples import (
+    Encoder,
+    Legal,
+    Planes,
+    Sample,
+    body_planes,
+    direction_moves,
+    recorded_moves,
+)
 from games.episode import Episode
 
 
@@ -34,7 +42,7 @@ def snake_planes(state: State, seat: int) -> Planes:
     return np.ascontiguousarray(ringed[:, 1:-1, 1:-1]).transpose(2, 1, 0)
 
 
-def legal(state: State, seat: int) -> Legal:
+def legal_moves(state: State, seat: int) -> Legal:
     """Moves that end neither in a wall nor in the snake itself; its tail's last cell moves away."""
     rules, body = state.rules, state.bodies[seat]
     ways = [rules.offsets[move] + body[0] for move in MOVES]
@@ -43,12 +51,12 @@ def legal(state: State, seat: int) -> Legal:
 
 
 def _samples(episode: Episode, seats: Collection[int]) -> Iterator[Sample]:
-    for number, state, seat, move in made(GAME, episode, seats):
-        planes, mask = snake_planes(state, seat), legal(state, seat)
+    for number, state, seat, move in recorded_moves(GAME, episode, seats):
+        planes, mask = snake_planes(state, seat), legal_moves(state, seat)
         yield Sample(seat, number, planes, mask, MOVES.index(move))
 
 
-_moves, _answer = directions(MOVES)
+_moves, _answer = direction_moves(MOVES)
 ENCODER: Final = Encoder(
     game=GAME.name,
     moves=_moves,

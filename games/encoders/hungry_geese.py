@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from games.encoders.samples import Encoder, Legal, Planes, Sample, directions, made
+from games.encoders.samples import Encoder, Legal, Planes, Sample, direction_moves, recorded_moves
 from games.episode import Episode
 from games.hungry_geese import GAME, MOVES, OPPOSITE, State
 
@@ -41,7 +41,7 @@ def goose_planes(
     return flat.reshape(4 * count + 1, rows, columns).transpose(2, 1, 0)
 
 
-def legal(state: State, seat: int) -> Legal:
+def legal_moves(state: State, seat: int) -> Legal:
     """Moves that neither turn back nor bite the goose itself; its tail moves away."""
     body, last = state.geese[seat], state.last_moves[seat]
     return np.array(
@@ -55,14 +55,14 @@ def legal(state: State, seat: int) -> Legal:
 def _samples(episode: Episode, seats: Collection[int]) -> Iterator[Sample]:
     rows, columns = episode.configuration["rows"], episode.configuration["columns"]
     before: dict[int, Mapping[str, Any]] = {}
-    for number, state, seat, move in made(GAME, episode, seats):
+    for number, state, seat, move in recorded_moves(GAME, episode, seats):
         seen = GAME.observe(state, seat)
         planes = goose_planes(seen, before.get(seat), rows, columns)
-        yield Sample(seat, number, planes, legal(state, seat), NAMES.index(move))
+        yield Sample(seat, number, planes, legal_moves(state, seat), NAMES.index(move))
         before[seat] = seen
 
 
-_moves, _answer = directions(NAMES)
+_moves, _answer = direction_moves(NAMES)
 ENCODER: Final = Encoder(
     game=GAME.name,
     moves=_moves,

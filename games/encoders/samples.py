@@ -51,12 +51,12 @@ class Encoder:
     rest: tuple[str, ...] = ()
 
 
-def directions(moves: tuple[str, ...]) -> tuple[Any, Any]:
+def direction_moves(moves: tuple[str, ...]) -> tuple[Any, Any]:
     """``moves`` and ``answer`` of a game whose moves are these words alone."""
     return lambda configuration: moves, lambda configuration, seat, move, rest: moves[move]
 
 
-def made(
+def recorded_moves(
     game: Game[S], episode: Episode, seats: Collection[int]
 ) -> Iterator[tuple[int, S, int, str]]:
     """Step, state, seat and move of every move that these seats made; faults are none."""

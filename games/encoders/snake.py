@@ -7,7 +7,15 @@ from typing import Final
 
 import numpy as np
 
-from games.encoders.samples import Encoder, Legal, Planes, Sample, body_planes, directions, made
+from games.encoders.samples import (
+    Encoder,
+    Legal,
+    Planes,
+    Sample,
+    body_planes,
+    direction_moves,
+    recorded_moves,
+)
 from games.episode import Episode
 from games.snake import GAME, OFFSETS, State
 
@@ -24,18 +32,18 @@ def snake_planes(state: State) -> Planes:
     return flat.reshape(4, -1, rules.width).transpose(2, 1, 0)
 
 
-def legal(state: State) -> Legal:
+def legal_moves(state: State) -> Legal:
     """Moves into free cells; the rules take no other."""
     near = state.rules.next_cell[state.snake[0]]
     return np.array([move in near and near[move] not in state.snake for move in NAMES])
 
 
 def _samples(episode: Episode, seats: Collection[int]) -> Iterator[Sample]:
-    for number, state, seat, move in made(GAME, episode, seats):
-        yield Sample(seat, number, snake_planes(state), legal(state), NAMES.index(move))
+    for number, state, seat, move in recorded_moves(GAME, episode, seats):
+        yield Sample(seat, number, snake_planes(state), legal_moves(state), NAMES.index(move))
 
 
-_moves, _answer = directions(NAMES)
+_moves, _answer = direction_moves(NAMES)
 ENCODER: Final = Encoder(
     game=GAME.name,
     moves=_moves,

@@ -36,7 +36,7 @@ def atomic(conn: Connection) -> Iterator[None]:
         yield
 
 
-def whole(
+def atomic_function(
     act: Callable[Concatenate[Connection, P], T],
 ) -> Callable[Concatenate[Connection, P], T]:
     """Makes all of a function's statements one ``atomic`` piece."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from ladder.database.db import Connection, whole
+from ladder.database.db import Connection, atomic_function
 from ladder.errors import Conflict, NotFound
 from ladder.ids import EntryId, SeasonId, TeamId, UserId
 
 
-def of_team(conn: Connection, season_id: SeasonId, team_id: TeamId) -> EntryId | None:
+def declared_entry_of_team(
+    conn: Connection, season_id: SeasonId, team_id: TeamId
+) -> EntryId | None:
     """What the team declared in this season, if it did."""
     row = conn.execute(
         "select entry_id from declared_entries where season_id = %s and team_id = %s",
@@ -16,8 +18,8 @@ def of_team(conn: Connection, season_id: SeasonId, team_id: TeamId) -> EntryId |
     return None if row is None else EntryId(row[0])
 
 
-@whole
-def declare(
+@atomic_function
+def declare_entry(
     conn: Connection,
     season_id: SeasonId,
     team_id: TeamId,
@@ -43,7 +45,7 @@ def declare(
             (season_id, team_id),
         ).rowcount
     else:
-        _refuse_unfit(conn, season_id, team_id, entry_id)
+        _refuse_undeclarable(conn, season_id, team_id, entry_id)
         changed = conn.execute(
             "insert into declared_entries as d (season_id, team_id, entry_id, declared_by)"
             " values (%s, %s, %s, %s) on conflict (season_id, team_id) do update"
@@ -58,7 +60,7 @@ def declare(
         )
 
 
-def _refuse_unfit(
+def _refuse_undeclarable(
     conn: Connection, season_id: SeasonId, team_id: TeamId, entry_id: EntryId
 ) -> None:
     row = conn.execute(

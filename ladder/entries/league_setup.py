@@ -7,7 +7,7 @@ from typing import Any
 
 from games.protocol import Game
 from ladder.database.blobs import Blobs
-from ladder.database.db import Connection, whole
+from ladder.database.db import Connection, atomic_function
 from ladder.entries import anchors
 from ladder.entries.records import Entry
 from ladder.errors import Invalid
@@ -19,7 +19,7 @@ from ladder.people.records import Viewer
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedLeague:
     """A league as it was made."""
 
     league: League
@@ -27,10 +27,10 @@ class Opened:
     anchors: list[Entry]
 
 
-@whole
+@atomic_function
 def open_league(
     conn: Connection, blobs: Blobs, asked: NewLeague, game: Game[Any], by: Viewer
-) -> Opened:
+) -> OpenedLeague:
     """Makes all that is asked for, or nothing; ``by`` becomes its host.
 
     Raises Invalid for a value that cannot be, Conflict when the slug is taken, LimitReached, and
@@ -38,14 +38,14 @@ def open_league(
     """
     if asked.anchors and asked.season is None:
         raise Invalid("anchors", "anchors enter a season; give a season too.")
-    anchors.refuse_unknown(game.name, asked.anchors)
+    anchors.refuse_unknown_anchors(game.name, asked.anchors)
     league = make_league(conn, asked, by.user_id)
     if asked.season is None:
-        return Opened(league, None, [])
+        return OpenedLeague(league, None, [])
     try:
         season = make_season(conn, league, asked.season, game)
     except Invalid as error:
         raise error.within("season") from None
     league = leagues.get_league(conn, league.id)  # with what its season changed
-    entered = anchors.enter(conn, blobs, season, asked.anchors, by, fill=asked.fill)
-    return Opened(league, season, entered)
+    entered = anchors.enter_anchors(conn, blobs, season, asked.anchors, by, fill=asked.fill)
+    return OpenedLeague(league, season, entered)

@@ -15,7 +15,7 @@ from typing import Final
 
 from psycopg.types.json import Jsonb
 
-from ladder.database.db import Connection, whole
+from ladder.database.db import Connection, atomic_function
 from ladder.entries import declared_entry, entries, validations
 from ladder.entries.records import Entry, EntryState
 from ladder.errors import Conflict, LimitReached
@@ -26,11 +26,11 @@ from ladder.matches import lease, matches
 
 GIVEN_UP_AFTER: Final = timedelta(days=7)
 GIVEN_UP: Final = "it was away for 7 days; once it answers, submit it under another path"
-TRIES_APART: Final = timedelta(minutes=1)
+SECONDS_BETWEEN_TRIES: Final = timedelta(minutes=1)
 """Between two tries that an owner asks for; each may be a whole match."""
 
 
-class TriedJustNow(LimitReached):
+class RetriedTooSoon(LimitReached):
     """The paused entry was tried less than a minute ago."""
 
     def _told(self) -> str:
@@ -39,7 +39,7 @@ class TriedJustNow(LimitReached):
         )
 
 
-def away(
+def void_for_unreachable_agents(
     conn: Connection, match_id: MatchId, attempt: int, worker: str, reasons: Mapping[int, str]
 ) -> bool:
     """Gives up a rated match that could not be played since the agents in these seats were away.
@@ -48,7 +48,7 @@ def away(
     this attempt no longer held the match. Raises ProtocolError for a match that is not rated and
     for seats that are not remote.
     """
-    with lease.protocol():
+    with lease.protocol_errors():
         row = conn.execute(
             "select remote_away(%s, %s, %s, %s)",
             (match_id, attempt, worker, Jsonb({str(seat): why for seat, why in reasons.items()})),
@@ -57,7 +57,7 @@ def away(
     return bool(row[0])
 
 
-def open_seasons(conn: Connection, limit: int = 50) -> list[tuple[Season, League]]:
+def seasons_open_to_remote_agents(conn: Connection, limit: int = 50) -> list[tuple[Season, League]]:
     """Seasons that take remote agents and uploads now, with their leagues, newest of all leagues
     first; who may enter is another question."""
     rows = conn.execute(
@@ -66,36 +66,36 @@ def open_seasons(conn: Connection, limit: int = 50) -> list[tuple[Season, League
         " and coalesce(least(s.closes_at, s.ends_at) > now(), true) order by s.id desc limit %s",
         (limit,),
     ).fetchall()
-    return seasons.with_leagues(conn, [SeasonId(row[0]) for row in rows])[::-1]
+    return seasons.seasons_with_leagues(conn, [SeasonId(row[0]) for row in rows])[::-1]
 
 
-@whole
-def resume(conn: Connection, entry_id: EntryId) -> Entry:
+@atomic_function
+def retry_paused_entry(conn: Connection, entry_id: EntryId) -> Entry:
     """Tries a paused entry now, because its owner asks for it.
 
     Raises NotFound, Conflict (it is not paused, it is being tried, nothing is played there any
     more), LimitReached (it was tried a moment ago).
     """
-    entry, season = _locked(conn, entry_id)
+    entry, season = _lock_entry_and_season(conn, entry_id)
     if entry.state is not EntryState.PAUSED:
         raise Conflict(f"the entry is {entry.state}; only a paused one is resumed")
     if entry.next_try_at is None and entry.deadline_at is not None:
         raise Conflict("it is being tried at this moment: wait for the end of its match")
-    if not _is_to_play(conn, season):
+    if not _season_is_playing(conn, season):
         raise Conflict("the season is over or its league is closed; nothing is played there")
     row = conn.execute(
         "select finished_at + %s from matches where id = %s and finished_at > %s"
         " and finished_at + %s > now()",
-        (TRIES_APART, entry.validation_match_id, entry.paused_at, TRIES_APART),
+        (SECONDS_BETWEEN_TRIES, entry.validation_match_id, entry.paused_at, SECONDS_BETWEEN_TRIES),
     ).fetchone()
     if row is not None:
-        raise TriedJustNow("tries of a paused entry a minute", 1, 1, row[0])
-    validations.make(conn, season, entry_id)
+        raise RetriedTooSoon("tries of a paused entry a minute", 1, 1, row[0])
+    validations.make_validation_match(conn, season, entry_id)
     return entries.get_entry(conn, entry_id)
 
 
-@whole
-def try_due(conn: Connection, limit: int = 100) -> list[EntryId]:
+@atomic_function
+def retry_due_entries(conn: Connection, limit: int = 100) -> list[EntryId]:
     """Tries the paused entries whose time has come, and retires those that were away for too long.
 
     A try that came to nothing through no fault of theirs is made again after the same wait.
@@ -108,11 +108,11 @@ def try_due(conn: Connection, limit: int = 100) -> list[EntryId]:
         (limit,),
     ).fetchall()
     stale = [match_id for _, _, match_id, is_tried in due if is_tried]
-    entries.hold(conn, stale, [season_id for _, season_id, _, _ in due])
-    matches.void(conn, stale, "not validated in time")
+    entries.lock_matches_and_seasons(conn, stale, [season_id for _, season_id, _, _ in due])
+    matches.void_matches(conn, stale, "not validated in time")
     touched = []
     for entry_id, _, match_id, is_tried in due:
-        entry, season = _locked(conn, entry_id)
+        entry, season = _lock_entry_and_season(conn, entry_id)
         moment = entry.deadline_at if is_tried else entry.next_try_at
         if (
             entry.state is not EntryState.PAUSED
@@ -121,17 +121,17 @@ def try_due(conn: Connection, limit: int = 100) -> list[EntryId]:
         ):
             continue  # decided while we looked
         touched.append(EntryId(entry_id))
-        if is_tried or not _is_to_play(conn, season):
-            _wait(conn, entry_id, season)
-        elif _is_given_up(conn, entry, season):
+        if is_tried or not _season_is_playing(conn, season):
+            _wait_until_next_try(conn, entry_id, season)
+        elif _unreachable_too_long(conn, entry, season):
             entries.take_off_board(conn, entry, GIVEN_UP)
         else:
             conn.execute("update entries set tries = tries + 1 where id = %s", (entry_id,))
-            validations.make(conn, season, entry_id)
+            validations.make_validation_match(conn, season, entry_id)
     return touched
 
 
-def _locked(conn: Connection, entry_id: EntryId) -> tuple[Entry, Season]:
+def _lock_entry_and_season(conn: Connection, entry_id: EntryId) -> tuple[Entry, Season]:
     """The entry and its season as they stand, until the caller's transaction ends."""
     season_id = entries.get_entry(conn, entry_id).season_id
     conn.execute("select 1 from seasons where id = %s for no key update", (season_id,))
@@ -139,7 +139,7 @@ def _locked(conn: Connection, entry_id: EntryId) -> tuple[Entry, Season]:
     return entries.get_entry(conn, entry_id), seasons.get_season(conn, season_id)
 
 
-def _is_to_play(conn: Connection, season: Season) -> bool:
+def _season_is_playing(conn: Connection, season: Season) -> bool:
     row = conn.execute(
         "select s.state <> 'finished' and coalesce(s.ends_at > now(), true)"
         " and l.state <> 'closed' from seasons s join leagues l on l.id = s.league_id"
@@ -149,16 +149,16 @@ def _is_to_play(conn: Connection, season: Season) -> bool:
     return row is not None and bool(row[0])
 
 
-def _is_given_up(conn: Connection, entry: Entry, season: Season) -> bool:
+def _unreachable_too_long(conn: Connection, entry: Entry, season: Season) -> bool:
     """Whether it was away for too long; what its team declared stays once uploads are locked."""
     row = conn.execute("select now() - %s >= %s", (entry.paused_at, GIVEN_UP_AFTER)).fetchone()
-    stays = season.state == "locked" and entry.id == declared_entry.of_team(
+    stays = season.state == "locked" and entry.id == declared_entry.declared_entry_of_team(
         conn, season.id, entry.team_id
     )
     return row is not None and bool(row[0]) and not stays
 
 
-def _wait(conn: Connection, entry_id: EntryId, season: Season) -> None:
+def _wait_until_next_try(conn: Connection, entry_id: EntryId, season: Season) -> None:
     """Until its next look; none comes once the season is finished, whose board stays as it is."""
     conn.execute(
         "update entries set deadline_at = null,"

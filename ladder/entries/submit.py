@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from games.protocol import Game
-from ladder.database.db import Connection, whole
+from ladder.database.db import Connection, atomic_function
 from ladder.entries import agents, entries
-from ladder.entries.entries import Limits
+from ladder.entries.entries import UploadLimits
 from ladder.entries.records import Entry, Submission
 from ladder.errors import Conflict
 from ladder.ids import AgentId, UserId
@@ -34,7 +34,7 @@ class Upload:
 
 
 @dataclass(frozen=True, slots=True)
-class Entering:
+class SeasonToEnter:
     """The season that a submission enters with its upload."""
 
     season: Season
@@ -44,21 +44,25 @@ class Entering:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SubmitResult:
     """What an upload made."""
 
     submission: Submission
     is_new: bool
     """Whether it made a submission or an entry; a repeat makes none."""
     entry: Entry | None = None
-    limits: Limits | None = None
+    limits: UploadLimits | None = None
     """The team's uploads of the day, where a season was entered."""
 
 
-@whole
-def send(
-    conn: Connection, agent_id: AgentId, upload: Upload, by: UserId | None, into: Entering | None
-) -> Sent:
+@atomic_function
+def submit(
+    conn: Connection,
+    agent_id: AgentId,
+    upload: Upload,
+    by: UserId | None,
+    into: SeasonToEnter | None,
+) -> SubmitResult:
     """Makes the submission, and with ``into`` its entry.
 
     Raises LimitReached and what `agents.add_submission` and `entries.enter` raise.
@@ -74,17 +78,17 @@ def send(
         url=upload.url,
     )
     if is_new:
-        quotas.uploads(conn, submission.team_id)
+        quotas.check_upload_quota(conn, submission.team_id)
     if into is None:
-        return Sent(submission, is_new)
-    entry, limits, is_entered = entries.enter(
+        return SubmitResult(submission, is_new)
+    entry, limits, is_entered = entries.enter_season(
         conn,
         into.season.id,
         submission.id,
         profile=into.profile,
         waited_seconds=into.waited_seconds,
     )
-    return Sent(submission, is_new or is_entered, entry, limits)
+    return SubmitResult(submission, is_new or is_entered, entry, limits)
 
 
 def remote_upload(manifest: bytes, url: str, message: str) -> Upload:
@@ -93,7 +97,7 @@ def remote_upload(manifest: bytes, url: str, message: str) -> Upload:
     return Upload(digest, len(manifest), REMOTE_FILENAME, message, url)
 
 
-def refuse_unsupported(season: Season, game: Game[Any] | None) -> None:
+def refuse_unsupported_game(season: Season, game: Game[Any] | None) -> None:
     """Raises Conflict where no season of the game can have remote agents; whether this one has
     them is another question."""
     if game is not None and not season.remote_agents and not supports_remote(game):

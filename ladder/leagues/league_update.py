@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ladder.database.db import Connection, whole
+from ladder.database.db import Connection, atomic_function
 from ladder.leagues import invitations, leagues
 from ladder.leagues.records import League
 from ladder.leagues.request_models import LeagueChange
 
 
-@whole
+@atomic_function
 def change_league(conn: Connection, league: League, asked: LeagueChange) -> League:
     """The league with what is asked for changed, or nothing of it.
 
@@ -23,5 +23,5 @@ def change_league(conn: Connection, league: League, asked: LeagueChange) -> Leag
     change = asked.model_dump(exclude_none=True, exclude={"state"})
     changed = leagues.update_league(conn, league.id, **change)
     if asked.state is not None:
-        changed = leagues.set_state(conn, league.id, asked.state)
+        changed = leagues.set_league_state(conn, league.id, asked.state)
     return changed

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from ladder.enums import ReplayVisibility, Visibility
-from ladder.field_types import Line, Moment, Slug, Text
+from ladder.field_types import AwareDatetime, Line, Slug, Text
 from ladder.leagues.medals import FARTHEST, MOST_TEAMS
 
 LARGEST: Final = 10**9
@@ -75,7 +75,7 @@ Medals = Annotated[
 ]
 
 
-def storable(configuration: dict[str, Any]) -> dict[str, Any]:
+def check_storable(configuration: dict[str, Any]) -> dict[str, Any]:
     """The configuration, if games can count with its numbers and Postgres can keep its texts."""
     for value in configuration.values():
         if isinstance(value, int | float) and not abs(value) <= LARGEST:
@@ -89,9 +89,9 @@ def storable(configuration: dict[str, Any]) -> dict[str, Any]:
 
 class NewSeason(BaseModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"seats": 4}]})
-    configuration: Annotated[dict[Line, Any], Field(max_length=100), AfterValidator(storable)] = (
-        Field(default_factory=dict, description="what differs from the game's defaults")
-    )
+    configuration: Annotated[
+        dict[Line, Any], Field(max_length=100), AfterValidator(check_storable)
+    ] = Field(default_factory=dict, description="what differs from the game's defaults")
     clock: Clock | None = Field(default=None, description="what differs from the game's own")
     seats: Annotated[int, Field(ge=1, le=16)] | None = Field(
         default=None, description="4 when left out, or as many as the game has"
@@ -116,9 +116,9 @@ class NewSeason(BaseModel):
         description="whether agents at addresses of their owners may enter, which are asked in"
         " Battlesnake's API; members of the league must have agreed to it",
     )
-    closes_at: Moment | None = None
-    ends_at: Moment | None = None
-    opens_at: Moment | None = Field(default=None, description="at once when left out")
+    closes_at: AwareDatetime | None = None
+    ends_at: AwareDatetime | None = None
+    opens_at: AwareDatetime | None = Field(default=None, description="at once when left out")
 
 
 class NewLeague(BaseModel):

@@ -10,13 +10,13 @@ from datetime import datetime
 
 from psycopg.rows import class_row
 
-from ladder.database.db import Connection, whole
+from ladder.database.db import Connection, atomic_function
 from ladder.ids import SeasonId, TeamId
 from ladder.leagues.medals import BEST_FIRST, Medal
 
 
 @dataclass(frozen=True, slots=True)
-class Seal:
+class SealedMedal:
     """One row of the record."""
 
     team_id: TeamId
@@ -30,7 +30,7 @@ class Seal:
     """Of the act that took it back."""
 
 
-def of_season(conn: Connection, season_id: SeasonId) -> dict[TeamId, Medal]:
+def sealed_medals_of_season(conn: Connection, season_id: SeasonId) -> dict[TeamId, Medal]:
     """The best class that stands sealed for each team that has one."""
     rows = conn.execute(
         "select s.team_id, s.medal from sealed_medals s where s.season_id = %s and not exists ("
@@ -42,9 +42,9 @@ def of_season(conn: Connection, season_id: SeasonId) -> dict[TeamId, Medal]:
     return {TeamId(team): Medal(medal) for team, medal in by_rank}
 
 
-def list_seals(conn: Connection, season_id: SeasonId) -> list[Seal]:
+def list_sealed_medals(conn: Connection, season_id: SeasonId) -> list[SealedMedal]:
     """All that was ever sealed in a season, newest first."""
-    with conn.cursor(row_factory=class_row(Seal)) as cur:
+    with conn.cursor(row_factory=class_row(SealedMedal)) as cur:
         return cur.execute(
             "select s.team_id, t.name as team_name, s.medal, s.chance, s.version, s.sealed_at,"
             " u.unsealed_at, u.audit_id from sealed_medals s join teams t on t.id = s.team_id"
@@ -55,8 +55,8 @@ def list_seals(conn: Connection, season_id: SeasonId) -> list[Seal]:
         ).fetchall()
 
 
-@whole
-def unseal(conn: Connection, season_id: SeasonId, team_id: TeamId, audit_id: str) -> int:
+@atomic_function
+def unseal_medals(conn: Connection, season_id: SeasonId, team_id: TeamId, audit_id: str) -> int:
     """Takes back what is sealed for a team, by an act of the audit log; returns how many seals.
 
     The next standing seals anew what it is sure of; of a finished season it is made at once.

@@ -14,13 +14,13 @@ from random import Random
 from typing import Any, Final
 
 from games.protocol import ConfigurationError, Game, GameError, with_clock
-from ladder.database.db import Connection, whole
+from ladder.database.db import Connection, atomic_function
 from ladder.enums import KAGGLE, OWN_SEAT, Json
 from ladder.errors import Invalid
 from ladder.ids import UserId
 from ladder.leagues import invitations, leagues, seasons
 from ladder.leagues.measures import Measure
-from ladder.leagues.medals import Rules
+from ladder.leagues.medals import MedalRules
 from ladder.leagues.records import League, Season
 from ladder.leagues.request_models import Clock, NewLeague, NewSeason
 from ladder.leagues.seasons import SeasonColumns
@@ -33,33 +33,33 @@ REMOTE_KEYS: Final = frozenset({"game", "turn", "board", "you"})
 """What an observation tells that can be a request of Battlesnake's API; boxes ask for the same."""
 
 
-@whole
+@atomic_function
 def make_league(conn: Connection, asked: NewLeague, by: UserId | None) -> League:
     """The league alone; ``by`` becomes its host. Raises Conflict when the slug is taken, and
     LimitReached."""
     settings = asked.model_dump(exclude={"season", "anchors", "fill"})
     league = leagues.create_league(conn, created_by=by, **settings)
     if by is not None:
-        quotas.leagues(conn, by)
+        quotas.check_league_quota(conn, by)
     return league
 
 
-@whole
+@atomic_function
 def make_season(conn: Connection, league: League, asked: NewSeason, game: Game[Any]) -> Season:
     """The league's next season, as asked for; ``game`` is the league's.
 
     Raises Invalid for a value that cannot be, Conflict where members have not agreed to remote
     agents yet, and LimitReached.
     """
-    columns = columns_of(asked, game)
+    columns = season_columns(asked, game)
     if asked.remote_agents:
         invitations.refuse_widening(conn, league.id, remote=True)
     season = seasons.create_season(conn, league.id, columns)
-    quotas.seasons(conn, league.id)
+    quotas.check_season_quota(conn, league.id)
     return season
 
 
-def columns_of(asked: NewSeason, game: Game[Any]) -> SeasonColumns:
+def season_columns(asked: NewSeason, game: Game[Any]) -> SeasonColumns:
     """What the season's row holds. Raises Invalid."""
     check_dates(asked)
     seats = asked.seats or min(4, game.seats.stop - 1)
@@ -79,7 +79,7 @@ def columns_of(asked: NewSeason, game: Game[Any]) -> SeasonColumns:
         daily_limit=asked.daily_limit,
         max_bundle_bytes=asked.max_bundle_bytes,
         active_limit=asked.active_limit,
-        medals=medals_of(asked, seats),
+        medals=medal_rules_of(asked, seats),
         medal_confidence=asked.medal_confidence,
         stops_when_sealed=asked.stops_when_sealed,
         opens_at=asked.opens_at,
@@ -117,7 +117,7 @@ def configure(asked: NewSeason, game: Game[Any], seats: int, clock: Clock) -> di
     except GameError as error:
         raise Invalid(error.field or "configuration", error.message) from None
     if asked.remote_agents:
-        refuse_remote(game, state, seats)
+        refuse_unsupported_remote_agents(game, state, seats)
     configuration = with_clock(game, configuration, clock.model_dump())
     episodes = 2 if game.mirrored else 1
     hours = longest_match_hours(game.longest(configuration), clock, seats, episodes)
@@ -137,10 +137,10 @@ def longest_match_hours(steps: int, clock: Clock, seats: int, episodes: int = 1)
     return episodes * seconds / 3600
 
 
-def medals_of(asked: NewSeason, seats: int) -> Rules:
+def medal_rules_of(asked: NewSeason, seats: int) -> MedalRules:
     """Who earns which medal. Raises Invalid."""
     try:
-        medals = Rules.of(asked.medals.model_dump())
+        medals = MedalRules.of(asked.medals.model_dump())
     except Invalid as error:
         raise error.within("medals") from None
     if seats == 1 and medals.lines is not None:
@@ -166,17 +166,17 @@ def supports_remote(game: Game[Any]) -> bool:
     what agents see of it."""
     seats = max(game.seats[0], min(4, game.seats[-1]))
     state, _ = game.reset(game.configure({}), seats, Random(0))  # noqa: S311
-    return is_told(game, state) and seats > 1
+    return supports_battlesnake_api(game, state) and seats > 1
 
 
-def is_told(game: Game[Any], state: Any) -> bool:
+def supports_battlesnake_api(game: Game[Any], state: Any) -> bool:
     """Whether what agents see of this game can be a request of Battlesnake's API."""
     return game.observe(state, game.to_move(state)[0]).keys() >= REMOTE_KEYS
 
 
-def refuse_remote(game: Game[Any], state: Any, seats: int) -> None:
+def refuse_unsupported_remote_agents(game: Game[Any], state: Any, seats: int) -> None:
     """Raises Invalid where remote agents cannot play, or could know what is to come."""
-    if not is_told(game, state):
+    if not supports_battlesnake_api(game, state):
         raise Invalid(
             "remote_agents",
             f"they are asked in Battlesnake's API, in which {game.title} cannot be told; leave it"

@@ -22,7 +22,7 @@ KEPT_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Duration:
+class MatchDuration:
     """One accepted match."""
 
     season_id: SeasonId
@@ -34,9 +34,9 @@ class Duration:
     """From that claim to the result."""
 
 
-def accepted_since(conn: Connection, cursors: Mapping[SeasonId, int]) -> list[Duration]:
+def durations_since(conn: Connection, cursors: Mapping[SeasonId, int]) -> list[MatchDuration]:
     """The matches that each season accepted after this number of its log, in the log's order."""
-    with conn.cursor(row_factory=class_row(Duration)) as cur:
+    with conn.cursor(row_factory=class_row(MatchDuration)) as cur:
         return cur.execute(
             "select a.season_id, a.no,"
             " extract(epoch from m.claimed_at - m.created_at)::float8 as waited_seconds,"

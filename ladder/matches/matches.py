@@ -11,7 +11,7 @@ from typing import Final
 from psycopg.rows import class_row
 
 from ladder import ids, profiles
-from ladder.database.db import Connection, whole
+from ladder.database.db import Connection, atomic_function
 from ladder.enums import MatchKind
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import MatchId, ScrimId, SeasonId
@@ -32,8 +32,8 @@ class QueueCount:
     oldest_queued_at: datetime | None
 
 
-@whole
-def create(
+@atomic_function
+def create_match(
     conn: Connection,
     *,
     season: Season,
@@ -69,8 +69,8 @@ def create(
     if len(seed) != 16:
         raise Invalid("seed", f"{len(seed)} bytes, it must be 16")
     if gpu is None:
-        gpu = profiles.gpus_of(seat.profile for seat in lineup)
-    match_id = MatchId(ids.new("mat"))
+        gpu = profiles.gpus_needed(seat.profile for seat in lineup)
+    match_id = MatchId(ids.new_id("mat"))
     if kind is MatchKind.RATED:
         _count_in_flight(conn, lineup, is_rejudge=rejudges is not None)
     conn.execute(
@@ -130,14 +130,14 @@ def expire_queued(conn: Connection) -> int:
     return int(row[0])
 
 
-def void(conn: Connection, match_ids: Sequence[MatchId], reason: str) -> int:
+def void_matches(conn: Connection, match_ids: Sequence[MatchId], reason: str) -> int:
     """Ends matches that are not over, whoever holds them; returns how many. Rates nobody."""
     row = conn.execute("select lease_void(%s, %s)", (list(match_ids), reason)).fetchone()
     assert row is not None
     return int(row[0])
 
 
-def counts(conn: Connection) -> list[QueueCount]:
+def queue_counts(conn: Connection) -> list[QueueCount]:
     """Depth of every queue."""
     with conn.cursor(row_factory=class_row(QueueCount)) as cur:
         return cur.execute(
@@ -151,7 +151,7 @@ def counts(conn: Connection) -> list[QueueCount]:
         ).fetchall()
 
 
-def in_flight(conn: Connection, season_id: SeasonId) -> int:
+def matches_in_flight(conn: Connection, season_id: SeasonId) -> int:
     """Rated matches of a season that are queued or running."""
     row = conn.execute(
         "select count(*) from matches where season_id = %s and kind = 'rated'"
@@ -162,7 +162,7 @@ def in_flight(conn: Connection, season_id: SeasonId) -> int:
     return int(row[0])
 
 
-def least_turn(conn: Connection, queue: str) -> int | None:
+def first_turn_of_queue(conn: Connection, queue: str) -> int | None:
     """Of the matches that wait in this queue; None where none does."""
     row = conn.execute(
         "select min(turn) from matches where queue = %s and state = 'queued'", (queue,)

@@ -12,7 +12,7 @@ from typing import Final
 
 from ladder.database.db import Connection
 from ladder.ids import MatchId
-from ladder.matches.matches import counts
+from ladder.matches.matches import queue_counts
 from ladder.matches.workers import live_workers
 
 WAKE_SECONDS: Final = 5.0  # a wake-up message unanswered for this long counts as lost
@@ -31,7 +31,7 @@ def take_due(conn: Connection) -> list[tuple[str, MatchId]]:
     workers = live_workers(conn)
     for worker in workers:
         slots.update(dict.fromkeys(worker.queues, worker.slots))
-    playing = sum(queue.running for queue in counts(conn))
+    playing = sum(queue.running for queue in queue_counts(conn))
     is_busy = playing >= sum(worker.slots for worker in workers)
     return take(
         conn,

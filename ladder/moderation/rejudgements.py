@@ -18,7 +18,7 @@ from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from ladder import ids
-from ladder.database.db import Connection, whole
+from ladder.database.db import Connection, atomic_function
 from ladder.enums import Json, MatchKind
 from ladder.errors import Conflict, NotFound
 from ladder.ids import EntryId, LeagueId, MatchId, RejudgementId, SeasonId, UserId
@@ -27,16 +27,16 @@ from ladder.leagues.measures import Estimate
 from ladder.leagues.medals import Medal
 from ladder.matches import matches, workers
 from ladder.moderation import suspects
-from ladder.moderation.suspects import Predicate, Suspect
+from ladder.moderation.suspects import Predicate, SuspectResult
 from ladder.people import audit_log
 from ladder.ratings import fitting as ratings_fitting
 from ladder.ratings import solo_seasons, standing_versions
 from ladder.standings import leaderboard
-from ladder.standings.standings import Standing
+from ladder.standings.standings import BoardRow
 
 AT_ONCE: Final = 32
 """Of one act queued or running: the others wait, and rated play goes on beside them."""
-NOTICED: Final = 0.1
+LEAST_SCORE_CHANGE: Final = 0.1
 """Points; a score that moves by less has not moved."""
 UNDER_WAY: Final = (
     "select 1 from matches m join rejudged d on d.match_id = m.rejudges and d.by_match_id = m.id"
@@ -47,7 +47,7 @@ UNDER_WAY: Final = (
 CALLED_OFF: Final = "the rejudgement was called off"
 
 
-class State(StrEnum):
+class RejudgementState(StrEnum):
     """How far an act is, or how it ended."""
 
     JUDGING = "judging"
@@ -61,7 +61,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ComparedRow:
     """What the board shows of a team."""
 
     entry_id: EntryId
@@ -75,23 +75,23 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class BoardChange:
     """A team, or a reference agent, that would stand elsewhere."""
 
     team_name: str
-    before: Row | None
-    after: Row | None
+    before: ComparedRow | None
+    after: ComparedRow | None
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class RejudgementPreview:
     """What an act would be about, and what the results in question make of the board."""
 
-    suspects: tuple[Suspect, ...]
+    suspects: tuple[SuspectResult, ...]
     version: int | None
     """Of the official standing that is compared; None before the first fit, and where matches have
     one seat."""
-    changes: tuple[Change, ...]
+    changes: tuple[BoardChange, ...]
     """If they were void; best first."""
 
 
@@ -105,7 +105,7 @@ class Rejudgement:
     predicate: dict[str, Json]
     reason: str
     created_at: datetime
-    state: State
+    state: RejudgementState
     ended_at: datetime | None
     total: int
     waiting: int
@@ -119,29 +119,39 @@ class Rejudgement:
     """Never queued: judged again otherwise meanwhile, or called off."""
 
 
-def preview(conn: Connection, season_id: SeasonId, predicate: Predicate) -> Preview:
+def preview_rejudgement(
+    conn: Connection, season_id: SeasonId, predicate: Predicate
+) -> RejudgementPreview:
     """The matches, and the board without their results. Nothing is written.
 
     Raises NotFound, LadderError (nothing given; too many matches).
     """
     season = seasons.get_season(conn, season_id)
-    fitting = suspects.find(conn, season_id, predicate)
+    fitting = suspects.find_suspects(conn, season_id, predicate)
     if season.measures:
-        now = leaderboard.read(conn, season_id).rows
-        totals = solo_seasons.supposed(conn, season_id, {one.match_id for one in fitting})
-        without = leaderboard.read(conn, season_id, totals=totals).rows
-        return Preview(tuple(fitting), None, tuple(_changes(now, without)))
-    found = standing_versions.latest(conn, season_id)
-    places = ratings_fitting.supposed(conn, season_id, {one.match_id for one in fitting})
+        now = leaderboard.read_board(conn, season_id).rows
+        totals = solo_seasons.totals_without_matches(
+            conn, season_id, {one.match_id for one in fitting}
+        )
+        without = leaderboard.read_board(conn, season_id, totals=totals).rows
+        return RejudgementPreview(tuple(fitting), None, tuple(_board_changes(now, without)))
+    found = standing_versions.latest_version(conn, season_id)
+    places = ratings_fitting.standing_without_matches(
+        conn, season_id, {one.match_id for one in fitting}
+    )
     if found is None or places is None:
-        return Preview(tuple(fitting), None, ())
-    before = leaderboard.read(conn, season_id).rows
-    after = leaderboard.read(conn, season_id, places, suspects.teams(conn, fitting)).rows
-    return Preview(tuple(fitting), found[0].version, tuple(_changes(before, after)))
+        return RejudgementPreview(tuple(fitting), None, ())
+    before = leaderboard.read_board(conn, season_id).rows
+    after = leaderboard.read_board(
+        conn, season_id, places, suspects.teams_of_suspects(conn, fitting)
+    ).rows
+    return RejudgementPreview(
+        tuple(fitting), found[0].version, tuple(_board_changes(before, after))
+    )
 
 
-@whole
-def rejudge(
+@atomic_function
+def create_rejudgement(
     conn: Connection, season_id: SeasonId, predicate: Predicate, *, by: UserId | None, reason: str
 ) -> Rejudgement:
     """Has the matches judged again; the scheduler queues them.
@@ -152,12 +162,12 @@ def rejudge(
     season = seasons.get_season(conn, season_id)
     # Of two acts at once the second sees what the first one took.
     conn.execute("select 1 from seasons where id = %s for no key update", (season_id,))
-    fitting = suspects.find(conn, season_id, predicate)
+    fitting = suspects.find_suspects(conn, season_id, predicate)
     if not fitting:
         raise Conflict(
             "it fits no result that stands and is not being judged again", field="predicate"
         )
-    rejudgement_id = RejudgementId(ids.new("rej"))
+    rejudgement_id = RejudgementId(ids.new_id("rej"))
     conn.execute(
         "insert into rejudgements (id, season_id, predicate, reason, by_user)"
         " values (%s, %s, %s, %s, %s)",
@@ -167,7 +177,7 @@ def rejudge(
         "insert into rejudged (rejudgement_id, match_id) select %s, unnest(%s::text[])",
         (rejudgement_id, [one.match_id for one in fitting]),
     )
-    audit_id = audit_log.record(
+    audit_id = audit_log.record_audit(
         conn,
         season.league_id,
         by=by,
@@ -177,8 +187,8 @@ def rejudge(
         season_id=season_id,
         details={"predicate": predicate.to_json(), "matches": len(fitting)},
     )
-    for team in suspects.teams(conn, fitting):
-        sealed_medals.unseal(conn, season_id, team, audit_id)
+    for team in suspects.teams_of_suspects(conn, fitting):
+        sealed_medals.unseal_medals(conn, season_id, team, audit_id)
     return get_rejudgement(conn, rejudgement_id)
 
 
@@ -197,15 +207,15 @@ def get_rejudgement(conn: Connection, rejudgement_id: RejudgementId) -> Rejudgem
             " join rejudged d on d.rejudgement_id = r.id"
             " left join matches m on m.id = d.by_match_id"
             " where r.id = %s group by r.id, s.league_id",
-            (State.JUDGING, rejudgement_id),
+            (RejudgementState.JUDGING, rejudgement_id),
         ).fetchone()
     if found is None:
         raise NotFound.of("rejudgement")
-    return replace(found, state=State(found.state))
+    return replace(found, state=RejudgementState(found.state))
 
 
-@whole
-def cancel(
+@atomic_function
+def cancel_rejudgement(
     conn: Connection, rejudgement_id: RejudgementId, *, by: UserId | None, reason: str
 ) -> Rejudgement:
     """Calls an act off: what was not played again yet keeps its old result, a match under way too.
@@ -214,7 +224,7 @@ def cancel(
     """
     conn.execute("select 1 from rejudgements where id = %s for update", (rejudgement_id,))
     found = get_rejudgement(conn, rejudgement_id)
-    if found.waiting == found.under_way == 0 or found.state is not State.JUDGING:
+    if found.waiting == found.under_way == 0 or found.state is not RejudgementState.JUDGING:
         raise Conflict("rejudgement: it has ended, nothing of it is left to be called off")
     conn.execute(
         "update rejudged set refusal = %s where rejudgement_id = %s and by_match_id is null"
@@ -227,9 +237,11 @@ def cancel(
         " for update of m",
         (rejudgement_id,),
     ).fetchall()
-    _end(conn, found.season_id, rejudgement_id, State.CANCELLED)  # the season before its entries
-    voided = matches.void(conn, [row[0] for row in playing], CALLED_OFF)
-    audit_log.record(
+    _write_end(
+        conn, found.season_id, rejudgement_id, RejudgementState.CANCELLED
+    )  # the season before its entries
+    voided = matches.void_matches(conn, [row[0] for row in playing], CALLED_OFF)
+    audit_log.record_audit(
         conn,
         found.league_id,
         by=by,
@@ -242,8 +254,8 @@ def cancel(
     return get_rejudgement(conn, rejudgement_id)
 
 
-@whole
-def settle(conn: Connection) -> list[Rejudgement]:
+@atomic_function
+def end_finished_rejudgements(conn: Connection) -> list[Rejudgement]:
     """Ends the acts of which nothing waits or is under way; returns them as they ended.
 
     The next standing may seal again what it is sure of.
@@ -257,11 +269,13 @@ def settle(conn: Connection) -> list[Rejudgement]:
         " order by r.id for update of r skip locked"
     ).fetchall()
     for act, season_id, is_done in over:
-        _end(conn, season_id, act, State.DONE if is_done else State.VOID)
+        _write_end(
+            conn, season_id, act, RejudgementState.DONE if is_done else RejudgementState.VOID
+        )
     return [get_rejudgement(conn, act) for act, _, _ in over]
 
 
-def waiting(
+def matches_to_queue(
     conn: Connection, served: Collection[str], at_once: int = AT_ONCE
 ) -> list[tuple[RejudgementId, MatchId]]:
     """The next matches to be queued of each act, at most ``at_once`` of it being under way.
@@ -298,16 +312,16 @@ def queue_next(conn: Connection) -> int:
     They go before all rated matches that wait. Each is queued in a transaction of its own.
     """
     served = {profile for worker in workers.live_workers(conn) for profile in worker.profiles}
-    front = matches.least_turn(conn, "play.cpu") or 0
+    front = matches.first_turn_of_queue(conn, "play.cpu") or 0
     made = 0
-    for turn, (act, match_id) in enumerate(waiting(conn, served), front):
+    for turn, (act, match_id) in enumerate(matches_to_queue(conn, served), front):
         with conn.transaction():
-            made += queue(conn, act, match_id, turn) is not None
+            made += queue_replacement_match(conn, act, match_id, turn) is not None
     return made
 
 
-@whole
-def queue(
+@atomic_function
+def queue_replacement_match(
     conn: Connection, rejudgement_id: RejudgementId, match_id: MatchId, turn: int = 0
 ) -> MatchId | None:
     """Queues the match that is to replace this one; None where there will be none."""
@@ -322,7 +336,7 @@ def queue(
     season = seasons.get_season(conn, SeasonId(waits[0]))
     made, refusal = None, None
     try:
-        made = matches.create(
+        made = matches.create_match(
             conn,
             season=season,
             kind=MatchKind.RATED,
@@ -340,8 +354,8 @@ def queue(
     return made
 
 
-def _end(
-    conn: Connection, season_id: SeasonId, rejudgement_id: RejudgementId, state: State
+def _write_end(
+    conn: Connection, season_id: SeasonId, rejudgement_id: RejudgementId, state: RejudgementState
 ) -> None:
     """Writes how an act ended, and has its season fitted anew."""
     conn.execute(
@@ -354,35 +368,35 @@ def _end(
     )
 
 
-def _changes(before: Iterable[Standing], after: Iterable[Standing]) -> list[Change]:
+def _board_changes(before: Iterable[BoardRow], after: Iterable[BoardRow]) -> list[BoardChange]:
     """What differs between two boards, by team; reference agents each for themselves."""
-    old = {_key(row): row for row in before}
-    new = {_key(row): row for row in after}
+    old = {_row_key(row): row for row in before}
+    new = {_row_key(row): row for row in after}
     changes = []
     for key in dict.fromkeys((*new, *old)):
         one, two = old.get(key), new.get(key)
         known = one or two
-        if known is not None and _differ(one, two):
-            changes.append(Change(known.team_name, _row(one), _row(two)))
+        if known is not None and _rows_differ(one, two):
+            changes.append(BoardChange(known.team_name, _board_row(one), _board_row(two)))
     return changes
 
 
-def _key(row: Standing) -> str:
+def _row_key(row: BoardRow) -> str:
     return row.entry_id if row.is_anchor else row.team_id
 
 
-def _differ(one: Standing | None, two: Standing | None) -> bool:
+def _rows_differ(one: BoardRow | None, two: BoardRow | None) -> bool:
     if one is None or two is None:
         return True
     if one.estimates != two.estimates:
         return True
     return (one.entry_id, one.rank, one.medal) != (two.entry_id, two.rank, two.medal) or abs(
         one.shown[0] - two.shown[0]
-    ) >= NOTICED
+    ) >= LEAST_SCORE_CHANGE
 
 
-def _row(row: Standing | None) -> Row | None:
+def _board_row(row: BoardRow | None) -> ComparedRow | None:
     if row is None:
         return None
     score = None if row.estimates else row.shown[0]
-    return Row(row.entry_id, row.agent_name, score, row.rank, row.medal, row.estimates)
+    return ComparedRow(row.entry_id, row.agent_name, score, row.rank, row.medal, row.estimates)

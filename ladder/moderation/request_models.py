@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ladder.field_types import Key, Line, Moment
+from ladder.field_types import AwareDatetime, Key, Line
 from ladder.ids import AgentId
 from ladder.moderation import suspects
 
@@ -14,7 +14,7 @@ Given = Annotated[Line, Field(min_length=1)]
 Reason = Annotated[Line, Field(min_length=1, description="one sentence, kept in the audit log")]
 
 
-class Verdict(BaseModel):
+class DisqualificationRequest(BaseModel):
     """Who is meant, and why."""
 
     model_config = ConfigDict(
@@ -37,8 +37,8 @@ class Predicate(BaseModel):
     node: Annotated[Given | None, Field(description="that it was played on")] = None
     image_digest: Given | None = None
     rules_digest: Given | None = None
-    since: Annotated[Moment | None, Field(description="finished then or later")] = None
-    until: Annotated[Moment | None, Field(description="finished before")] = None
+    since: Annotated[AwareDatetime | None, Field(description="finished then or later")] = None
+    until: Annotated[AwareDatetime | None, Field(description="finished before")] = None
     agent: Annotated[Key | None, Field(description="id of one that sat in it")] = None
     verdict: Annotated[
         Literal["DONE", "ERROR", "INVALID", "TIMEOUT"] | None,
@@ -56,7 +56,7 @@ class Predicate(BaseModel):
         )
 
 
-class Question(BaseModel):
+class PreviewRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
     predicate: Predicate
 

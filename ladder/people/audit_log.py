@@ -22,7 +22,7 @@ AUDIT: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Audit:
+class AuditEntry:
     id: str
     league_id: LeagueId
     season_id: SeasonId | None
@@ -36,7 +36,7 @@ class Audit:
     created_at: datetime
 
 
-def record(
+def record_audit(
     conn: Connection,
     league_id: LeagueId,
     *,
@@ -48,7 +48,7 @@ def record(
     details: Mapping[str, Json] | None = None,
 ) -> str:
     """Writes what is being done in the same transaction; the entry's id."""
-    audit_id = ids.new("aud")
+    audit_id = ids.new_id("aud")
     conn.execute(
         "insert into audits (id, league_id, season_id, by_user, act, subject, reason, details)"
         " values (%s, %s, %s, %s, %s, %s, %s, %s)",
@@ -59,9 +59,9 @@ def record(
 
 def list_audits(
     conn: Connection, league_id: LeagueId, *, after: str | None = None, limit: int = 50
-) -> list[Audit]:
+) -> list[AuditEntry]:
     """A league's audit log, newest first, from behind ``after``."""
-    with conn.cursor(row_factory=class_row(Audit)) as cur:
+    with conn.cursor(row_factory=class_row(AuditEntry)) as cur:
         return cur.execute(
             f"{AUDIT} where a.league_id = %s and (%s::text is null or a.id < %s)"
             " order by a.id desc limit %s",

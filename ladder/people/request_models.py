@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ladder.field_types import Moment, Name
+from ladder.field_types import AwareDatetime, Name
 
 Scope = Literal["read", "agents:write", "scrims:write", "leagues:write", "admin"]
 
@@ -19,5 +19,6 @@ class NewToken(BaseModel):
     label: Name
     scopes: Annotated[list[Scope], Field(min_length=1, max_length=5)]
     expires_at: Annotated[
-        Moment | None, Field(description="never later than the end of the token that mints it")
+        AwareDatetime | None,
+        Field(description="never later than the end of the token that mints it"),
     ] = None

@@ -12,21 +12,21 @@ from collections.abc import Mapping, Sequence
 
 from ladder.database.db import Connection
 from ladder.ids import EntryId, SeasonId, TeamId
-from ladder.leagues.medals import BEST_FIRST, Medal, Rules
-from ladder.leagues.sealed_medals import of_season
+from ladder.leagues.medals import BEST_FIRST, Medal, MedalRules
+from ladder.leagues.sealed_medals import sealed_medals_of_season
 from ladder.ratings import medal_sealing_rule
-from ladder.ratings.official.standing import Entrant, Place, Standing
+from ladder.ratings.official.standing import Entrant, OfficialPlace, OfficialStanding
 
 
-def seal(
+def seal_medals(
     conn: Connection,
     season_id: SeasonId,
     version: int,
     entrants: Sequence[Entrant],
-    standing: Standing,
-    rules: Rules,
+    standing: OfficialStanding,
+    rules: MedalRules,
     confidence: float,
-    earlier: Sequence[Mapping[EntryId, Place]],
+    earlier: Sequence[Mapping[EntryId, OfficialPlace]],
 ) -> bool:
     """Seals what this version and the ``earlier`` looks at the season are sure of; whether every
     medal there is, is sealed now.
@@ -45,7 +45,7 @@ def seal(
     ).fetchone()
     if rejudging is not None:
         return False
-    kept = of_season(conn, season_id)
+    kept = sealed_medals_of_season(conn, season_id)
     ranked = sorted(
         (
             (place.rank, place.score, each.team_id, place.chances)
@@ -54,14 +54,14 @@ def seal(
         ),
         key=lambda row: row[0],
     )
-    looks = [_by_team(entrants, places) for places in earlier]
+    looks = [_chances_by_team(entrants, places) for places in earlier]
     for _, _, team, chances in ranked:
         if not all(team in look for look in looks):
             continue
-        medal = medal_sealing_rule.sure(
+        medal = medal_sealing_rule.sealed_medal(
             [chances, *(look[team] for look in looks)], rules, confidence
         )
-        if medal is None or _is_kept(medal, kept.get(team)):
+        if medal is None or _is_already_sealed(medal, kept.get(team)):
             continue
         conn.execute(
             "insert into sealed_medals (season_id, team_id, version, medal, chance)"
@@ -82,8 +82,8 @@ def seal(
     return bool(held) and all(kept.get(team) is medal for team, medal in held.items())
 
 
-def _by_team(
-    entrants: Sequence[Entrant], places: Mapping[EntryId, Place]
+def _chances_by_team(
+    entrants: Sequence[Entrant], places: Mapping[EntryId, OfficialPlace]
 ) -> dict[TeamId, medal_sealing_rule.Chances]:
     """The chances that each team had by what it stood by."""
     return {
@@ -93,5 +93,5 @@ def _by_team(
     }
 
 
-def _is_kept(medal: Medal, kept: Medal | None) -> bool:
+def _is_already_sealed(medal: Medal, kept: Medal | None) -> bool:
     return kept is not None and BEST_FIRST.index(kept) <= BEST_FIRST.index(medal)

@@ -11,14 +11,14 @@ import psycopg
 from ladder.database.db import Connection
 from ladder.ids import SeasonId
 from ladder.ratings import fitting, ratings
-from ladder.telemetry import emit, trace
+from ladder.telemetry import log_event, traceback_text
 
 FOLD: Final = 200
 """Results of a season's log that one round folds, in one transaction."""
 
 
 def rate(
-    conn: Connection, fitter: fitting.Fitter, ends_at: float, progressed: Callable[[], None]
+    conn: Connection, fitter: fitting.OfficialFitter, ends_at: float, progressed: Callable[[], None]
 ) -> None:
     """Rates all seasons by turns until nothing is left, or until ``ends_at`` (monotonic clock).
 
@@ -28,23 +28,23 @@ def rate(
     unrated, unfitted = set[SeasonId](), set[SeasonId]()
 
     def fold(season: SeasonId) -> None:
-        folded = ratings.apply(conn, season, FOLD)
+        folded = ratings.rate_season(conn, season, FOLD)
         conn.commit()
         progressed()
         if folded:
-            emit("rated", season=season, results=folded)
+            log_event("rated", season=season, results=folded)
 
     def fit(season: SeasonId) -> None:
         version = fitter.refit(conn, season)
         conn.commit()
         progressed()
-        emit("fitted", season=season, version=version)
+        log_event("fitted", season=season, version=version)
 
     while True:
         seasons = [one for one in ratings.seasons_to_rate(conn) if one not in unrated]
         conn.commit()
         unrated |= _each(conn, seasons, fold)
-        due = [one for one in fitting.due(conn) if one not in unfitted]
+        due = [one for one in fitting.seasons_to_fit(conn) if one not in unfitted]
         conn.commit()
         unfitted |= _each(conn, due, fit)
         if not seasons or time.monotonic() > ends_at:
@@ -64,5 +64,11 @@ def _each(
         except Exception as error:  # the failure of one season does not stop the others
             conn.rollback()
             failed.add(season)
-            emit("rate_failed", level="error", season=season, error=str(error), trace=trace(error))
+            log_event(
+                "rate_failed",
+                level="error",
+                season=season,
+                error=str(error),
+                trace=traceback_text(error),
+            )
     return failed

@@ -15,21 +15,21 @@ from typing import Any, Final
 
 from psycopg.types.json import Jsonb
 
-from ladder.database.db import Connection, whole
+from ladder.database.db import Connection, atomic_function
 from ladder.entries import entries
 from ladder.enums import MatchKind
 from ladder.ids import EntryId, MatchId, SeasonId
 from ladder.leagues import seasons
-from ladder.leagues.measures import REWARD, WORST, Measure, Totals, added, worst_of
+from ladder.leagues.measures import REWARD, WORST, Measure, Totals, add_game, worst_reward_so_far
 from ladder.leagues.records import Season
 from ladder.matches import matches
-from ladder.matches.pairing import Candidate, Runner
+from ladder.matches.pairing import Candidate, EntryRound
 
 MOST_TRIES: Final = 3
 """Matches made of one round for one entry: what is void thrice would be void again."""
 
 
-def runners(conn: Connection, season: Season) -> tuple[list[Runner], int]:
+def entry_rounds(conn: Connection, season: Season) -> tuple[list[EntryRound], int]:
     """The season's active entries with the last round each has, and the last that was begun."""
     rows = conn.execute(
         "select e.id, e.round, s.round from seasons s left join entries e"
@@ -38,15 +38,15 @@ def runners(conn: Connection, season: Season) -> tuple[list[Runner], int]:
     ).fetchall()
     has = {entry: last for entry, last, _ in rows}
     field = [
-        Runner(each, has[each.entry_id])
-        for each in entries.candidates(conn, season.id)
+        EntryRound(each, has[each.entry_id])
+        for each in entries.pairing_candidates(conn, season.id)
         if each.entry_id in has
     ]
     return field, rows[0][2]
 
 
-@whole
-def queue(
+@atomic_function
+def queue_round_match(
     conn: Connection, season: Season, candidate: Candidate, number: int, turn: int
 ) -> MatchId:
     """The entry's match of this round, queued; the round has begun then.
@@ -56,13 +56,13 @@ def queue(
     conn.execute(
         "update seasons set round = %s where id = %s and round < %s", (number, season.id, number)
     )
-    match_id = _create(conn, season, candidate, number, turn, tries=1)
+    match_id = _create_round_match(conn, season, candidate, number, turn, tries=1)
     conn.execute("update entries set round = %s where id = %s", (number, candidate.entry_id))
     return match_id
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class VoidRound:
     """A round whose match came to nothing, by no fault of its entry."""
 
     match_id: MatchId
@@ -71,7 +71,7 @@ class Gap:
     tries: int
 
 
-def gaps(conn: Connection, season_id: SeasonId) -> list[Gap]:
+def void_rounds(conn: Connection, season_id: SeasonId) -> list[VoidRound]:
     """The season's void matches that are to be made again, oldest round first."""
     rows = conn.execute(
         "select r.match_id, r.entry_id, r.round, r.tries from round_matches r"
@@ -80,19 +80,19 @@ def gaps(conn: Connection, season_id: SeasonId) -> list[Gap]:
         " order by r.round, r.entry_id",
         (season_id, MOST_TRIES),
     )
-    return [Gap(*row) for row in rows]
+    return [VoidRound(*row) for row in rows]
 
 
-@whole
-def queue_again(
-    conn: Connection, season: Season, candidate: Candidate, gap: Gap, turn: int
+@atomic_function
+def requeue_round_match(
+    conn: Connection, season: Season, candidate: Candidate, gap: VoidRound, turn: int
 ) -> MatchId:
     """The entry's match of that round once more, on the same seed. Raises Conflict."""
     conn.execute("delete from round_matches where match_id = %s", (gap.match_id,))
-    return _create(conn, season, candidate, gap.round, turn, tries=gap.tries + 1)
+    return _create_round_match(conn, season, candidate, gap.round, turn, tries=gap.tries + 1)
 
 
-def forget(conn: Connection, season_id: SeasonId) -> int:
+def delete_old_round_matches(conn: Connection, season_id: SeasonId) -> int:
     """Drops what is known of round matches that were played, or are not made again."""
     return conn.execute(
         "delete from round_matches r using matches m, entries e where m.id = r.match_id"
@@ -102,15 +102,15 @@ def forget(conn: Connection, season_id: SeasonId) -> int:
     ).rowcount
 
 
-def _create(
+def _create_round_match(
     conn: Connection, season: Season, candidate: Candidate, number: int, turn: int, *, tries: int
 ) -> MatchId:
-    match_id = matches.create(
+    match_id = matches.create_match(
         conn,
         season=season,
         kind=MatchKind.RATED,
         lineup=[candidate.seat],
-        seed=seed(conn, season.id, number),
+        seed=round_seed(conn, season.id, number),
         turn=turn,
     )
     conn.execute(
@@ -121,7 +121,7 @@ def _create(
     return match_id
 
 
-def seed(conn: Connection, season_id: SeasonId, number: int) -> bytes:
+def round_seed(conn: Connection, season_id: SeasonId, number: int) -> bytes:
     """Of all matches of this round: 128 bits that tell nothing of another round's."""
     row = conn.execute("select secret from seasons where id = %s", (season_id,)).fetchone()
     assert row is not None
@@ -140,7 +140,7 @@ class MeasureTotals:
         rows = self._conn.execute(
             "select id, totals from entries where id = any (%s)", (sorted(set(entry_ids)),)
         )
-        self.totals.update({EntryId(entry): of_json(stored) for entry, stored in rows})
+        self.totals.update({EntryId(entry): totals_from_json(stored) for entry, stored in rows})
 
     def add(self, match_id: MatchId) -> None:
         """An accepted result."""
@@ -182,10 +182,10 @@ class MeasureTotals:
         self, entry: EntryId, statistics: Mapping[str, float] | None, reward: float | None
     ) -> None:
         told = {REWARD.name: reward, **(statistics or {})}
-        self.totals[entry] = added(self._measures, self.totals.get(entry, {}), told)
+        self.totals[entry] = add_game(self._measures, self.totals.get(entry, {}), told)
 
 
-def worst_reward(
+def season_worst_reward(
     conn: Connection,
     season_id: SeasonId,
     measures: Sequence[Measure],
@@ -198,11 +198,11 @@ def worst_reward(
     rows = conn.execute(
         "select id, totals from entries where season_id = %s and totals ? %s", (season_id, WORST)
     )
-    field = {EntryId(entry): of_json(stored) for entry, stored in rows}
-    return worst_of(measures, {**field, **(supposed or {})}.values())
+    field = {EntryId(entry): totals_from_json(stored) for entry, stored in rows}
+    return worst_reward_so_far(measures, {**field, **(supposed or {})}.values())
 
 
-def supposed(
+def totals_without_matches(
     conn: Connection, season_id: SeasonId, void: Collection[MatchId]
 ) -> dict[EntryId, Totals]:
     """The totals of whoever sat in these matches, as if they had been void. Nothing is written."""
@@ -218,13 +218,13 @@ def supposed(
     return totals.totals
 
 
-def of_json(stored: Mapping[str, Any]) -> Totals:
+def totals_from_json(stored: Mapping[str, Any]) -> Totals:
     """Totals as the rows keep them."""
     return {name: (games, total, squares) for name, (games, total, squares) in stored.items()}
 
 
-@whole
-def close(conn: Connection, season_id: SeasonId) -> int:
+@atomic_function
+def make_standing_final(conn: Connection, season_id: SeasonId) -> int:
     """Marks what stands as final: the season is finished and its last game is counted. Returns the
     number of the mark, which grows when only an audited act makes another."""
     row = conn.execute(

@@ -12,7 +12,7 @@ from psycopg.rows import class_row
 from ladder.database.db import Connection
 from ladder.errors import Conflict, NotFound
 from ladder.ids import EntryId, SeasonId
-from ladder.ratings.official.standing import Place
+from ladder.ratings.official.standing import OfficialPlace
 
 SEASONS_KEPT: Final = 16
 
@@ -23,12 +23,12 @@ VERSION: Final = (
 )
 
 
-class Dropped(Conflict):
+class RowsDropped(Conflict):
     """This version of the standings has no rows any more."""
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class StandingVersion:
     """What is known of one official standing besides its rows."""
 
     season_id: SeasonId
@@ -52,7 +52,9 @@ class Version:
     made_at: datetime
 
 
-def latest(conn: Connection, season_id: SeasonId) -> tuple[Version, dict[EntryId, Place]] | None:
+def latest_version(
+    conn: Connection, season_id: SeasonId
+) -> tuple[StandingVersion, dict[EntryId, OfficialPlace]] | None:
     """The official standing now, with a place for each entry that was active; None before it."""
     row = conn.execute(
         "select version, content from standings where season_id = %s order by version desc limit 1",
@@ -60,12 +62,12 @@ def latest(conn: Connection, season_id: SeasonId) -> tuple[Version, dict[EntryId
     ).fetchone()
     if row is None:
         return None
-    return get_version(conn, season_id, row[0]), places(row[1])
+    return get_version(conn, season_id, row[0]), places_of_content(row[1])
 
 
-def get_version(conn: Connection, season_id: SeasonId, version: int) -> Version:
+def get_version(conn: Connection, season_id: SeasonId, version: int) -> StandingVersion:
     """One version. Raises NotFound."""
-    found = _versions(conn, "season_id = %s and version = %s", (season_id, version))
+    found = _select_versions(conn, "season_id = %s and version = %s", (season_id, version))
     if not found:
         raise NotFound("there is no such version of the standings")
     return found[0]
@@ -73,19 +75,19 @@ def get_version(conn: Connection, season_id: SeasonId, version: int) -> Version:
 
 def list_versions(
     conn: Connection, season_id: SeasonId, *, before: int | None = None, limit: int = 50
-) -> list[Version]:
+) -> list[StandingVersion]:
     """Versions of a season, newest first."""
-    return _versions(
+    return _select_versions(
         conn,
         "season_id = %s and (%s::bigint is null or version < %s) order by version desc limit %s",
         (season_id, before, before, limit),
     )
 
 
-def places(content: str) -> dict[EntryId, Place]:
+def places_of_content(content: str) -> dict[EntryId, OfficialPlace]:
     """The rows of a version's content."""
     return {
-        EntryId(entry): Place(score, sigma, rank, low, high, (gold, silver, bronze), loss)
+        EntryId(entry): OfficialPlace(score, sigma, rank, low, high, (gold, silver, bronze), loss)
         for entry, score, sigma, rank, low, high, (gold, silver, bronze), loss in json.loads(
             content
         )
@@ -106,7 +108,7 @@ def why_dropped(conn: Connection, season_id: SeasonId, version: int) -> str:
     )
 
 
-def drop_old(conn: Connection) -> int:
+def drop_old_rows(conn: Connection) -> int:
     """Drops the rows of versions nobody looks at: of those older than an hour one an hour stays, of
     those older than a month one a day, each that sealed a medal, and each season's last. Returns
     how many."""
@@ -124,6 +126,8 @@ def drop_old(conn: Connection) -> int:
     ).rowcount
 
 
-def _versions(conn: Connection, where: str, arguments: tuple[object, ...]) -> list[Version]:
-    with conn.cursor(row_factory=class_row(Version)) as cur:
+def _select_versions(
+    conn: Connection, where: str, arguments: tuple[object, ...]
+) -> list[StandingVersion]:
+    with conn.cursor(row_factory=class_row(StandingVersion)) as cur:
         return cur.execute(f"{VERSION} where {where}", arguments).fetchall()

@@ -14,7 +14,7 @@ from typing import Final
 
 from ladder.confidence_intervals import Z95
 from ladder.ids import AgentId, EntryId, MatchId
-from ladder.matches.pairing.information_gain import information
+from ladder.matches.pairing.information_gain import fisher_information
 from ladder.ratings.online import Rating
 
 NEAR: Final = 0.5
@@ -24,7 +24,7 @@ SURPRISE: Final = 1 / 3
 DONE: Final = "DONE"
 
 
-class Strength(StrEnum):
+class RelativeStrength(StrEnum):
     """How an opponent compares by its score now."""
 
     STRONGER = "stronger"
@@ -36,7 +36,7 @@ class Strength(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rival:
+class OtherSeat:
     """Another seat of a match."""
 
     entry_id: EntryId
@@ -47,7 +47,7 @@ class Rival:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class PlayedMatch:
     """A rated match as the entry played it."""
 
     match_id: MatchId
@@ -58,15 +58,15 @@ class Played:
     verdict: str
     charged_seconds: float
     max_move_seconds: float
-    rivals: tuple[Rival, ...]
+    rivals: tuple[OtherSeat, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Duel:
     """A meeting with one opponent in which neither was at fault."""
 
-    game: Played
-    rival: Rival
+    game: PlayedMatch
+    rival: OtherSeat
     apart: float
     """By how many beta the opponent is ahead, by the scores now."""
     expected: float
@@ -76,7 +76,7 @@ class Duel:
 
 
 @dataclass(frozen=True, slots=True)
-class Met:
+class OpponentRecord:
     """All meetings with one opponent, by placement as it was given."""
 
     agent_id: AgentId
@@ -89,7 +89,7 @@ class Met:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class WinShare:
     """Duels without a fault on either side, and the share of them that was won."""
 
     duels: int
@@ -100,13 +100,13 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class SeatShare:
+class SeatWinShare:
     """Results from one seat."""
 
     seat: int
     games: int
     mean_placement: float
-    share: Share
+    share: WinShare
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class Upset:
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
+class TimeSummary:
     """Charged time over the matches."""
 
     match_median_seconds: float
@@ -132,26 +132,29 @@ class Times:
     slowest_move_max_seconds: float
 
 
-def expected(own: Rating, other: Rating, beta: float) -> float:
+def expected_score(own: Rating, other: Rating, beta: float) -> float:
     """The chance to be placed better than this one, half of a tie included."""
     spread = sqrt(2 * beta**2 + own.sigma**2 + other.sigma**2)
     return 0.5 * (1 + erf((own.mu - other.mu) / spread / sqrt(2)))
 
 
-def head_to_head(games: Iterable[Played]) -> list[Met]:
+def head_to_head(games: Iterable[PlayedMatch]) -> list[OpponentRecord]:
     """One row an opponent, those met most often first."""
     met: dict[AgentId, list[tuple[int, float | None]]] = defaultdict(list)
     for game in games:
         for rival in game.rivals:
             met[rival.agent_id].append(
-                (_sign(rival.placement - game.placement), _apart(game.reward, rival.reward))
+                (
+                    _sign(rival.placement - game.placement),
+                    _score_difference(game.reward, rival.reward),
+                )
             )
     rows = []
     for agent, duels in met.items():
         apart = [difference for _, difference in duels if difference is not None]
         signs = [sign for sign, _ in duels]
         rows.append(
-            Met(
+            OpponentRecord(
                 agent_id=agent,
                 games=len(duels),
                 better=signs.count(1),
@@ -164,11 +167,11 @@ def head_to_head(games: Iterable[Played]) -> list[Met]:
 
 
 def duels(
-    games: Iterable[Played], own: Rating, scores: Mapping[EntryId, Rating], beta: float
+    games: Iterable[PlayedMatch], own: Rating, scores: Mapping[EntryId, Rating], beta: float
 ) -> list[Duel]:
     """All meetings without a fault; ``scores`` are the opponents'."""
     found = []
-    chances = {entry: expected(own, score, beta) for entry, score in scores.items()}
+    chances = {entry: expected_score(own, score, beta) for entry, score in scores.items()}
     for game in games:
         if game.verdict != DONE:
             continue
@@ -180,20 +183,20 @@ def duels(
     return found
 
 
-def by_strength(fought: Iterable[Duel]) -> dict[Strength, Share]:
+def shares_by_strength(fought: Iterable[Duel]) -> dict[RelativeStrength, WinShare]:
     """Expected and actual share against stronger, near and weaker opponents."""
-    kinds: dict[Strength, list[Duel]] = {kind: [] for kind in Strength}
+    kinds: dict[RelativeStrength, list[Duel]] = {kind: [] for kind in RelativeStrength}
     for duel in fought:
-        kind = Strength.NEAR
+        kind = RelativeStrength.NEAR
         if duel.apart > NEAR:
-            kind = Strength.STRONGER
+            kind = RelativeStrength.STRONGER
         elif duel.apart < -NEAR:
-            kind = Strength.WEAKER
+            kind = RelativeStrength.WEAKER
         kinds[kind].append(duel)
-    return {kind: _share(found) for kind, found in kinds.items()}
+    return {kind: _win_share(found) for kind, found in kinds.items()}
 
 
-def by_seat(games: Iterable[Played], fought: Iterable[Duel]) -> list[SeatShare]:
+def shares_by_seat(games: Iterable[PlayedMatch], fought: Iterable[Duel]) -> list[SeatWinShare]:
     """One row a seat that was played."""
     placements: dict[int, list[int]] = defaultdict(list)
     here: dict[int, list[Duel]] = defaultdict(list)
@@ -202,7 +205,7 @@ def by_seat(games: Iterable[Played], fought: Iterable[Duel]) -> list[SeatShare]:
     for duel in fought:
         here[duel.game.seat].append(duel)
     return [
-        SeatShare(seat, len(placed), fmean(placed), _share(here[seat]))
+        SeatWinShare(seat, len(placed), fmean(placed), _win_share(here[seat]))
         for seat, placed in sorted(placements.items())
     ]
 
@@ -221,22 +224,22 @@ def upsets(fought: Iterable[Duel], most: int) -> tuple[list[Upset], list[Upset]]
     return won[:most], lost[:most]
 
 
-def times(games: Sequence[Played]) -> Times | None:
+def time_summary(games: Sequence[PlayedMatch]) -> TimeSummary | None:
     """Of matches and of their slowest moves; None without a match."""
     if not games:
         return None
     matches = sorted(game.charged_seconds for game in games)
     moves = sorted(game.max_move_seconds for game in games)
-    return Times(
+    return TimeSummary(
         match_median_seconds=median(matches),
-        match_p99_seconds=_p99(matches),
+        match_p99_seconds=_percentile_99(matches),
         slowest_move_median_seconds=median(moves),
-        slowest_move_p99_seconds=_p99(moves),
+        slowest_move_p99_seconds=_percentile_99(moves),
         slowest_move_max_seconds=moves[-1],
     )
 
 
-def repetition(opponents: Iterable[Met]) -> tuple[float, float]:
+def opponent_repetition(opponents: Iterable[OpponentRecord]) -> tuple[float, float]:
     """The sum of the squared shares that each opponent has of the meetings: as it is, and as it
     would be left by many more meetings of the same mixture."""
     counts = [met.games for met in opponents]
@@ -266,7 +269,7 @@ def games_left(
     if variance <= wanted:
         return 0
     has, wanted = variance - now, wanted - lasting
-    per_game = information(seats)
+    per_game = fisher_information(seats)
     if wanted <= 0 or per_game <= 0:
         return None
     if has <= wanted:
@@ -274,10 +277,10 @@ def games_left(
     return ceil((1 / wanted - 1 / has) / per_game)
 
 
-def _share(fought: Sequence[Duel]) -> Share:
+def _win_share(fought: Sequence[Duel]) -> WinShare:
     if not fought:
-        return Share(0, None, None)
-    return Share(
+        return WinShare(0, None, None)
+    return WinShare(
         len(fought), fmean(duel.expected for duel in fought), fmean(duel.won for duel in fought)
     )
 
@@ -286,10 +289,10 @@ def _sign(difference: int) -> int:
     return (difference > 0) - (difference < 0)
 
 
-def _apart(own: float | None, other: float | None) -> float | None:
+def _score_difference(own: float | None, other: float | None) -> float | None:
     return None if own is None or other is None else own - other
 
 
-def _p99(ordered: Sequence[float]) -> float:
+def _percentile_99(ordered: Sequence[float]) -> float:
     """The least value that 99 of 100 do not exceed."""
     return ordered[ceil(0.99 * len(ordered)) - 1]

@@ -28,7 +28,7 @@ INTERVALS: Final = 3
 """Of the season's cadence that may pass without a finished match before there is an alarm."""
 
 
-class Cause(StrEnum):
+class AlarmCause(StrEnum):
     """What keeps a season from playing, as its competitors need to know it."""
 
     PAUSED = "paused"
@@ -47,30 +47,30 @@ class Cause(StrEnum):
     @property
     def told(self) -> str:
         """The sentence for competitors."""
-        return TOLD[self]
+        return CAUSE_SENTENCES[self]
 
 
-TOLD: Final = {
-    Cause.PAUSED: "The host has paused this league; it goes on as it stood.",
-    Cause.NO_CAPACITY: "No machine is free to play its matches now; they wait and are not lost.",
-    Cause.NOTHING_TO_PAIR: "Too few different agents take part to fill a match.",
-    Cause.SLOW_HOST: "A machine that plays its matches is too busy."
+CAUSE_SENTENCES: Final = {
+    AlarmCause.PAUSED: "The host has paused this league; it goes on as it stood.",
+    AlarmCause.NO_CAPACITY: "No machine is free to play its matches now; they wait and are not lost.",
+    AlarmCause.NOTHING_TO_PAIR: "Too few different agents take part to fill a match.",
+    AlarmCause.SLOW_HOST: "A machine that plays its matches is too busy."
     " Matches that it delayed too much rate nobody and are played again.",
-    Cause.AGENTS_AWAY: "Agents at addresses of their owners do not answer;"
+    AlarmCause.AGENTS_AWAY: "Agents at addresses of their owners do not answer;"
     " it goes on when they do.",
-    Cause.ERROR: "Something is wrong on our side. Nothing is lost, and whoever runs the service"
+    AlarmCause.ERROR: "Something is wrong on our side. Nothing is lost, and whoever runs the service"
     " can see what it is.",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Alarm:
+class SeasonAlarm:
     """A season that finished nothing for longer than its cadence allows, or has a slow host."""
 
     league_id: LeagueId
     league: str
     season_id: SeasonId
-    cause: Cause
+    cause: AlarmCause
     reason: str
     """One sentence an operator can act on."""
     silent_seconds: float
@@ -78,7 +78,7 @@ class Alarm:
 
 
 @dataclass(frozen=True, slots=True)
-class Pulse:
+class SeasonHealth:
     """How a season goes on."""
 
     season_id: SeasonId
@@ -88,14 +88,14 @@ class Pulse:
     """Since then, or since the season opened."""
     expected_seconds: float
     """Its cadence: a match is expected to finish at least this often."""
-    alarm: Alarm | None
+    alarm: SeasonAlarm | None
     lacking: str | None = None
     """Why its entries fill no match; None when they fill one, or when the caller did not ask.
     Entries that wait for validation count as active."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Need:
+class _QueuedNeed:
     """Rated matches that need the same of a node."""
 
     queue: str
@@ -109,31 +109,36 @@ class _Need:
 
 
 @dataclass(slots=True)
-class _Signs:
+class _SeasonSigns:
     """What the rows say of a silent season."""
 
     active: list[pairing.Candidate] = field(default_factory=list)
     """Its active entries; empty while a match waits or is played."""
     pending: int = 0
     paused: int = 0
-    needs: list[_Need] = field(default_factory=list)
+    needs: list[_QueuedNeed] = field(default_factory=list)
 
 
-def look(conn: Connection, season: Season, league: League) -> Pulse:
+def read_health(conn: Connection, season: Season, league: League) -> SeasonHealth:
     """The season's pulse now, with what it lacks; a season that should not play has no alarm."""
-    return replace(looks(conn, [(season, league)])[0], lacking=lacking(conn, season, league))
+    return replace(
+        read_health_of_seasons(conn, [(season, league)])[0],
+        lacking=why_no_lineup(conn, season, league),
+    )
 
 
-def lacking(conn: Connection, season: Season, league: League) -> str | None:
+def why_no_lineup(conn: Connection, season: Season, league: League) -> str | None:
     """Why the season's entries fill no match; None when they fill one or the season is over.
     Entries that wait for validation count as active."""
     if season.state == "finished" or league.state == "closed":
         return None
-    field = entries.fields(conn, [season.id], with_pending=True)[season.id]
-    return pairing.shortage(field, season.seats, league.same_team_lineups)
+    field = entries.candidates_by_season(conn, [season.id], with_pending=True)[season.id]
+    return pairing.shortage_message(field, season.seats, league.same_team_lineups)
 
 
-def looks(conn: Connection, watched: Sequence[tuple[Season, League]]) -> list[Pulse]:
+def read_health_of_seasons(
+    conn: Connection, watched: Sequence[tuple[Season, League]]
+) -> list[SeasonHealth]:
     """The pulse of each, in the order given; as many questions to the database for one as for
     all."""
     now = datetime.now(UTC)
@@ -145,47 +150,51 @@ def looks(conn: Connection, watched: Sequence[tuple[Season, League]]) -> list[Pu
     alarming = {
         season.id
         for season, league in watched
-        if _is_to_play(season, league, now)
+        if _should_play(season, league, now)
         and silent[season.id] > INTERVALS * season.cadence_seconds
     }
     slow = _slow_hosts(conn, [season.id for season, _ in watched])
-    signs = _signs(conn, alarming) if alarming else {}
-    workers = _players(conn) if alarming else []
+    signs = _read_signs(conn, alarming) if alarming else {}
+    workers = _live_players(conn) if alarming else []
     pulses = []
     for season, league in watched:
         alarm, expected, found = None, season.cadence_seconds, None
         if season.id in alarming:
-            found = _reason(season, league, signs[season.id], workers)
+            found = _find_cause(season, league, signs[season.id], workers)
         elif season.id in slow:
-            found = Cause.SLOW_HOST, slow[season.id]
+            found = AlarmCause.SLOW_HOST, slow[season.id]
         if found is not None:
             cause, reason = found
-            alarm = Alarm(
+            alarm = SeasonAlarm(
                 league.id, league.slug, season.id, cause, reason, silent[season.id], expected
             )
         pulses.append(
-            Pulse(season.id, last[season.id], max(0.0, silent[season.id]), expected, alarm)
+            SeasonHealth(season.id, last[season.id], max(0.0, silent[season.id]), expected, alarm)
         )
     return pulses
 
 
-def alarms(conn: Connection) -> list[Alarm]:
+def season_alarms(conn: Connection) -> list[SeasonAlarm]:
     """Of all seasons that are to play and have finished no rated match for INTERVALS of their
     cadence, or were played on a host that is too slow for them; oldest season first."""
-    return [pulse.alarm for pulse in looks(conn, seasons(conn)) if pulse.alarm is not None]
+    return [
+        pulse.alarm
+        for pulse in read_health_of_seasons(conn, playing_seasons(conn))
+        if pulse.alarm is not None
+    ]
 
 
-def seasons(conn: Connection) -> list[tuple[Season, League]]:
+def playing_seasons(conn: Connection) -> list[tuple[Season, League]]:
     """Those that are to play, paused ones among them, with their leagues, oldest first."""
     rows = conn.execute(
         "select s.id from seasons s join leagues l on l.id = s.league_id"
         " where s.state <> 'finished' and s.opens_at <= now() and l.state <> 'closed'"
         " and (s.ends_at is null or s.ends_at > now()) order by s.id"
     ).fetchall()
-    return leagues_seasons.with_leagues(conn, [SeasonId(row[0]) for row in rows])
+    return leagues_seasons.seasons_with_leagues(conn, [SeasonId(row[0]) for row in rows])
 
 
-def _is_to_play(season: Season, league: League, now: datetime) -> bool:
+def _should_play(season: Season, league: League, now: datetime) -> bool:
     return (
         season.state != "finished"
         and season.opens_at <= now
@@ -207,7 +216,7 @@ def _last_match_at(
     return {season_id: found.get(season_id) for season_id in season_ids}
 
 
-def _players(conn: Connection) -> list[matches_workers.Worker]:
+def _live_players(conn: Connection) -> list[matches_workers.Worker]:
     """Live workers that play rated matches."""
     return [
         w for w in matches_workers.live_workers(conn) if {"play.cpu", "play.gpu"} & set(w.queues)
@@ -236,8 +245,8 @@ def _slow_hosts(conn: Connection, season_ids: Collection[SeasonId]) -> dict[Seas
     }
 
 
-def _signs(conn: Connection, season_ids: Collection[SeasonId]) -> dict[SeasonId, _Signs]:
-    signs = {season_id: _Signs() for season_id in season_ids}
+def _read_signs(conn: Connection, season_ids: Collection[SeasonId]) -> dict[SeasonId, _SeasonSigns]:
+    signs = {season_id: _SeasonSigns() for season_id in season_ids}
     counted = conn.execute(
         "select season_id, count(*) filter (where state = 'pending'),"
         " count(*) filter (where state = 'paused') from entries"
@@ -256,74 +265,80 @@ def _signs(conn: Connection, season_ids: Collection[SeasonId]) -> dict[SeasonId,
         (list(season_ids),),
     )
     for season_id, queue, profiles, gpus, speed_class, *counts in needs:
-        need = _Need(queue, tuple(profiles), gpus, speed_class, *counts)
+        need = _QueuedNeed(queue, tuple(profiles), gpus, speed_class, *counts)
         signs[season_id].needs.append(need)
     idle = [season_id for season_id, sign in signs.items() if not sign.needs]
-    for season_id, found in entries.fields(conn, idle).items():
+    for season_id, found in entries.candidates_by_season(conn, idle).items():
         signs[season_id].active = found
     return signs
 
 
-def _reason(
-    season: Season, league: League, signs: _Signs, workers: Sequence[matches_workers.Worker]
-) -> tuple[Cause, str]:
+def _find_cause(
+    season: Season, league: League, signs: _SeasonSigns, workers: Sequence[matches_workers.Worker]
+) -> tuple[AlarmCause, str]:
     """The first of the known causes that fits, from the league to the wake-up messages."""
     if league.state == "paused":
-        return Cause.PAUSED, "the league is paused: open it again to go on"
+        return AlarmCause.PAUSED, "the league is paused: open it again to go on"
     if not workers:
-        return Cause.NO_CAPACITY, (
+        return AlarmCause.NO_CAPACITY, (
             "no worker that serves play.cpu has been heard of for 15 s:"
             " is one running, does its node answer?"
         )
     if season.rated_no < season.accepted_no:
         behind = season.accepted_no - season.rated_no
-        return Cause.ERROR, f"{behind} accepted results wait to be rated: is the rater running?"
+        return (
+            AlarmCause.ERROR,
+            f"{behind} accepted results wait to be rated: is the rater running?",
+        )
     queued = sum(need.queued for need in signs.needs)
     running = sum(need.running for need in signs.needs)
     not_woken = sum(need.not_woken for need in signs.needs)
     if not signs.needs:
-        return _unpaired(season, league, signs, workers)
-    unserved = _unserved(signs, workers) if running == 0 else None
+        return _why_unpaired(season, league, signs, workers)
+    unserved = _why_unserved(signs, workers) if running == 0 else None
     if unserved is not None:
-        return Cause.NO_CAPACITY, unserved
+        return AlarmCause.NO_CAPACITY, unserved
     if running == 0 and not_woken == queued:
         return (
-            Cause.ERROR,
+            AlarmCause.ERROR,
             f"{queued} matches wait and no wake-up message gets through: is Redis up, and the"
             " scheduler?",
         )
     if running == 0:
-        return Cause.ERROR, f"{queued} matches wait and no worker takes them: see the workers' log"
+        return (
+            AlarmCause.ERROR,
+            f"{queued} matches wait and no worker takes them: see the workers' log",
+        )
     return (
-        Cause.ERROR,
+        AlarmCause.ERROR,
         f"{running} matches are being played and none has finished: slow or failing attempts",
     )
 
 
-def _unpaired(
-    season: Season, league: League, signs: _Signs, workers: Sequence[matches_workers.Worker]
-) -> tuple[Cause, str]:
+def _why_unpaired(
+    season: Season, league: League, signs: _SeasonSigns, workers: Sequence[matches_workers.Worker]
+) -> tuple[AlarmCause, str]:
     """Why the scheduler makes no match: what the field lacks, else what the nodes lack."""
     terms = season.seats, league.same_team_lineups
-    short = pairing.shortage(signs.active, *terms)
+    short = pairing.shortage_message(signs.active, *terms)
     if short is not None:
         away = f"; {signs.paused} paused: their addresses do not answer" if signs.paused else ""
         waiting = f"; {signs.pending} wait for their validation" if signs.pending else ""
-        cause = Cause.AGENTS_AWAY if signs.paused else Cause.NOTHING_TO_PAIR
+        cause = AlarmCause.AGENTS_AWAY if signs.paused else AlarmCause.NOTHING_TO_PAIR
         return cause, f"{short}{away}{waiting}"
     served = {profile for worker in workers for profile in worker.profiles}
-    if pairing.shortage([each for each in signs.active if each.profile in served], *terms):
-        return Cause.NO_CAPACITY, "; ".join(pairing.left_out(signs.active, served))
-    return Cause.ERROR, (
+    if pairing.shortage_message([each for each in signs.active if each.profile in served], *terms):
+        return AlarmCause.NO_CAPACITY, "; ".join(pairing.left_out_profiles(signs.active, served))
+    return AlarmCause.ERROR, (
         f"no match is made although {season.seats} of {season.seats} seats can be filled:"
         " is the scheduler running?"
     )
 
 
-def _unserved(signs: _Signs, workers: Sequence[matches_workers.Worker]) -> str | None:
+def _why_unserved(signs: _SeasonSigns, workers: Sequence[matches_workers.Worker]) -> str | None:
     """What prevents every queued match from being played."""
     reasons = [
-        capacity.missing(
+        capacity.why_no_worker_fits(
             workers,
             queue=need.queue,
             needed=need.profiles,

@@ -16,7 +16,7 @@ LAST: Final = 2**31 - 1
 """The column has no more; from there on who came first goes first."""
 
 
-class Turns:
+class FairTurns:
     """The next turn of each maker of leagues."""
 
     def __init__(self) -> None:

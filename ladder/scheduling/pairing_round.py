@@ -28,14 +28,16 @@ MATCHES_PER_SLOT = 3
 """Rated matches under way per live slot, so that no slot waits for the next round."""
 
 
-def pair(conn: db.Connection, rng: Random, fields: SeasonCache | None = None) -> dict[str, int]:
+def make_rated_matches(
+    conn: db.Connection, rng: Random, fields: SeasonCache | None = None
+) -> dict[str, int]:
     """Keep enough rated matches under way for the live slots, over all seasons that play.
 
     Those who made leagues get equal parts of the slots' time, and so do the seasons of each: of
     long matches fewer are under way.
     """
     seasons = leagues_seasons.playing_seasons(conn)
-    makers = leagues_seasons.makers(conn, [season.id for season in seasons])
+    makers = leagues_seasons.league_makers(conn, [season.id for season in seasons])
     workers = [
         w for w in matches_workers.live_workers(conn) if {"play.cpu", "play.gpu"} & set(w.queues)
     ]
@@ -43,8 +45,8 @@ def pair(conn: db.Connection, rng: Random, fields: SeasonCache | None = None) ->
     if not seasons or slots == 0:
         return {}
     fields = fields or SeasonCache()
-    front = matches.least_turn(conn, "play.cpu")
-    under_way = {season.id: matches.in_flight(conn, season.id) for season in seasons}
+    front = matches.first_turn_of_queue(conn, "play.cpu")
+    under_way = {season.id: matches.matches_in_flight(conn, season.id) for season in seasons}
     seconds = {season.id: fields.usual.of(conn, season.id) for season in seasons}
     fields.turns.look(front)
     before = sum(under_way.values())
@@ -55,7 +57,7 @@ def pair(conn: db.Connection, rng: Random, fields: SeasonCache | None = None) ->
     def turn_of(maker: str, lineup: Sequence[LineupSeat]) -> int:
         """Beside validations and scrims, on GPUs, by what the maker has under way."""
         load[maker] += 1
-        if profiles.gpus_of(seat.profile for seat in lineup):
+        if profiles.gpus_needed(seat.profile for seat in lineup):
             return load[maker] - 1
         return fields.turns.take(maker)
 
@@ -73,10 +75,10 @@ def pair(conn: db.Connection, rng: Random, fields: SeasonCache | None = None) ->
             missing = min(wanted, season.max_in_flight) - under_way[season.id]
             made = 0
             if missing > 0 and season.measures:
-                made = _advance(conn, season, missing, partial(turn_of, maker), workers)
+                made = _advance_solo_season(conn, season, missing, partial(turn_of, maker), workers)
             elif missing > 0:
                 turn = partial(turn_of, maker)
-                made = _pair(conn, season, missing, turn, workers, rng, fields)
+                made = _pair_season(conn, season, missing, turn, workers, rng, fields)
             under_way[season.id] += made
             if under_way[season.id] >= wanted:
                 full.append(season)
@@ -86,7 +88,7 @@ def pair(conn: db.Connection, rng: Random, fields: SeasonCache | None = None) ->
     return {"paired": sum(under_way.values()) - before}
 
 
-def _pair(
+def _pair_season(
     conn: db.Connection,
     season: Season,
     missing: int,
@@ -101,7 +103,7 @@ def _pair(
     """
     league = leagues.get_league(conn, season.league_id)
     served = {profile for worker in workers for profile in worker.profiles}
-    proposal = pairing.propose(
+    proposal = pairing.propose_lineups(
         fields.candidates(conn, season),
         seats=season.seats,
         lineups=missing,
@@ -113,11 +115,11 @@ def _pair(
     )
     made = 0
     for lineup in proposal.lineups:
-        if capacity.missing_for(workers, lineup) is not None:
+        if capacity.why_no_worker_fits_lineup(workers, lineup) is not None:
             continue
         try:
             with conn.transaction():
-                matches.create(
+                matches.create_match(
                     conn, season=season, kind=MatchKind.RATED, lineup=lineup, turn=turn(lineup)
                 )
             made += 1
@@ -126,7 +128,7 @@ def _pair(
     return made
 
 
-def _advance(
+def _advance_solo_season(
     conn: db.Connection,
     season: Season,
     missing: int,
@@ -135,16 +137,18 @@ def _advance(
 ) -> int:
     """The same for a season of one seat: first what came to nothing, on its round's own seed, then
     the next rounds of those who lack one. Who cannot be played has no turn among those who can."""
-    field, begun = solo_seasons.runners(conn, season)
+    field, begun = solo_seasons.entry_rounds(conn, season)
     seats = {runner.candidate.profile: runner.candidate.seat for runner in field}
     served = {
-        profile for profile, seat in seats.items() if capacity.missing_for(workers, [seat]) is None
+        profile
+        for profile, seat in seats.items()
+        if capacity.why_no_worker_fits_lineup(workers, [seat]) is None
     }
     made = 0
     with conn.transaction():
-        solo_seasons.forget(conn, season.id)
+        solo_seasons.delete_old_round_matches(conn, season.id)
     able = {runner.candidate.entry_id: runner.candidate for runner in field}
-    for gap in solo_seasons.gaps(conn, season.id):
+    for gap in solo_seasons.void_rounds(conn, season.id):
         runner = able.get(gap.entry_id)
         if made == missing:
             break
@@ -152,14 +156,16 @@ def _advance(
             continue
         try:
             with conn.transaction():
-                solo_seasons.queue_again(conn, season, runner, gap, turn([runner.seat]))
+                solo_seasons.requeue_round_match(conn, season, runner, gap, turn([runner.seat]))
             made += 1
         except Conflict:
             continue
-    for candidate, number in pairing.advance(field, begun, missing - made, served):
+    for candidate, number in pairing.next_rounds(field, begun, missing - made, served):
         try:
             with conn.transaction():
-                solo_seasons.queue(conn, season, candidate, number, turn([candidate.seat]))
+                solo_seasons.queue_round_match(
+                    conn, season, candidate, number, turn([candidate.seat])
+                )
             made += 1
         except Conflict:
             continue  # it retired between the look and the making

@@ -30,7 +30,7 @@ _LOOK_MS = 20
 _CHUNK = 1 << 16
 
 
-class Broken(Exception):
+class ContractBroken(Exception):
     """The program did not keep its contract; the text is for its owner and names the remedy."""
 
     def __init__(
@@ -46,7 +46,7 @@ class Broken(Exception):
         """Its time passed without an answer."""
 
 
-class Program:
+class AgentProgram:
     """The running program; its standard streams are ours where it ``talks``."""
 
     def __init__(
@@ -67,15 +67,15 @@ class Program:
         try:
             self.pid = os.fork()
         except OSError as error:
-            raise Broken(f"{self._name} cannot be started: {error.strerror}") from None
+            raise ContractBroken(f"{self._name} cannot be started: {error.strerror}") from None
         if self.pid == 0:
-            _run(parent, manifest, agent_dir, environment, files)
+            _become_program(parent, manifest, agent_dir, environment, files)
         for fd in {null, told, *([files[0], files[1]] if talks else [])}:
             os.close(fd)
         why = os.read(trouble, 200).decode("utf-8", "replace")
         os.close(trouble)
         if why:
-            raise Broken(f"{self._name} cannot be started: {why}", is_gone=True)
+            raise ContractBroken(f"{self._name} cannot be started: {why}", is_gone=True)
         if talks:
             os.set_blocking(self._to, False)
             os.set_blocking(self._from, False)
@@ -106,7 +106,7 @@ class Program:
         self._heard.clear()
         self._unasked_bytes += len(said)
         if self._unasked_bytes > MOST_HEARD_BYTES:
-            raise Broken(
+            raise ContractBroken(
                 f"{self._name} wrote more than {MOST_HEARD_BYTES} bytes while it was not asked; "
                 "write one line for each question, and what is for the log to standard error",
                 is_gone=True,
@@ -123,7 +123,7 @@ class Program:
                 return line.removesuffix(b"\r")
             if len(self._heard) > MOST_LINE_BYTES:
                 self._heard.clear()
-                raise Broken(
+                raise ContractBroken(
                     f"{self._name} wrote more than the {MOST_LINE_BYTES} bytes of a line; write "
                     "one line for each question, and what is for the log to standard error"
                 )
@@ -147,12 +147,12 @@ class Program:
             else:
                 time.sleep(0.001)
         code = os.waitstatus_to_exitcode(self._status)
-        return f"exited with code {code}" if code >= 0 else f"ended by signal {_name_of(-code)}"
+        return f"exited with code {code}" if code >= 0 else f"ended by signal {_signal_name(-code)}"
 
     def waited_seconds(self) -> float:
         """Run queue time of its threads, of those of the processes it started, and of the calling
         thread; 0 where the kernel does not report it."""
-        waited, families = _queue_of("/proc/thread-self")[0], [self.pid]
+        waited, families = _queue_and_children_of("/proc/thread-self")[0], [self.pid]
         while families:
             tasks = f"/proc/{families.pop()}/task"
             try:
@@ -160,15 +160,15 @@ class Program:
             except OSError:
                 continue  # the process has ended
             for thread in threads:
-                seconds, children = _queue_of(f"{tasks}/{thread}")
+                seconds, children = _queue_and_children_of(f"{tasks}/{thread}")
                 waited += seconds
                 families += children
         return waited
 
-    def gone(self, otherwise: str) -> Broken:
+    def gone(self, otherwise: str) -> ContractBroken:
         """That nothing will answer any more: how it ended, or what it did instead."""
         how = self.ending(_ENDING_SECONDS) or otherwise
-        return Broken(
+        return ContractBroken(
             f"{self._name} {how}; it must run, and answer, until it is ended (what it wrote to "
             "standard error is in the log)",
             is_gone=True,
@@ -183,10 +183,10 @@ class Program:
             raise self.gone("closed its standard output")
         self._heard += said
         if len(self._heard) > MOST_HEARD_BYTES:
-            raise Broken(f"{self._name} writes and does not read", is_gone=True)
+            raise ContractBroken(f"{self._name} writes and does not read", is_gone=True)
 
 
-def _queue_of(thread: str) -> tuple[float, list[int]]:
+def _queue_and_children_of(thread: str) -> tuple[float, list[int]]:
     """A thread's time in the run queue, and the pids of the processes that it started."""
     seconds, children = 0.0, []
     try:
@@ -199,14 +199,14 @@ def _queue_of(thread: str) -> tuple[float, list[int]]:
     return seconds, children
 
 
-def _name_of(number: int) -> str:
+def _signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:
         return str(number)
 
 
-def _run(
+def _become_program(
     parent: int,
     manifest: Manifest,
     agent_dir: str,
@@ -231,12 +231,12 @@ def _run(
             os.write(trouble, (error.strerror or repr(error)).encode()[:200])
             os._exit(code)
         os.close(trouble)
-        code = _script(path, [path, *manifest.entry[2:]], environment)
+        code = _run_script(path, [path, *manifest.entry[2:]], environment)
     finally:
         os._exit(code & 0xFF)
 
 
-def _script(path: str, words: list[str], environment: dict[str, str]) -> int:
+def _run_script(path: str, words: list[str], environment: dict[str, str]) -> int:
     """Execute a Python file as ``python FILE`` does; its exit code."""
     os.environ.clear()
     os.environ.update(environment)
@@ -248,9 +248,9 @@ def _script(path: str, words: list[str], environment: dict[str, str]) -> int:
         open(fd, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
         for fd in (1, 2)
     )
-    if socket_patch.NAME in environment:
-        socket_patch.take_place(environment[socket_patch.NAME])
-        del os.environ[socket_patch.NAME]
+    if socket_patch.SOCKET_NAME_VARIABLE in environment:
+        socket_patch.patch_sockets(environment[socket_patch.SOCKET_NAME_VARIABLE])
+        del os.environ[socket_patch.SOCKET_NAME_VARIABLE]
     module = types.ModuleType("__main__")
     module.__dict__.update(__file__=path, __builtins__=__builtins__)
     sys.modules["__main__"] = module
@@ -268,7 +268,7 @@ def _script(path: str, words: list[str], environment: dict[str, str]) -> int:
         while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
             trace = trace.tb_next
         traceback.print_exception(type(error), error, trace)
-        remedy = missing_modules.remedy(error)
+        remedy = missing_modules.import_remedy(error)
         if remedy:
             print(remedy, file=sys.stderr)
         code = 1

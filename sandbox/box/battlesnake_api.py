@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from .agent_program import Broken
-from .lines_contract import encode, shown
+from .agent_program import ContractBroken
+from .lines_contract import json_line, printable
 
 NEEDED = frozenset({"game", "turn", "board", "you"})
 _LATER_SECONDS = 0.1
@@ -22,7 +22,7 @@ _LATER_SECONDS = 0.1
 hangs in, it has that much less for the next."""
 
 
-class Conversation:
+class BattlesnakeConversation:
     """One match with one server."""
 
     def __init__(
@@ -49,7 +49,7 @@ class Conversation:
     def move(self, observation: dict[str, Any]) -> Any:
         """The JSON value that it answers POST /move with."""
         if not observation.keys() >= NEEDED:
-            raise Broken(
+            raise ContractBroken(
                 "contract http is for Battlesnake; for this game take callable or lines",
                 is_gone=True,
             )
@@ -61,7 +61,7 @@ class Conversation:
         started_at = time.monotonic()
         try:
             status, text = self._ask(observation, started_at + seconds)
-        except Broken as broken:
+        except ContractBroken as broken:
             self._latency_ms = observation["game"].get("timeout", 0) if broken.is_late else 0
             # The referee's next question waited for this one: its clock runs already.
             self._behind_seconds = _LATER_SECONDS if broken.is_late else 0.0
@@ -69,7 +69,7 @@ class Conversation:
         self._behind_seconds = 0.0
         self._latency_ms = round(1000 * (time.monotonic() - started_at))
         if status != 200:
-            raise Broken(
+            raise ContractBroken(
                 f"POST /move was answered with status {status}; answer 200 and a JSON text, for "
                 'example {"move": "up"} (why it failed may be in the log)'
             )
@@ -78,8 +78,8 @@ class Conversation:
         except (ValueError, RecursionError):
             answer = None
         if not isinstance(answer, dict):
-            raise Broken(
-                f"POST /move was answered with {shown(text)}, which is no JSON object like "
+            raise ContractBroken(
+                f"POST /move was answered with {printable(text)}, which is no JSON object like "
                 '{"move": "up"}',
                 is_invalid=True,
             )
@@ -98,30 +98,30 @@ class Conversation:
     def _ask(self, observation: dict[str, Any], until: float) -> tuple[int, bytes]:
         if not self._is_started:
             self._is_started = True
-            start = encode(old_start(observation) if self._is_old else observation)
-            self._call("POST", "/start", start, _left(until))
+            start = json_line(start_body_2017(observation) if self._is_old else observation)
+            self._call("POST", "/start", start, _seconds_left(until))
         dead = [snake for name, snake in self._seen.items() if name not in self._alive]
-        body = encode(old_move(observation, dead) if self._is_old else observation)
-        return self._call("POST", "/move", body, _left(until))
+        body = json_line(move_body_2017(observation, dead) if self._is_old else observation)
+        return self._call("POST", "/move", body, _seconds_left(until))
 
     def end(self, observation: dict[str, Any]) -> None:
         """Tell it that the match is over."""
         observation.pop("remainingOverageTime", None)
         body = {"game_id": observation["game"]["id"]} if self._is_old else observation
-        self._call("POST", "/end", encode(body), None)
+        self._call("POST", "/end", json_line(body), None)
 
 
-def _left(until: float) -> float:
+def _seconds_left(until: float) -> float:
     return max(1e-3, until - time.monotonic())
 
 
-def old_start(seen: dict[str, Any]) -> dict[str, Any]:
+def start_body_2017(seen: dict[str, Any]) -> dict[str, Any]:
     """The body of POST /start in 2017."""
     board = seen["board"]
     return {"game_id": seen["game"]["id"], "width": board["width"], "height": board["height"]}
 
 
-def old_move(seen: dict[str, Any], dead: list[dict[str, Any]]) -> dict[str, Any]:
+def move_body_2017(seen: dict[str, Any], dead: list[dict[str, Any]]) -> dict[str, Any]:
     """The body of POST /move in 2017; ``dead`` holds dead snakes as last seen on the board."""
     board = seen["board"]
     top = board["height"] - 1
@@ -139,7 +139,7 @@ def old_move(seen: dict[str, Any], dead: list[dict[str, Any]]) -> dict[str, Any]
         }
 
     return {
-        **old_start(seen),
+        **start_body_2017(seen),
         "turn": seen["turn"],
         "you": seen["you"]["id"],
         "food": cells(board["food"]),

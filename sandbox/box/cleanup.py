@@ -23,7 +23,7 @@ def kill_and_wipe(
     """Kill everything of ``uid`` and empty the folders of its files; True when nothing failed.
     Paths in ``kept`` stay; its values say which of them are folders.
 
-    Needs the right to change uids. What it leaves is for :func:`left_over` and ``empty`` to find.
+    Needs the right to change uids. What it leaves is for :func:`leftover_processes` and ``are_empty`` to find.
     """
     pid = os.fork()
     if pid == 0:
@@ -37,14 +37,14 @@ def kill_and_wipe(
                     os.kill(-1, signal.SIGKILL)
                 except ProcessLookupError:
                     break
-            if all([wipe(folder, kept or {}) for folder in folders]):
+            if all([wipe_folder(folder, kept or {}) for folder in folders]):
                 code = 0
         finally:
             os._exit(code)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
-def left_over(base: set[int], seconds: float) -> list[int]:
+def leftover_processes(base: set[int], seconds: float) -> list[int]:
     """The pids in /proc that are not of the base, once they are none or time is up."""
     deadline = time.monotonic() + seconds
     while True:
@@ -54,13 +54,13 @@ def left_over(base: set[int], seconds: float) -> list[int]:
         time.sleep(0.0005)
 
 
-def open_to_all(folder: str) -> list[str]:
+def world_writable(folder: str) -> list[str]:
     """What lies in the folder that everybody may write, and may so give another time of change."""
     with os.scandir(folder) as entries:
-        return [entry.path for entry in entries if _may_all_write(entry)]
+        return [entry.path for entry in entries if _is_world_writable(entry)]
 
 
-def forget_times(paths: list[str]) -> None:
+def reset_times(paths: list[str]) -> None:
     """The times of these tell nothing of who used them, where they are the box's own."""
     for path in paths:
         try:
@@ -69,7 +69,7 @@ def forget_times(paths: list[str]) -> None:
             pass  # mounted read-only: then nobody else could change them either
 
 
-def wipe(folder: str, kept: Mapping[str, bool]) -> bool:
+def wipe_folder(folder: str, kept: Mapping[str, bool]) -> bool:
     """Empty the folder without following links; False when that is too much or is refused. Paths in
     ``kept`` stay, unless a file has become a folder or a folder a file."""
     count, most = 0, MOST_ENTRIES + len(kept)  # a bundle of the permitted size fits beside the rest
@@ -80,7 +80,7 @@ def wipe(folder: str, kept: Mapping[str, bool]) -> bool:
     while pending:
         here = pending.pop()
         try:
-            entries = list(_entries(here, most - count))
+            entries = list(_list_entries(here, most - count))
         except OSError:
             complete = False
             continue
@@ -107,16 +107,16 @@ def wipe(folder: str, kept: Mapping[str, bool]) -> bool:
     return complete
 
 
-def empty(folders: list[str]) -> bool:
+def are_empty(folders: list[str]) -> bool:
     """True when nothing lies in any of the folders."""
     return all(not os.listdir(folder) for folder in folders)
 
 
-def _may_all_write(entry: os.DirEntry[str]) -> bool:
+def _is_world_writable(entry: os.DirEntry[str]) -> bool:
     return not entry.is_symlink() and bool(entry.stat(follow_symlinks=False).st_mode & 0o002)
 
 
-def _entries(folder: str, at_most: int) -> list[tuple[str, bool]]:
+def _list_entries(folder: str, at_most: int) -> list[tuple[str, bool]]:
     # An agent may have taken its own rights away from its folders.
     try:
         os.chmod(folder, 0o700)

@@ -12,7 +12,7 @@ import socket
 import time
 from collections.abc import Callable, Iterable
 
-from .agent_program import Broken
+from .agent_program import ContractBroken
 
 MOST_HEAD_BYTES = 16 << 10
 MOST_BODY_BYTES = 12 << 10
@@ -29,7 +29,7 @@ Address = str | tuple[str, int]
 """The path of a unix socket, or the host and number of a port of this machine."""
 
 
-def local(addresses: Callable[[], Iterable[Address]]) -> Connect:
+def connect_local(addresses: Callable[[], Iterable[Address]]) -> Connect:
     """Connections to the first of these addresses that takes one, and to no other after it."""
     chosen: list[Address] = []
 
@@ -37,7 +37,7 @@ def local(addresses: Callable[[], Iterable[Address]]) -> Connect:
         refusal: OSError = ConnectionRefusedError("nothing listens")
         for address in chosen or addresses():
             try:
-                line = _connected(address)
+                line = _open_connection(address)
             except OSError as error:
                 refusal = error
                 continue
@@ -48,7 +48,7 @@ def local(addresses: Callable[[], Iterable[Address]]) -> Connect:
     return connect
 
 
-def _connected(address: Address) -> socket.socket:
+def _open_connection(address: Address) -> socket.socket:
     """A connection to this address; OSError when no server accepts it."""
     if isinstance(address, str):
         family = socket.AF_UNIX
@@ -65,7 +65,7 @@ def _connected(address: Address) -> socket.socket:
     return line
 
 
-class Caller:
+class HttpClient:
     """Calls one server."""
 
     def __init__(
@@ -118,7 +118,7 @@ class Caller:
         )
         head = f"{method} {path} HTTP/1.1\r\n{self._head}{length}\r\n"
         is_used, line = self._is_used, self._line(until)
-        reading = _Reading(line, until, self._waited)
+        reading = _AnswerReader(line, until, self._waited)
         try:
             with reading:
                 line.sendall(head.encode() + data)
@@ -132,7 +132,7 @@ class Caller:
                 left = None if until is None else max(0.0, until - time.monotonic())
                 return self.call(method, path, body, left)
             if isinstance(error, TimeoutError):
-                raise Broken(
+                raise ContractBroken(
                     f"{method} {path} had no answer within {seconds:.3g} s; answer sooner, or "
                     "answer other requests meanwhile",
                     is_late=True,
@@ -158,14 +158,16 @@ class Caller:
                 said = b""
             line.close()
             if said:
-                raise Broken(f"the server wrote {said[:40]!r} before it was asked; {_REMEDY}")
+                raise ContractBroken(
+                    f"the server wrote {said[:40]!r} before it was asked; {_REMEDY}"
+                )
         try:
             return self._connect(until)
         except BlockingIOError:
-            raise Broken("the server takes no more connections; accept each one") from None
+            raise ContractBroken("the server takes no more connections; accept each one") from None
 
 
-class _Reading:
+class _AnswerReader:
     """Reads one answer off a connection before a deadline."""
 
     def __init__(
@@ -178,7 +180,7 @@ class _Reading:
         self.has_heard = False
         self.fields: dict[bytes, bytes] = {}
 
-    def __enter__(self) -> _Reading:
+    def __enter__(self) -> _AnswerReader:
         self._wait()
         return self
 
@@ -193,27 +195,29 @@ class _Reading:
             if status >= 200:
                 break
         else:
-            raise Broken(f"the server answers {status} again and again; {_REMEDY}")
+            raise ContractBroken(f"the server answers {status} again and again; {_REMEDY}")
         stays = version == b"HTTP/1.1" and fields.get(b"connection", b"").lower() != b"close"
         if fields.get(b"transfer-encoding", b"").lower() == b"chunked":
             body = self._chunks()
         elif b"content-length" in fields:
             text = fields[b"content-length"]
             if not text.isdigit() or len(text) > 9 or int(text) > MOST_BODY_BYTES:
-                raise _broken(f"its Content-Length is {text[:40]!r}, at most {MOST_BODY_BYTES}")
+                raise _broken_answer(
+                    f"its Content-Length is {text[:40]!r}, at most {MOST_BODY_BYTES}"
+                )
             body = self._bytes(int(text))
         elif status in (204, 304):
             body = b""
         else:
             body, stays = self._rest(), False
         if self._data:
-            raise _broken(f"it wrote {self._data[:40]!r} after its answer")
+            raise _broken_answer(f"it wrote {self._data[:40]!r} after its answer")
         return status, body, stays
 
     def _head(self) -> tuple[bytes, int, dict[bytes, bytes]]:
         while (end := self._data.find(b"\r\n\r\n")) < 0:
             if len(self._data) > MOST_HEAD_BYTES:
-                raise _broken(f"its headers are longer than {MOST_HEAD_BYTES} bytes")
+                raise _broken_answer(f"its headers are longer than {MOST_HEAD_BYTES} bytes")
             if self._data and not b"HTTP/1.".startswith(self._data[:7]):
                 break
             self._more()
@@ -226,13 +230,13 @@ class _Reading:
             or not words[1].isdigit()
             or len(words[1]) != 3
         ):
-            raise _broken(f"{said[:40]!r} is no answer of HTTP/1.1")
+            raise _broken_answer(f"{said[:40]!r} is no answer of HTTP/1.1")
         fields: dict[bytes, bytes] = {}
         for line in rest:
             name, _, value = line.partition(b":")
             name, value = name.strip().lower(), value.strip()
             if name == b"content-length" and fields.get(name, value) != value:
-                raise _broken("it has two different Content-Lengths")
+                raise _broken_answer("it has two different Content-Lengths")
             fields[name] = value
         return words[0], int(words[1]), fields
 
@@ -243,14 +247,14 @@ class _Reading:
                 self._more()
             head = _CHUNK.fullmatch(self._data[: max(0, end)])
             if not head or (size := int(head[1], 16)) > MOST_BODY_BYTES - len(body):
-                raise _broken("its chunks are broken, or too long together")
+                raise _broken_answer("its chunks are broken, or too long together")
             self._data = self._data[end + 2 :]
             if size == 0:
                 self._drop_trailers()
                 return body
             body += self._bytes(size)
             if self._bytes(2) != b"\r\n":
-                raise _broken("its chunks are broken")
+                raise _broken_answer("its chunks are broken")
 
     def _drop_trailers(self) -> None:
         """The fields behind the last chunk (RFC 9112, section 7.1.2), to their empty line."""
@@ -258,14 +262,14 @@ class _Reading:
         while True:
             while (end := self._data.find(b"\r\n")) < 0:
                 if dropped + len(self._data) > MOST_HEAD_BYTES:
-                    raise _broken(f"its trailers are longer than {MOST_HEAD_BYTES} bytes")
+                    raise _broken_answer(f"its trailers are longer than {MOST_HEAD_BYTES} bytes")
                 self._more()
             line, self._data = self._data[:end], self._data[end + 2 :]
             if not line:
                 return
             dropped += len(line)
             if b":" not in line or dropped > MOST_HEAD_BYTES:
-                raise _broken("its chunks are broken, or what stands behind them")
+                raise _broken_answer("its chunks are broken, or what stands behind them")
 
     def _bytes(self, count: int) -> bytes:
         while len(self._data) < count:
@@ -280,7 +284,7 @@ class _Reading:
         except ConnectionError:
             body, self._data = self._data, b""
             return body
-        raise _broken(f"it is longer than {MOST_BODY_BYTES} bytes")
+        raise _broken_answer(f"it is longer than {MOST_BODY_BYTES} bytes")
 
     def _more(self) -> None:
         while True:
@@ -306,5 +310,5 @@ class _Reading:
         self._line.settimeout(left)
 
 
-def _broken(what: str) -> Broken:
-    return Broken(f"the server's answer is not understood: {what}; {_REMEDY}")
+def _broken_answer(what: str) -> ContractBroken:
+    return ContractBroken(f"the server's answer is not understood: {what}; {_REMEDY}")

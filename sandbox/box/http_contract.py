@@ -1,6 +1,6 @@
 """The contract *http*, the child's side: Battlesnake's API over a unix socket of the box.
 
-``GET /`` once the program listens, then the ``Conversation`` that such servers meet everywhere
+``GET /`` once the program listens, then the ``BattlesnakeConversation`` that such servers meet everywhere
 (``battlesnake``).
 
 A Python program may listen on any port (``listening``). Other programs listen on a port of the
@@ -15,36 +15,36 @@ import time
 from typing import Any
 
 from . import loopback, socket_patch
-from .agent_program import Broken, Program
-from .battlesnake_api import Conversation
+from .agent_program import AgentProgram, ContractBroken
+from .battlesnake_api import BattlesnakeConversation
 from .contract import Manifest
-from .http_client import Caller, local
-from .lines_contract import environment
+from .http_client import HttpClient, connect_local
+from .lines_contract import program_environment
 
 _STEP_SECONDS = 0.002
 _PORT = 8000
 
 
-class Served:
+class HttpAgent:
     """An agent whose program is a server."""
 
     def __init__(self, manifest: Manifest, agent_dir: str) -> None:
         self._manifest, self._agent_dir = manifest, agent_dir
-        self._program: Program | None = None
+        self._program: AgentProgram | None = None
         # A name without a file leaves nothing to wipe; a path is for those who cannot bind such.
         name, path = f"peck-{os.getpid()}", f"/tmp/peck-{os.getpid()}.sock"  # noqa: S108
-        self._environment = environment() | {"PORT": str(_PORT), "PECK_SOCKET": path}
+        self._environment = program_environment() | {"PORT": str(_PORT), "PECK_SOCKET": path}
         if manifest.is_python:
-            self._environment[socket_patch.NAME] = name
-            connect = local(lambda: (f"\0{name}", path))
+            self._environment[socket_patch.SOCKET_NAME_VARIABLE] = name
+            connect = connect_local(lambda: (f"\0{name}", path))
         else:
-            connect = local(lambda: (*loopback.listening(first=_PORT), path))
-        self._caller = Caller(connect, self._waited_seconds)
-        self._conversation = Conversation(manifest.api, self._call)
+            connect = connect_local(lambda: (*loopback.listening_addresses(first=_PORT), path))
+        self._caller = HttpClient(connect, self._waited_seconds)
+        self._conversation = BattlesnakeConversation(manifest.api, self._call)
 
     def open(self, told: dict[str, Any]) -> None:
         """Start the program, and wait until it listens and answers."""
-        program = Program(self._manifest, self._agent_dir, self._environment, talks=False)
+        program = AgentProgram(self._manifest, self._agent_dir, self._environment, talks=False)
         self._program = program
         self._conversation.open(told)
         while not self._caller.listens():
@@ -73,7 +73,7 @@ class Served:
             assert self._program is not None
             if self._program.ending(0.05) is not None:
                 raise self._program.gone("") from None
-            raise Broken(
+            raise ContractBroken(
                 f"{method} {path}: the server closed the connection, or listens no more; answer "
                 "each request"
             ) from None

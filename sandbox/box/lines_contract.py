@@ -11,22 +11,24 @@ import json
 import os
 from typing import Any
 
-from .agent_program import Broken, Program
+from .agent_program import AgentProgram, ContractBroken
 from .contract import Manifest
 
 
-class Lines:
+class LinesAgent:
     """An agent whose program reads and writes lines."""
 
     def __init__(self, manifest: Manifest, agent_dir: str) -> None:
         self._manifest, self._agent_dir = manifest, agent_dir
-        self._program: Program | None = None
+        self._program: AgentProgram | None = None
 
     def open(self, told: dict[str, Any]) -> None:
         """Start the program, and tell it what it plays."""
-        self._program = Program(self._manifest, self._agent_dir, environment(), talks=True)
+        self._program = AgentProgram(
+            self._manifest, self._agent_dir, program_environment(), talks=True
+        )
         start = {"type": "start", "configuration": told["configuration"], "seed": told["seed"]}
-        self._program.say(encode(start) + "\n")
+        self._program.say(json_line(start) + "\n")
 
     def move(self, observation: dict[str, Any]) -> Any:
         """What it answers."""
@@ -34,20 +36,22 @@ class Lines:
         assert program is not None
         said = program.unasked()
         if said:
-            raise Broken(
-                f"it wrote {shown(said)} before it was asked; write one line for each line of "
+            raise ContractBroken(
+                f"it wrote {printable(said)} before it was asked; write one line for each line of "
                 'type "move", and nothing after type "start"'
             )
-        program.say(encode({"type": "move", "observation": observation}) + "\n")
+        program.say(json_line({"type": "move", "observation": observation}) + "\n")
         line = program.line()
         said = program.unasked()
         if said:
-            raise Broken(f"it wrote {shown(said)} after its answer; write one line a question")
+            raise ContractBroken(
+                f"it wrote {printable(said)} after its answer; write one line a question"
+            )
         try:
             return json.loads(line)
         except (ValueError, RecursionError):
-            raise Broken(
-                f"the line {shown(line)} is no JSON text; write the move as JSON, for example "
+            raise ContractBroken(
+                f"the line {printable(line)} is no JSON text; write the move as JSON, for example "
                 '"NORTH" with its quotes',
                 is_invalid=True,
             ) from None
@@ -56,17 +60,17 @@ class Lines:
         """It is not told."""
 
 
-def environment() -> dict[str, str]:
+def program_environment() -> dict[str, str]:
     """The environment of a program: a copy of the child's own."""
     return dict(os.environ)
 
 
-def encode(value: Any) -> str:
+def json_line(value: Any) -> str:
     """JSON in one line."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def shown(said: bytes) -> str:
+def printable(said: bytes) -> str:
     """Bytes of the program's fit for a message."""
     text = said[:61].decode("utf-8", "replace")
     return repr(text if len(text) <= 60 else text[:57] + "...")

@@ -17,7 +17,7 @@ ONLY_IN = {"pandas": "science", "torch": "torch"}
 """A module of each of the two profiles neither of which has all of the other."""
 
 
-def remedy(error: BaseException | None) -> str:
+def import_remedy(error: BaseException | None) -> str:
     """How to get the module that was not found; empty for any other error."""
     if not isinstance(error, ModuleNotFoundError) or not isinstance(error.name, str):
         return ""
@@ -28,7 +28,7 @@ def remedy(error: BaseException | None) -> str:
     profile = PROFILE_OF.get(name)
     if profile is None:
         return f"{name} is in no profile: {bundle}"
-    lost = [module for module in ONLY_IN if ONLY_IN[module] != profile and _is_here(module)]
+    lost = [module for module in ONLY_IN if ONLY_IN[module] != profile and _is_installed(module)]
     if lost and profile in ONLY_IN.values():
         return (
             f"{name} is in the profile {profile}, which lacks {lost[0]}: {bundle},"
@@ -37,7 +37,7 @@ def remedy(error: BaseException | None) -> str:
     return f"{name} is in the profile {profile}: add --profile {profile}"
 
 
-def _is_here(module: str) -> bool:
+def _is_installed(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
     except Exception:  # the agent's own importers take part

@@ -19,7 +19,7 @@ _MAX_MARK_DIGITS = 12
 _MAX_STEPS = 100_000
 
 
-class Capture:
+class OutputCapture:
     """One stream of one match; ``budget`` is shared by the match's two streams."""
 
     def __init__(self, fd: int, mark: bytes, budget: list[int]) -> None:

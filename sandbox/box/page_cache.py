@@ -13,18 +13,18 @@ _CHUNK = 1 << 20
 _NOT_AGENTS = ("test", "tests", "idlelib", "turtledemo", "lib2to3")
 
 
-def read_files(library_paths: list[str]) -> int:
+def warm_page_cache(library_paths: list[str]) -> int:
     """Read the standard library and the profile's libraries once; returns how many bytes."""
     count = 0
     for folder in (sysconfig.get_path("stdlib"), *library_paths):
         for here, folders, names in os.walk(folder):
             folders[:] = [name for name in folders if name not in _NOT_AGENTS]
             for name in names:
-                count += _read(os.path.join(here, name))
+                count += _read_file(os.path.join(here, name))
     return count
 
 
-def _read(path: str) -> int:
+def _read_file(path: str) -> int:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

@@ -10,31 +10,33 @@ from __future__ import annotations
 
 from typing import Any
 
-from .agent_program import Broken, Program
+from .agent_program import AgentProgram, ContractBroken
 from .contract import Manifest
-from .lines_contract import environment
+from .lines_contract import program_environment
 
 NEEDED = frozenset({"round", "width", "height", "max_rounds", "you", "field", "living"})
 
 
-class Riddles:
+class RiddlesAgent:
     """An agent whose program speaks the text protocol."""
 
     def __init__(self, manifest: Manifest, agent_dir: str) -> None:
         self._manifest, self._agent_dir = manifest, agent_dir
-        self._program: Program | None = None
+        self._program: AgentProgram | None = None
         self._clock: dict[str, float] = {}
         self._has_settings = False
 
     def open(self, told: dict[str, Any]) -> None:
         """Start the program; it is told nothing before it is asked."""
         self._clock = told["clock"]
-        self._program = Program(self._manifest, self._agent_dir, environment(), talks=True)
+        self._program = AgentProgram(
+            self._manifest, self._agent_dir, program_environment(), talks=True
+        )
 
     def move(self, observation: dict[str, Any]) -> Any:
         """The line it answers."""
         if not observation.keys() >= NEEDED:
-            raise Broken(
+            raise ContractBroken(
                 "contract riddles is for GOLAD; for this game take callable or lines", is_gone=True
             )
         program = self._program
@@ -44,7 +46,7 @@ class Riddles:
         bank_ms = round(1000 * (free + observation["remainingOverageTime"]))
         words = [] if self._has_settings else self._settings(observation)
         self._has_settings = True
-        words += updates(observation)
+        words += update_lines(observation)
         program.say("\n".join([*words, f"action move {bank_ms}", ""]))
         lines = [program.line(), *program.unasked().split(b"\n")[:-1]]
         line = lines[-1].decode("utf-8", "replace").strip()
@@ -68,7 +70,7 @@ class Riddles:
         ]
 
 
-def updates(seen: dict[str, Any]) -> list[str]:
+def update_lines(seen: dict[str, Any]) -> list[str]:
     """What the program is told before each of its moves."""
     lines = [f"update game round {seen['round']}", f"update game field {seen['field']}"]
     for player, count in enumerate(seen["living"]):

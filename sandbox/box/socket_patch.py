@@ -13,7 +13,7 @@ import errno
 import socket
 from typing import Any
 
-NAME = "PECK_NAME"
+SOCKET_NAME_VARIABLE = "PECK_NAME"
 """The variable with the abstract name that the first socket bound to a port gets."""
 _HERE = "127.0.0.1"
 _INTERNET = (socket.AF_INET, socket.AF_INET6)
@@ -23,7 +23,7 @@ _address = ""
 _port = 0
 
 
-class Listener(_real):
+class PatchedSocket(_real):
     """A socket of the standard library, but for internet ones."""
 
     __slots__ = ("_is_datagram", "_is_worn", "_told")
@@ -63,7 +63,7 @@ class Listener(_real):
 
     def accept(self) -> tuple[socket.socket, Any]:
         accepted, address = super().accept()
-        if isinstance(accepted, Listener) and self._is_worn:
+        if isinstance(accepted, PatchedSocket) and self._is_worn:
             accepted._told = self._told
             address = (_HERE, 1)
         return accepted, address
@@ -72,7 +72,7 @@ class Listener(_real):
         if not self._is_worn:
             return super().connect(address)
         if self._is_datagram:
-            raise _unreachable()
+            raise _unreachable_error()
         if address[0] not in _NAMES or not _port or address[1] != _port:
             raise ConnectionRefusedError(errno.ECONNREFUSED, "there is no network in a box")
         return super().connect(f"\0{_address}")
@@ -86,7 +86,7 @@ class Listener(_real):
 
     def sendto(self, *words: Any) -> int:
         if self._is_worn and self._is_datagram:
-            raise _unreachable()
+            raise _unreachable_error()
         return super().sendto(*words)
 
     def getsockname(self) -> Any:
@@ -116,29 +116,29 @@ class Listener(_real):
         return self.send(b"".join(buffers))  # the call itself is refused in a box
 
 
-def take_place(name: str) -> None:
+def patch_sockets(name: str) -> None:
     """From now on, in this process: sockets are as above, and names are those of this machine."""
     global _address
     _address = name
-    socket.socket = Listener  # type: ignore[misc]
-    socket.SocketType = Listener  # type: ignore[assignment]
+    socket.socket = PatchedSocket  # type: ignore[misc]
+    socket.SocketType = PatchedSocket  # type: ignore[assignment]
     socket.getaddrinfo = _getaddrinfo
-    socket.gethostbyname = lambda name: _known(name)
+    socket.gethostbyname = lambda name: _resolve_local(name)
     socket.getfqdn = lambda name="": "localhost"
     socket.has_dualstack_ipv6 = lambda: False
 
 
-def _unreachable() -> OSError:
+def _unreachable_error() -> OSError:
     return OSError(errno.ENETUNREACH, "Network is unreachable")
 
 
 def _getaddrinfo(host: Any, port: Any, *_: Any, **__: Any) -> list[Any]:
     number = int(port or 0)
     kind, protocol = socket.SOCK_STREAM, socket.IPPROTO_TCP
-    return [(socket.AF_INET, kind, protocol, "", (_known(host), number))]
+    return [(socket.AF_INET, kind, protocol, "", (_resolve_local(host), number))]
 
 
-def _known(host: Any) -> str:
+def _resolve_local(host: Any) -> str:
     name = host.decode() if isinstance(host, bytes) else host or ""
     if name not in _NAMES:
         raise socket.gaierror(socket.EAI_NONAME, f"{name!r} is not known: a box has no network")

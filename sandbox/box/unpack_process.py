@@ -18,7 +18,7 @@ SECONDS = 20.0
 """Less than workers wait for a box: an archive that takes long is refused, not a host's fault."""
 
 
-class Unpacker:
+class UnpackProcess:
     """The hardened process that will open the box's archive, forked ahead: what it imports for
     that takes longer than the opening, and goes with it."""
 
@@ -71,7 +71,7 @@ def _unpack_when_told(
         with open(3, "rb") as file:
             folder = setup["agent_dir"]
             answer = {"op": "bound", **unpack.unpack(file, folder, int(setup["unpacked_bytes"]))}
-    except unpack.Refused as refused:
+    except unpack.ArchiveRefused as refused:
         answer = {"op": "refused", "entry": refused.entry, "reason": refused.reason}
     except BaseException as error:
         answer = {"op": "fault", "reason": f"unpacking failed: {error!r}"[:500]}

@@ -20,7 +20,7 @@ _UNTOUCHED = (0, 0)
 of root's folder to the present and to nothing else."""
 
 
-class _File(NamedTuple):
+class _BundleFile(NamedTuple):
     """A file of the bundle. No dataclass: the modules behind that would stay in every box."""
 
     path: str
@@ -36,7 +36,7 @@ class WorkingFolder:
         self.paths: dict[str, bool] = {}
         """Every path of the bundle, and whether it is a folder."""
         self._inside: dict[str, dict[str, bool]] = {}
-        self._copies: list[_File] = []
+        self._copies: list[_BundleFile] = []
         found: list[tuple[int, int, str]] = []
         pending = [(0, folder)]
         while pending:
@@ -59,7 +59,7 @@ class WorkingFolder:
         left = COPIED_BYTES
         for _, size, path in sorted(found):
             if size <= left and len(self._copies) < COPIED_FILES:
-                self._copies.append(_read(path))
+                self._copies.append(_read_bundle_file(path))
                 left -= size
 
     def give(self, uid: int) -> None:
@@ -86,21 +86,21 @@ class WorkingFolder:
         """Whether the folder holds nothing beyond the bundle. Files of the bundle may be changed or
         missing; ``give`` repairs that."""
         return not any(
-            _has_more(here, inside)
+            _has_unknown_entries(here, inside)
             for here, inside in self._inside.items()
             if os.stat(here).st_mtime_ns  # an added or removed entry changes it
         )
 
 
-def _has_more(here: str, inside: Mapping[str, bool]) -> bool:
+def _has_unknown_entries(here: str, inside: Mapping[str, bool]) -> bool:
     with os.scandir(here) as entries:
         return any(
             inside.get(entry.name) is not entry.is_dir(follow_symlinks=False) for entry in entries
         )
 
 
-def _read(path: str) -> _File:
+def _read_bundle_file(path: str) -> _BundleFile:
     fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     with open(fd, "rb") as file:
         runs = os.fstat(fd).st_mode & 0o100
-        return _File(path, 0o755 if runs else 0o644, file.read(COPIED_BYTES))
+        return _BundleFile(path, 0o755 if runs else 0o644, file.read(COPIED_BYTES))

@@ -188,7 +188,7 @@ class Launcher(Protocol):
         """What this launcher cannot give on this machine, a sentence each."""
 
 
-def unpacked_mb(memory_mb: int) -> int:
+def unpacked_limit_mb(memory_mb: int) -> int:
     """What a bundle may occupy: it stays in memory for the box's life, beside what the agent is to
     have."""
     return memory_mb // 2
@@ -199,7 +199,9 @@ def overhead_mb(profile: Profile) -> int:
     return OVERHEAD_MB + profile.zygote_mb
 
 
-def setup_of(spec: BoxSpec, mode: str, *, home: str = SCRATCH, **more: Any) -> dict[str, Any]:
+def supervisor_setup(
+    spec: BoxSpec, mode: str, *, home: str = SCRATCH, **more: Any
+) -> dict[str, Any]:
     """The supervisor's instructions that are the same for every launcher."""
     folders = spec.gpu.library_folders() if spec.gpu is not None else ()
     searched = {"LD_LIBRARY_PATH": ":".join(folders)} if folders else {}
@@ -207,7 +209,7 @@ def setup_of(spec: BoxSpec, mode: str, *, home: str = SCRATCH, **more: Any) -> d
         "op": "setup",
         "mode": mode,
         "imports": list(spec.profile.imports),
-        "environment": {**spec.profile.environment, **searched, **_user(home)},
+        "environment": {**spec.profile.environment, **searched, **_user_environment(home)},
         "uid_base": spec.uid_base,
         "reads_ahead": spec.reads_ahead,
         "agent_dir": AGENT,
@@ -215,14 +217,14 @@ def setup_of(spec: BoxSpec, mode: str, *, home: str = SCRATCH, **more: Any) -> d
         "own_dir": OWN,
         "library_paths": [],
         "limits": {**LIMITS, **(GPU_LIMITS if spec.profile.gpu else {})},
-        "unpack_limits": {**UNPACK_LIMITS, "FSIZE": unpacked_mb(spec.memory_mb) << 20},
-        "unpacked_bytes": unpacked_mb(spec.memory_mb) << 20,
+        "unpack_limits": {**UNPACK_LIMITS, "FSIZE": unpacked_limit_mb(spec.memory_mb) << 20},
+        "unpacked_bytes": unpacked_limit_mb(spec.memory_mb) << 20,
         "own_network": True,
         **more,
     }
 
 
-def _user(home: str) -> dict[str, str]:
+def _user_environment(home: str) -> dict[str, str]:
     """Variables that programs expect; ``home`` is a folder in which a match may write."""
     return {
         "PATH": PATH,
@@ -234,7 +236,7 @@ def _user(home: str) -> dict[str, str]:
     }
 
 
-def hung_up(box: Box) -> bool:
+def has_hung_up(box: Box) -> bool:
     """Whether the box's supervisor has closed its connection, as it does only by ending."""
     box.control.setblocking(False)  # else it waits as long as was waited last, MSG_DONTWAIT or not
     try:

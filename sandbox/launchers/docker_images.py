@@ -42,7 +42,7 @@ _TROUBLE = (docker.errors.DockerException, OSError)
 
 
 @dataclass(frozen=True)
-class Wheels:
+class WheelSource:
     """Where a build takes libraries from besides the usual index, and how much it says."""
 
     index_url: str | None = None
@@ -52,7 +52,7 @@ class Wheels:
 
 
 @dataclass(frozen=True)
-class Image:
+class BoxImage:
     """One image of ours."""
 
     id: str
@@ -62,15 +62,15 @@ class Image:
     size_bytes: int
 
 
-def tag_of(profile: Profile) -> str:
+def image_tag(profile: Profile) -> str:
     """The name of the image that the present program wants for this profile."""
     recipe = (_DOCKERFILE.read_bytes(), _ASSEMBLE.read_bytes())
     return f"peck-box-{profile.name}:{profiles.content_digest(profile, *recipe)[:16]}"
 
 
-def find(engine: Any, profile: Profile) -> str | None:
+def find_image(engine: Any, profile: Profile) -> str | None:
     """The id of the profile's image, None when it is not built. HostFault by the engine's fault."""
-    tag = tag_of(profile)
+    tag = image_tag(profile)
     try:
         return str(engine.images.get(tag).id)
     except docker.errors.ImageNotFound:
@@ -79,33 +79,35 @@ def find(engine: Any, profile: Profile) -> str | None:
         raise HostFault(f"image {tag} cannot be looked up: {error}") from None
 
 
-def build(engine: Any, profile: Profile, say: Say, wheels: Wheels = Wheels()) -> str:
+def build_image(
+    engine: Any, profile: Profile, say: Say, wheels: WheelSource = WheelSource()
+) -> str:
     """Make the profile's image anew; returns its id. HostFault says what was tried."""
-    tag = tag_of(profile)
+    tag = image_tag(profile)
     say(f"building image {tag} (once)")
     try:
-        base = _base(engine, say)
-        _build(engine, profile, tag, base, say, wheels)
+        base = _base_image(engine, say)
+        _build_from_base(engine, profile, tag, base, say, wheels)
     except HostFault as fault:
         say(f"{fault}; the image is made of this machine's own interpreter instead")
         try:
-            _import(engine, profile, tag, say, wheels)
+            _import_own_interpreter(engine, profile, tag, say, wheels)
         except HostFault as second:
             raise HostFault(f"image {tag} cannot be built: {fault}; {second}") from None
-    found = find(engine, profile)
+    found = find_image(engine, profile)
     if found is None:
         raise HostFault(f"image {tag} was built and is not there")
     return found
 
 
-def listed(engine: Any) -> list[Image]:
+def list_images(engine: Any) -> list[BoxImage]:
     """Every image of ours, those of earlier programs too."""
     try:
         found = engine.images.list(filters={"label": BOX_LABEL})
     except _TROUBLE as error:
         raise HostFault(f"the engine cannot list images: {error}") from None
     return [
-        Image(
+        BoxImage(
             id=str(image.id),
             tags=tuple(image.tags),
             profile=image.labels[BOX_LABEL],
@@ -116,13 +118,13 @@ def listed(engine: Any) -> list[Image]:
     ]
 
 
-def stale(engine: Any) -> list[Image]:
+def stale_images(engine: Any) -> list[BoxImage]:
     """Images of earlier programs, or of other checkouts."""
-    wanted = {tag_of(profile) for profile in profiles.PROFILES.values()}
-    return [image for image in listed(engine) if wanted.isdisjoint(image.tags)]
+    wanted = {image_tag(profile) for profile in profiles.PROFILES.values()}
+    return [image for image in list_images(engine) if wanted.isdisjoint(image.tags)]
 
 
-def remove(engine: Any, image: Image) -> bool:
+def remove_image(engine: Any, image: BoxImage) -> bool:
     """Remove an image that no container uses; whether it is gone."""
     try:
         if engine.containers.list(all=True, filters={"ancestor": image.id}):
@@ -136,7 +138,7 @@ def remove(engine: Any, image: Image) -> bool:
     return True
 
 
-def _base(engine: Any, say: Say) -> Any:
+def _base_image(engine: Any, say: Say) -> Any:
     """The image that boxes are built from, pulled when it is not here."""
     name = Settings.read().python_image or BASE
     try:
@@ -148,11 +150,15 @@ def _base(engine: Any, say: Say) -> Any:
     try:
         return engine.images.pull(name)
     except _TROUBLE as error:
-        raise HostFault(f"image {name} is not here and cannot be pulled: {_line(error)}") from None
+        raise HostFault(
+            f"image {name} is not here and cannot be pulled: {_last_error_line(error)}"
+        ) from None
 
 
-def _build(engine: Any, profile: Profile, tag: str, base: Any, say: Say, wheels: Wheels) -> None:
-    held = _held(profile, wheels.find_links)
+def _build_from_base(
+    engine: Any, profile: Profile, tag: str, base: Any, say: Say, wheels: WheelSource
+) -> None:
+    held = _locked_wheels(profile, wheels.find_links)
     stage = secrets.token_hex(8)
     arguments = {
         "PYTHON_IMAGE": str(base.id),
@@ -166,7 +172,7 @@ def _build(engine: Any, profile: Profile, tag: str, base: Any, say: Say, wheels:
     lines: list[str] = []
     try:
         with tempfile.TemporaryFile() as context:
-            _write_context(profile, held, context)
+            _write_build_context(profile, held, context)
             answers = engine.api.build(
                 fileobj=context,
                 custom_context=True,
@@ -177,7 +183,7 @@ def _build(engine: Any, profile: Profile, tag: str, base: Any, say: Say, wheels:
                 timeout=BUILD_SECONDS,
                 buildargs=arguments,
                 network_mode=network,
-                labels=_labels(profile, _digest_of(base)),
+                labels=_image_labels(profile, _image_digest(base)),
             )
             for answer in answers:
                 lines.append(str(answer.get("stream") or answer.get("error") or "").strip())
@@ -187,12 +193,14 @@ def _build(engine: Any, profile: Profile, tag: str, base: Any, say: Say, wheels:
                     tail = " ".join([line for line in lines if line][-3:])
                     raise HostFault(f"the engine's build failed: {tail}")
     except _TROUBLE as error:
-        raise HostFault(f"the engine's build failed: {_line(error)}") from None
+        raise HostFault(f"the engine's build failed: {_last_error_line(error)}") from None
     finally:
-        _remove_stage(engine, stage)
+        _remove_build_stage(engine, stage)
 
 
-def _import(engine: Any, profile: Profile, tag: str, say: Say, wheels: Wheels) -> None:
+def _import_own_interpreter(
+    engine: Any, profile: Profile, tag: str, say: Say, wheels: WheelSource
+) -> None:
     """An image of this machine's own interpreter and what it is linked to."""
     with tempfile.TemporaryDirectory(prefix="peck-image-") as scratch:
         root, packed = Path(scratch) / "root", Path(scratch) / "root.tar"
@@ -200,7 +208,7 @@ def _import(engine: Any, profile: Profile, tag: str, say: Say, wheels: Wheels) -
         command = [sys.executable, str(_ASSEMBLE), "--out", str(root)]
         command += ["--box", str(profiles.BOX_PROGRAM)]
         if profile.lock is not None:
-            made = profiles.install(
+            made = profiles.install_libraries(
                 profile,
                 Path(scratch),
                 say,
@@ -211,11 +219,11 @@ def _import(engine: Any, profile: Profile, tag: str, say: Say, wheels: Wheels) -
             command += ["--libraries", str(made)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            raise HostFault(f"no root could be assembled: {_line(done.stderr)}")
+            raise HostFault(f"no root could be assembled: {_last_error_line(done.stderr)}")
         with tarfile.open(packed, "w") as archive:
             archive.add(root, arcname=".", filter=_as_root)
         base = f"this machine: {sys.implementation.name} {sys.version.split()[0]}"
-        labels = [f'LABEL {key}="{value}"' for key, value in _labels(profile, base).items()]
+        labels = [f'LABEL {key}="{value}"' for key, value in _image_labels(profile, base).items()]
         name, _, version = tag.partition(":")
         try:
             told = engine.api.import_image_from_file(
@@ -225,13 +233,13 @@ def _import(engine: Any, profile: Profile, tag: str, say: Say, wheels: Wheels) -
                 changes=[f"ENV {_PATH}", 'CMD ["python3", "-V"]', *labels],
             )
         except _TROUBLE as error:
-            raise HostFault(f"the engine cannot import: {_line(error)}") from None
+            raise HostFault(f"the engine cannot import: {_last_error_line(error)}") from None
         if "error" in str(told):
-            raise HostFault(f"the engine cannot import: {_line(told)}")
+            raise HostFault(f"the engine cannot import: {_last_error_line(told)}")
 
 
-def _write_context(profile: Profile, held: Mapping[str, Path], context: Any) -> None:
-    files = {f"box/{name}": content for name, content in profiles.program().items()}
+def _write_build_context(profile: Profile, held: Mapping[str, Path], context: Any) -> None:
+    files = {f"box/{name}": content for name, content in profiles.program_files().items()}
     files["lock"] = profile.lock.read_bytes() if profile.lock else b""
     files["Dockerfile"] = _DOCKERFILE.read_bytes()
     files["assemble.py"] = _ASSEMBLE.read_bytes()
@@ -248,7 +256,7 @@ def _write_context(profile: Profile, held: Mapping[str, Path], context: Any) -> 
     context.seek(0)
 
 
-def _held(profile: Profile, folder: Path | None) -> dict[str, Path]:
+def _locked_wheels(profile: Profile, folder: Path | None) -> dict[str, Path]:
     """Wheels in this folder that the lock allows, by file name."""
     if folder is None:
         return {}
@@ -260,17 +268,17 @@ def _held(profile: Profile, folder: Path | None) -> dict[str, Path]:
     return found
 
 
-def _labels(profile: Profile, base: str) -> dict[str, str]:
+def _image_labels(profile: Profile, base: str) -> dict[str, str]:
     return {BOX_LABEL: profile.name, BASE_LABEL: base}
 
 
-def _digest_of(base: Any) -> str:
+def _image_digest(base: Any) -> str:
     """What a registry calls this image, else the engine's own id of it."""
     digests = base.attrs.get("RepoDigests") or [base.id]
     return str(digests[0])
 
 
-def _remove_stage(engine: Any, stage: str) -> None:
+def _remove_build_stage(engine: Any, stage: str) -> None:
     with contextlib.suppress(*_TROUBLE):
         mine = {"label": f"{_STAGE_LABEL}={stage}", "dangling": True}
         for image in engine.images.list(filters=mine):
@@ -283,6 +291,6 @@ def _as_root(entry: tarfile.TarInfo) -> tarfile.TarInfo:
     return entry
 
 
-def _line(error: object) -> str:
+def _last_error_line(error: object) -> str:
     lines = str(error).strip().splitlines() or [""]
     return lines[-1][:400]

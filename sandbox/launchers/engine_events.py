@@ -28,7 +28,7 @@ FROM_OUTSIDE = frozenset(128 + number for number in (1, 2, 9, 15))
 
 
 @dataclass
-class _Fate:
+class _ContainerEnd:
     exit_code: int | None = None
     dead: bool = False
     out_of_memory: bool = False
@@ -54,7 +54,7 @@ class EngineEvents:
         self._changed = threading.Condition()
         self._epoch = 0
         self._hears = False
-        self._fates: dict[str, _Fate] = {}
+        self._fates: dict[str, _ContainerEnd] = {}
         self._thread: threading.Thread | None = None
 
     def begin(self) -> None:
@@ -81,7 +81,7 @@ class EngineEvents:
     def follow(self, container: str) -> None:
         """Keep what is heard of this container until ``forget``."""
         with self._changed:
-            self._fates[container] = _Fate()
+            self._fates[container] = _ContainerEnd()
 
     def forget(self, container: str) -> None:
         with self._changed:
@@ -118,8 +118,8 @@ class EngineEvents:
         with self._changed:
             return self._fate(container).exit_code == 128 + 9
 
-    def _fate(self, container: str) -> _Fate:
-        return self._fates.get(container) or _Fate()
+    def _fate(self, container: str) -> _ContainerEnd:
+        return self._fates.get(container) or _ContainerEnd()
 
     def _run(self) -> None:
         while True:

@@ -28,32 +28,32 @@ DEVICES = "/sys/devices"
 """Replaced as a whole."""
 
 
-def masked() -> list[str]:
+def masked_paths() -> list[str]:
     """Every path below /proc of this kernel that no box may see."""
     names = sorted(name for name in os.listdir("/proc") if not name.isdigit())
     return [f"/proc/{name}" for name in names if name not in _SHOWN]
 
 
-def files(folder: Path, memory_mb: int) -> Mapping[str, Path]:
+def write_files(folder: Path, memory_mb: int) -> Mapping[str, Path]:
     """The fixed files and folders, by their paths in a box of this memory; made where missing."""
-    contents = _contents(memory_mb)
+    contents = _file_contents(memory_mb)
     digest = hashlib.sha256(repr(sorted(contents.items())).encode()).hexdigest()[:16]
     home = folder / f"facts-{digest}"
     if not home.is_dir():
-        _write(home, contents)
+        _write_files(home, contents)
     shown = [path for path in contents if path.startswith("/proc/")]
     return {path: home / path.lstrip("/") for path in (*shown, DEVICES)}
 
 
 @functools.cache
-def _contents(memory_mb: int) -> Mapping[str, str]:
+def _file_contents(memory_mb: int) -> Mapping[str, str]:
     count = os.cpu_count() or 1
     processors = "0" if count == 1 else f"0-{count - 1}"
     return {
-        "/proc/cpuinfo": re.sub(r"(?m)^(cpu MHz\s*: ).*$", r"\g<1>1000.000", _read("cpuinfo")),
+        "/proc/cpuinfo": re.sub(r"(?m)^(cpu MHz\s*: ).*$", r"\g<1>1000.000", _read_proc("cpuinfo")),
         "/proc/loadavg": "0.00 0.00 0.00 1/1 1\n",
-        "/proc/meminfo": _meminfo(memory_mb << 10),
-        "/proc/stat": _stat(count),
+        "/proc/meminfo": _meminfo_text(memory_mb << 10),
+        "/proc/stat": _stat_text(count),
         "/proc/swaps": _NO_SWAPS,
         "/proc/uptime": "0.00 0.00\n",
         f"{_CPU}/kernel_max": f"{count - 1}\n",
@@ -61,7 +61,7 @@ def _contents(memory_mb: int) -> Mapping[str, str]:
     }
 
 
-def _meminfo(kilobytes: int) -> str:
+def _meminfo_text(kilobytes: int) -> str:
     all_of_it = ("MemTotal", "MemFree", "MemAvailable")
     none = (
         *("Buffers", "Cached", "SwapCached", "Active", "Inactive", "SwapTotal", "SwapFree"),
@@ -71,18 +71,18 @@ def _meminfo(kilobytes: int) -> str:
     return "".join(f"{name + ':':<16}{value:>8} kB\n" for name, value in values.items())
 
 
-def _stat(count: int) -> str:
+def _stat_text(count: int) -> str:
     times = " 0" * 10
     lines = [f"cpu {times}", *(f"cpu{number}{times}" for number in range(count))]
     lines += ["intr 0", "ctxt 0", "btime 0", "processes 1", "procs_running 1", "procs_blocked 0"]
     return "\n".join([*lines, f"softirq{times} 0", ""])
 
 
-def _read(name: str) -> str:
+def _read_proc(name: str) -> str:
     return Path("/proc", name).read_text()
 
 
-def _write(home: Path, contents: Mapping[str, str]) -> None:
+def _write_files(home: Path, contents: Mapping[str, str]) -> None:
     """Write all files or none, readable by everybody."""
     home.parent.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(prefix=".new-", dir=home.parent))

@@ -14,14 +14,14 @@ import sys
 from pathlib import Path
 
 from sandbox.box import missing_modules
-from sandbox.launchers.base import Box, BoxSpec, setup_of
+from sandbox.launchers.base import Box, BoxSpec, supervisor_setup
 from sandbox.launchers.gpu import Gpu
 from sandbox.profiles import BOX_PROGRAM, Profile, Say, content_digest
 
 PROGRAM = "import sys; sys.path.append(sys.argv[1]); from peckbox.supervisor import main; main()"
 
 
-class PlainLauncher:
+class ProcessLauncher:
     """One process tree per box, nothing more; a box takes one match."""
 
     name = "process"
@@ -60,7 +60,7 @@ class PlainLauncher:
                 env={},
             )
         own = [path for path in sys.path if path.endswith("site-packages")]
-        setup = setup_of(
+        setup = supervisor_setup(
             spec,
             "plain",
             home=str(agent_dir),

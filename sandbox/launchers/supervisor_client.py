@@ -28,7 +28,7 @@ _SO_PASSRIGHTS = 83
 
 
 @dataclass(frozen=True)
-class Ended:
+class MatchEnd:
     """The supervisor's report of a match's end; the log is [step, stdout, stderr] per step."""
 
     exit_code: int | None
@@ -38,7 +38,7 @@ class Ended:
     clean: bool
 
 
-def set_up(
+def set_up_box(
     box: Box, cpu_seconds: float = START_CPU_SECONDS, seconds: float = START_SECONDS
 ) -> None:
     """Send the box its setup; returns when its zygote has imported the profile's libraries.
@@ -49,18 +49,18 @@ def set_up(
     entry = () if box.group is None else (box.group.entry,)
     deadline = time.monotonic() + seconds
     try:
-        with _trouble("setup"):
-            wire.send(box.control, dict(box.setup), entry, deadline=deadline)
+        with _translate_errors("setup"):
+            wire.send_frame(box.control, dict(box.setup), entry, deadline=deadline)
             _await_first_answer(box, cpu_seconds, deadline)
-            answer, _ = wire.receive(box.control, deadline=deadline)
-        _expect(answer, "ready")
+            answer, _ = wire.receive_frame(box.control, deadline=deadline)
+        _expect_operation(answer, "ready")
     except HostFault as fault:
         complaint = box.complaint().strip()
         raise HostFault(f"{fault}: {complaint}" if complaint else str(fault)) from None
 
 
 @dataclass(frozen=True)
-class Bound:
+class BoundBox:
     """What the box answers after it has unpacked its submission."""
 
     unpacked_bytes: int
@@ -69,15 +69,15 @@ class Bound:
     """Whether the box must end after its first match, since its agent's network keeps marks."""
 
 
-def bind(box: Box, bundle: int, size: int, deadline: float) -> Bound:
+def bind_submission(box: Box, bundle: int, size: int, deadline: float) -> BoundBox:
     """Give the box its submission for life.
 
     BundleRefused when the archive breaks a rule.
     """
-    with _trouble("bind"):
-        with _line(box) as theirs:
+    with _translate_errors("bind"):
+        with _new_connection(box) as theirs:
             message = {"op": "bind", "size": size}
-            wire.send(box.control, message, (theirs.fileno(),), deadline=deadline)
+            wire.send_frame(box.control, message, (theirs.fileno(),), deadline=deadline)
         offset = 0
         while offset < size:
             chunk = os.pread(bundle, min(_CHUNK, size - offset), offset)
@@ -85,17 +85,17 @@ def bind(box: Box, bundle: int, size: int, deadline: float) -> Bound:
                 raise HostFault("the bundle became shorter while it was read")
             box.control.sendall(chunk)
             offset += len(chunk)
-        answer, _ = wire.receive(box.control, deadline=deadline)
+        answer, _ = wire.receive_frame(box.control, deadline=deadline)
     if answer.get("op") == "refused":
         entry = answer.get("entry")
         reason = str(answer.get("reason"))[:500]
         raise BundleRefused(reason, None if entry is None else str(entry)[:200])
-    _expect(answer, "bound")
-    return Bound(int(answer["bytes"]), answer.get("network") is True)
+    _expect_operation(answer, "bound")
+    return BoundBox(int(answer["bytes"]), answer.get("network") is True)
 
 
 @dataclass(frozen=True)
-class Spare:
+class PreforkedChild:
     """A hardened child that waits for the referee: the worker's descriptors of it."""
 
     agent: socket.socket
@@ -121,46 +121,46 @@ class Spare:
             os.close(self.schedstat)
 
 
-def spare(box: Box, deadline: float) -> Spare:
+def take_preforked_child(box: Box, deadline: float) -> PreforkedChild:
     """The child that the box forked ahead after its bundle came in, or after the last match."""
-    with _trouble("forking ahead"):
-        answer, fds = wire.receive(box.control, max_fds=1, deadline=deadline)
+    with _translate_errors("forking ahead"):
+        answer, fds = wire.receive_frame(box.control, max_fds=1, deadline=deadline)
     try:
-        _expect(answer, "spare")
-        return Spare(box.lines.pop(), fds.pop() if fds else None)
+        _expect_operation(answer, "spare")
+        return PreforkedChild(box.lines.pop(), fds.pop() if fds else None)
     finally:
         wire.close_all(fds)
 
 
-def play(box: Box, deadline: float) -> None:
+def announce_match(box: Box, deadline: float) -> None:
     """Tell the box that its spare child plays from now on; not answered."""
-    with _trouble("play"):
-        wire.send(box.control, {"op": "play"}, deadline=deadline)
+    with _translate_errors("play"):
+        wire.send_frame(box.control, {"op": "play"}, deadline=deadline)
 
 
-def ask_end(box: Box, closed: bool, again: bool, deadline: float) -> None:
+def request_end(box: Box, closed: bool, again: bool, deadline: float) -> None:
     """Ask for the match's end; ``closed`` says that the child seems to have ended by itself,
     ``again`` that another spare is wanted afterwards."""
     if box.group is not None:
         box.group.thaw()
-    with _trouble("end"):
+    with _translate_errors("end"):
         message = {"op": "end", "closed": closed, "again": again}
         if not again:
-            wire.send(box.control, message, deadline=deadline)
+            wire.send_frame(box.control, message, deadline=deadline)
             return
-        with _line(box) as theirs:
-            wire.send(box.control, message, (theirs.fileno(),), deadline=deadline)
+        with _new_connection(box) as theirs:
+            wire.send_frame(box.control, message, (theirs.fileno(),), deadline=deadline)
 
 
-def ended(box: Box, deadline: float) -> Ended:
-    """The report that answers :func:`ask_end`: killed, swept and proven."""
-    with _trouble("end"):
-        answer, _ = wire.receive(box.control, deadline=deadline)
-    _expect(answer, "ended")
+def receive_end(box: Box, deadline: float) -> MatchEnd:
+    """The report that answers :func:`request_end`: killed, swept and proven."""
+    with _translate_errors("end"):
+        answer, _ = wire.receive_frame(box.control, deadline=deadline)
+    _expect_operation(answer, "ended")
     try:
-        return Ended(
-            exit_code=_number(answer["exit_code"]),
-            signal=_number(answer["signal"]),
+        return MatchEnd(
+            exit_code=_optional_int(answer["exit_code"]),
+            signal=_optional_int(answer["signal"]),
             out_of_memory=answer["out_of_memory"] is True,
             log=[(int(step), str(out), str(err)) for step, out, err in answer["log"]],
             clean=answer["clean"] is True,
@@ -180,7 +180,7 @@ def _await_first_answer(box: Box, cpu_seconds: float, deadline: float) -> None:
             raise wire.WireError(f"the box took more than {cpu_seconds:g} s of cpu time")
 
 
-def _line(box: Box) -> socket.socket:
+def _new_connection(box: Box) -> socket.socket:
     """The agent's end of a new connection, for the child that the box will fork ahead; the box's
     record keeps the worker's end.
 
@@ -194,18 +194,18 @@ def _line(box: Box) -> socket.socket:
     return theirs
 
 
-def _expect(answer: dict[str, Any], expected: str) -> None:
+def _expect_operation(answer: dict[str, Any], expected: str) -> None:
     if answer.get("op") == expected:
         return
     reason = answer.get("reason") if answer.get("op") == "fault" else f"unexpected {answer!r:.200}"
     raise HostFault(f"the box answers: {reason}")
 
 
-def _number(value: Any) -> int | None:
+def _optional_int(value: Any) -> int | None:
     return None if value is None else int(value)
 
 
-class _trouble:
+class _translate_errors:
     def __init__(self, what: str) -> None:
         self._what = what
 

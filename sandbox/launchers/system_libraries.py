@@ -35,18 +35,18 @@ _FOUND = re.compile(r"^\t(?:(\S+) => )?(/\S+) \(0x[0-9a-f]+\)$", re.MULTILINE)
 _LIBC = re.compile(r"libc\.so\.\d+")
 
 
-def copied(state_dir: Path, program: str, stdlib: str) -> Path:
+def copy_libraries(state_dir: Path, program: str, stdlib: str) -> Path:
     """The folder with the copies, each at its path below it; made if it is missing.
 
     Raises HostFault if the libraries cannot be found.
     """
-    home = state_dir / "systems" / _key(program, stdlib)
+    home = state_dir / "systems" / _cache_key(program, stdlib)
     if home.is_dir():
         return home
     home.parent.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(prefix=".new-", dir=home.parent))
     try:
-        for target, source in _libraries(program, stdlib).items():
+        for target, source in _library_sources(program, stdlib).items():
             file = made / target.lstrip("/")
             file.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, file)
@@ -61,7 +61,7 @@ def copied(state_dir: Path, program: str, stdlib: str) -> Path:
     return home
 
 
-def links(home: Path) -> Iterator[tuple[str, str]]:
+def library_links(home: Path) -> Iterator[tuple[str, str]]:
     """(target, path) of each link that gives the copies their usual paths in a box."""
     for path in sorted(home.rglob("*")):
         if path.is_file():
@@ -69,13 +69,13 @@ def links(home: Path) -> Iterator[tuple[str, str]]:
             yield f"{MOUNTED}/{name}", f"/{name}"
 
 
-def folders(home: Path) -> list[str]:
+def link_folders(home: Path) -> list[str]:
     """The folders that hold these links, outer folders first."""
     inside = sorted(path.relative_to(home) for path in home.rglob("*") if path.is_dir())
     return [f"/{name}" for name in inside]
 
 
-def _key(program: str, stdlib: str) -> str:
+def _cache_key(program: str, stdlib: str) -> str:
     """A name that changes with the interpreter, its modules and the machine's libraries."""
     digest = hashlib.sha256(repr((sys.version, _EXPECTED, program)).encode())
     for path in (program, f"{stdlib}/lib-dynload", SHELL, "/etc/ld.so.cache"):
@@ -85,11 +85,11 @@ def _key(program: str, stdlib: str) -> str:
     return digest.hexdigest()[:16]
 
 
-def _libraries(program: str, stdlib: str) -> Mapping[str, str]:
+def _library_sources(program: str, stdlib: str) -> Mapping[str, str]:
     """Sources by target. All targets are in the C library's folder, which every loader searches."""
-    found = dict(_needed(program, f"{stdlib}/lib-dynload"))
+    found = dict(_needed_libraries(program, f"{stdlib}/lib-dynload"))
     if os.path.exists(SHELL):
-        found = {**dict(_needed(SHELL, os.devnull)), **found}
+        found = {**dict(_needed_libraries(SHELL, os.devnull)), **found}
     libc = next((path for name, path in found.items() if _LIBC.fullmatch(name)), None)
     if libc is None:
         raise HostFault(
@@ -109,7 +109,7 @@ def _libraries(program: str, stdlib: str) -> Mapping[str, str]:
     return targets
 
 
-def _needed(program: str, folder: str) -> Iterator[tuple[str, str]]:
+def _needed_libraries(program: str, folder: str) -> Iterator[tuple[str, str]]:
     """Name and path of all that the loader loads for a program and for the modules in a folder.
 
     Does what the command ldd does, for all of them in one process. A box has no screen, so this

@@ -12,8 +12,8 @@ from sandbox.errors import AgentAway, BundleRefused, SeatsAway
 from sandbox.match import mirrored_pairs, referee
 from sandbox.match.clock import Clock
 from sandbox.match.loans import Loan, SeatRequest
-from sandbox.match.match_record import Played
-from sandbox.match.seat_loans import borrowed
+from sandbox.match.match_record import PlayedMatch
+from sandbox.match.seat_loans import borrow_seats
 
 BORROW_SECONDS: Final = 60.0
 """How long a match waits for its boxes. A later box still starts, and the next attempt uses it."""
@@ -56,27 +56,27 @@ class Lenders:
     lanes: int
 
 
-def play(attempt: Attempt, lenders: Lenders) -> tuple[Played, list[Loan]]:
+def play(attempt: Attempt, lenders: Lenders) -> tuple[PlayedMatch, list[Loan]]:
     """The result of the match, and the loans that it was played with.
 
-    Raises SeatsAway, and what `borrowed` and `referee.play` raise.
+    Raises SeatsAway, and what `borrow_seats` and `referee.play` raise.
     """
     game, seats = attempt.game, len(attempt.lineup)
     steps = game.longest(attempt.configuration)
     longest_seconds = attempt.clock.longest_seconds(steps, seats, lenders.lanes)
-    waiting_seconds = WAITING_SECONDS / mirrored_pairs.episodes_of(game)
+    waiting_seconds = WAITING_SECONDS / mirrored_pairs.episodes_per_match(game)
     loans: list[Loan] = []
 
-    def episode(seated: tuple[int, ...]) -> Played:
+    def episode(seated: tuple[int, ...]) -> PlayedMatch:
         asked = [attempt.lineup[member] for member in seated]
         node, remote = lenders.node_socket, lenders.remote_socket
-        with borrowed(node, asked, BORROW_SECONDS, remote) as lent:
+        with borrow_seats(node, asked, BORROW_SECONDS, remote) as lent:
             # An owner who saw the first episode of a pair must not undo it by staying away from
             # the second: an agent that is away then loses, as one that goes silent in a game does.
             if attempt.needs_everybody and not loans:
                 _refuse_away(seated, lent)
             loans.extend(loan for loan in lent if isinstance(loan, Loan))
-            return referee.play(
+            return referee.play_episode(
                 game,
                 attempt.configuration,
                 attempt.clock,
@@ -88,7 +88,7 @@ def play(attempt: Attempt, lenders: Lenders) -> tuple[Played, list[Loan]]:
                 forgive_lateness=attempt.number <= FORGIVING_ATTEMPTS,
             )
 
-    return mirrored_pairs.play(game, seats, episode), loans
+    return mirrored_pairs.play_match(game, seats, episode), loans
 
 
 def _refuse_away(seated: Sequence[int], lent: Sequence[Loan | BundleRefused]) -> None:

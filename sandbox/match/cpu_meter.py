@@ -28,7 +28,7 @@ _CORES: Final = os.cpu_count() or 1
 _OWN_SCHEDSTAT: Final = "/proc/thread-self/schedstat"
 
 
-class Meter:
+class CpuMeter:
     """One seat's group; owns the descriptors it was given, by name: ``cpu_stat``,
     ``cpu_pressure``, ``freeze``, ``kill`` (files of the group), ``schedstat`` (of the main thread
     of the match's child) and ``lost`` (the node's steal monitor). Any of them may be missing."""
@@ -60,7 +60,7 @@ class Meter:
         self._freeze = self._descriptors.get("freeze", -1)
         self._kill = self._descriptors.get("kill", -1)
         self._lost = self._descriptors.get("lost", -1)
-        self._lost_bytes = steal_monitor.size_of(self._lost) if self._lost >= 0 else 0
+        self._lost_bytes = steal_monitor.losses_size(self._lost) if self._lost >= 0 else 0
         self._cpu_seconds = self._pressure_seconds = self._queue_seconds = 0.0
         self.contended_seconds = 0.0
         """How long a thread waited while another thread of the group ran, by the last reading of
@@ -163,7 +163,7 @@ class Meter:
 _AWAKE_SECONDS: Final = 0.00005
 
 
-class OwnQueue:
+class OwnRunQueue:
     """How long the thread that made this stood in the run queue itself: time by which it saw an
     answer too late. Always 0 where the kernel does not tell.
 
@@ -220,7 +220,7 @@ class OwnQueue:
         return 0.0
 
 
-class Stolen:
+class StolenTime:
     """How long a hypervisor took a core of this machine away as far as it tells, in seconds, as an
     average over all cores. The kernel counts in steps of 10 ms.
     """

@@ -17,7 +17,7 @@ _NOTED_SECONDS: Final = 0.002
 _KEPT: Final = 4096
 
 
-class Canary:
+class DelayMonitor:
     """Runs within a ``with`` block, in the process whose node is in doubt."""
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Canary:
         lags = [lag for at, lag in tuple(self._late) if at >= since]
         return max(0.0, overdue, *lags)
 
-    def __enter__(self) -> Canary:
+    def __enter__(self) -> DelayMonitor:
         self._thread.start()
         return self
 

@@ -22,18 +22,18 @@ from games.episode import to_bytes
 from games.kaggle import GAME_NAMES, episode_json, log_json
 from games.protocol import Game, Json
 from sandbox.match import mirrored_pairs, referee
-from sandbox.match.bundle import prepare
+from sandbox.match.bundle import prepare_bundle
 from sandbox.match.clock import Clock
 from sandbox.match.loans import SeatRequest
-from sandbox.match.match_record import Played, read_log
-from sandbox.match.seat_loans import borrowed
+from sandbox.match.match_record import PlayedMatch, read_log
+from sandbox.match.seat_loans import borrow_seats
 
 BORROW_SECONDS: Final = 120.0
 """How long a box may take to come; a cold engine is slow, a warm one needs milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class LocalPlan:
     """A batch of games between the same agents."""
 
     game: Game[Any]
@@ -59,7 +59,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class LocalResult:
     """One finished game of a batch."""
 
     number: int
@@ -67,7 +67,7 @@ class Result:
     seed: bytes
     lineup: tuple[int, ...]
     """Index of the agent in each seat."""
-    played: Played
+    played: PlayedMatch
     wall_seconds: float
 
 
@@ -87,80 +87,82 @@ class AgentSummary:
     max_move_seconds: float
 
 
-def bundles_of(plan: Plan, scratch: Path) -> list[Path]:
+def prepare_bundles(plan: LocalPlan, scratch: Path) -> list[Path]:
     """The file to lend for each agent, written under ``scratch`` where it was a folder.
 
     Raises BundleError for a path that is no agent.
     """
-    return [prepare(path, scratch) for path in plan.agents]
+    return [prepare_bundle(path, scratch) for path in plan.agents]
 
 
-def play(
-    plan: Plan,
+def play_games(
+    plan: LocalPlan,
     bundles: Sequence[Path],
     node_socket: Path,
     on_step: Callable[[int, int], None] | None = None,
-) -> Iterator[Result]:
+) -> Iterator[LocalResult]:
     """The games of the plan one after another; ``on_step`` gets the game's number and the step.
 
-    ``bundles`` are the files that ``bundles_of`` gave. Raises HostFault when the node fails.
+    ``bundles`` are the files that ``prepare_bundles`` gave. Raises HostFault when the node fails.
     """
     for number in range(1, plan.games + 1):
-        seed = seed_of(plan.seed, number)
-        lineup = seating(len(bundles), number)
+        seed = seed_of_game(plan.seed, number)
+        lineup = rotated_seats(len(bundles), number)
         requests = [SeatRequest(plan.profile, bundles[agent], plan.memory_mb) for agent in lineup]
         started = monotonic()
-        episode = _episode(plan, requests, seed, node_socket, _told(on_step, number))
-        played = mirrored_pairs.play(plan.game, len(lineup), episode)
-        yield Result(number, seed, lineup, played, monotonic() - started)
+        episode = _episode_player(
+            plan, requests, seed, node_socket, _step_callback(on_step, number)
+        )
+        played = mirrored_pairs.play_match(plan.game, len(lineup), episode)
+        yield LocalResult(number, seed, lineup, played, monotonic() - started)
 
 
-def _episode(
-    plan: Plan,
+def _episode_player(
+    plan: LocalPlan,
     requests: Sequence[SeatRequest],
     seed: bytes,
     node_socket: Path,
     on_step: Callable[[int], None] | None,
-) -> Callable[[tuple[int, ...]], Played]:
+) -> Callable[[tuple[int, ...]], PlayedMatch]:
     """What plays one episode of a game, with these of the ``requests`` in its seats."""
 
-    def play(seated: tuple[int, ...]) -> Played:
+    def play(seated: tuple[int, ...]) -> PlayedMatch:
         asked = [requests[member] for member in seated]
-        with borrowed(node_socket, asked, BORROW_SECONDS) as loans:
-            return referee.play(
+        with borrow_seats(node_socket, asked, BORROW_SECONDS) as loans:
+            return referee.play_episode(
                 plan.game,
                 plan.configuration,
                 plan.clock,
                 seed,
                 loans,
                 lanes=plan.lanes,
-                stop_after_seconds=longest_seconds(plan),
+                stop_after_seconds=longest_episode_seconds(plan),
                 on_step=on_step,
             )
 
     return play
 
 
-def seed_of(seed: bytes, number: int) -> bytes:
+def seed_of_game(seed: bytes, number: int) -> bytes:
     """The seed of a batch's game: its own for the first, derived for the others."""
     if number == 1:
         return seed
     return hmac.new(seed, b"episode%d" % number, hashlib.sha256).digest()[: referee.SEED_BYTES]
 
 
-def seating(agents: int, number: int) -> tuple[int, ...]:
+def rotated_seats(agents: int, number: int) -> tuple[int, ...]:
     """Which agent sits where: in order of the command line first, then moved on by one a game."""
     return tuple((seat + number - 1) % agents for seat in range(agents))
 
 
-def longest_seconds(plan: Plan) -> float:
+def longest_episode_seconds(plan: LocalPlan) -> float:
     """After this time an episode has hung for a reason that is no agent's."""
     steps = plan.game.longest(plan.configuration)
     waiting = len(plan.agents) * referee.WAITING_SECONDS
     return plan.clock.longest_seconds(steps, len(plan.agents), plan.lanes) + waiting
 
 
-def save(result: Result, plan: Plan, folder: Path) -> dict[str, Any]:
+def save_files(result: LocalResult, plan: LocalPlan, folder: Path) -> dict[str, Any]:
     """Write replay and logs, ours and as Kaggle has them; gives the paths by what they are."""
     folder.mkdir(parents=True, exist_ok=True)
     stem = f"episode-{result.number:04d}"
@@ -188,7 +190,7 @@ def save(result: Result, plan: Plan, folder: Path) -> dict[str, Any]:
     return {**files, "logs": logs, "kaggle_logs": kaggle_logs}
 
 
-def as_json(result: Result, plan: Plan, files: Mapping[str, Any]) -> dict[str, Any]:
+def result_json(result: LocalResult, plan: LocalPlan, files: Mapping[str, Any]) -> dict[str, Any]:
     """One game as ``peck run --json`` prints it; seats in order."""
     return {
         "kind": "game",
@@ -214,9 +216,9 @@ def as_json(result: Result, plan: Plan, files: Mapping[str, Any]) -> dict[str, A
     }
 
 
-def summarize(plan: Plan, results: Sequence[Result]) -> tuple[AgentSummary, ...]:
+def summarize_agents(plan: LocalPlan, results: Sequence[LocalResult]) -> tuple[AgentSummary, ...]:
     """How each agent did over the games played, in order of the command line."""
-    return tuple(_summary_of(name, agent, results) for agent, name in enumerate(plan.names))
+    return tuple(_summarize_agent(name, agent, results) for agent, name in enumerate(plan.names))
 
 
 def summary_json(summaries: Sequence[AgentSummary]) -> dict[str, Any]:
@@ -224,7 +226,7 @@ def summary_json(summaries: Sequence[AgentSummary]) -> dict[str, Any]:
     return {"kind": "summary", "agents": [asdict(one) for one in summaries]}
 
 
-def wilson(wins: float, games: int) -> tuple[float, float]:
+def wilson_interval(wins: float, games: int) -> tuple[float, float]:
     """Wilson's 95 % interval of a rate; (0, 1) when nothing was played."""
     if games == 0:
         return 0.0, 1.0
@@ -237,7 +239,7 @@ def wilson(wins: float, games: int) -> tuple[float, float]:
     return max(0.0, min(rate, middle - half)), min(1.0, max(rate, middle + half))
 
 
-def _summary_of(name: str, agent: int, results: Sequence[Result]) -> AgentSummary:
+def _summarize_agent(name: str, agent: int, results: Sequence[LocalResult]) -> AgentSummary:
     wins, places, faults, longest = 0.0, 0, 0, 0.0
     for result in results:
         placements = [seat.placement for seat in result.played.seats]
@@ -248,7 +250,7 @@ def _summary_of(name: str, agent: int, results: Sequence[Result]) -> AgentSummar
         if report.placement == 1:
             wins += 1 / placements.count(1)
     games = len(results)
-    low, high = wilson(wins, games)
+    low, high = wilson_interval(wins, games)
     return AgentSummary(
         agent=name,
         games=games,
@@ -262,7 +264,9 @@ def _summary_of(name: str, agent: int, results: Sequence[Result]) -> AgentSummar
     )
 
 
-def _told(on_step: Callable[[int, int], None] | None, number: int) -> Callable[[int], None] | None:
+def _step_callback(
+    on_step: Callable[[int, int], None] | None, number: int
+) -> Callable[[int], None] | None:
     return None if on_step is None else lambda step: on_step(number, step)
 
 

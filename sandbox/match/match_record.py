@@ -27,8 +27,8 @@ from games.episode import Episode, Step
 from games.protocol import Json, Outcome, Verdict
 from sandbox.match.clock import Clock
 from sandbox.match.loans import MoveLog
-from sandbox.match.move_cost import Cost
-from sandbox.match.verdict import Fault
+from sandbox.match.move_cost import MoveCost
+from sandbox.match.verdict import SeatFault
 
 LOG_FORMAT: Final = "peck-log/1"
 MOVE_CHARS: Final = 10_000
@@ -62,7 +62,7 @@ class SeatReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class PlayedMatch:
     """One finished episode, or a mirrored pair of them, and the seats of the first in order."""
 
     episode: Episode
@@ -77,11 +77,11 @@ class Played:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SeatAnswer:
     """One question that a seat was asked and what it cost."""
 
     step: int
-    cost: Cost
+    cost: MoveCost
     off_turn_seconds: float
     """Charged for what it computed before it was asked."""
     bank_seconds: float
@@ -94,7 +94,7 @@ class Answer:
 class Pardons:
     """Faults of one kind after which a seat played on."""
 
-    first: Fault
+    first: SeatFault
     times: int = 0
 
 
@@ -102,27 +102,27 @@ class SeatRecord:
     """Collects what one seat was asked; ``answers`` in the order of its questions."""
 
     def __init__(self) -> None:
-        self.loading = Cost(0.0, None, 0.0, 0.0)
-        self.answers: list[Answer] = []
+        self.loading = MoveCost(0.0, None, 0.0, 0.0)
+        self.answers: list[SeatAnswer] = []
         self.pardoned: dict[Verdict, Pardons] = {}
         self.moved = False
         """Whether one of the answers was a move."""
 
-    def add(self, answer: Answer) -> None:
+    def add(self, answer: SeatAnswer) -> None:
         self.answers.append(answer)
 
-    def pardon(self, fault: Fault) -> None:
+    def pardon(self, fault: SeatFault) -> None:
         """Count a fault after which the seat plays on."""
         known = self.pardoned.setdefault(fault.verdict, Pardons(fault))
         known.times += 1
 
-    def log_blob(self, verdict: Verdict, fault: Fault | None, log: Sequence[MoveLog]) -> bytes:
+    def log_blob(self, verdict: Verdict, fault: SeatFault | None, log: Sequence[MoveLog]) -> bytes:
         """The seat's log; the same bytes for the same content."""
         printed = _texts_by_step(log, self.answers)
         moves = [
             {
                 "step": answer.step,
-                **_times(answer.cost),
+                **_cost_json(answer.cost),
                 "off_turn_seconds": round(answer.off_turn_seconds, 6),
                 "bank_seconds": round(answer.bank_seconds, 6),
                 **printed.pop(answer.step, _NOTHING),
@@ -130,7 +130,7 @@ class SeatRecord:
             for answer in self.answers
         ]
         if 0 in printed:
-            loading = {**_times(self.loading), "charged_seconds": 0.0, "off_turn_seconds": 0.0}
+            loading = {**_cost_json(self.loading), "charged_seconds": 0.0, "off_turn_seconds": 0.0}
             moves.insert(0, {"step": 0, **loading, "bank_seconds": None, **printed[0]})
         document = {
             "format": LOG_FORMAT,
@@ -174,7 +174,7 @@ class EpisodeRecord:
     def add(
         self,
         moves: Mapping[int, Json | Verdict],
-        answers: Mapping[int, Answer],
+        answers: Mapping[int, SeatAnswer],
         chance: Json,
     ) -> None:
         """One step: what each seat that had to move did, and what those that were asked paid."""
@@ -183,7 +183,7 @@ class EpisodeRecord:
         banks = {seat: round(answer.bank_seconds, 6) for seat, answer in answers.items()}
         self._steps.append(
             Step(
-                moves=tuple(_written(moves[seat]) if seat in moves else None for seat in seats),
+                moves=tuple(_move_json(moves[seat]) if seat in moves else None for seat in seats),
                 chance=chance,
                 charged_seconds=tuple(map(charged.get, seats)),
                 bank_seconds=tuple(map(banks.get, seats)),
@@ -217,7 +217,7 @@ def read_log(blob: bytes) -> dict[str, Any]:
 _NOTHING: Final = {"stdout": "", "stderr": ""}
 
 
-def _times(cost: Cost) -> dict[str, float | None]:
+def _cost_json(cost: MoveCost) -> dict[str, float | None]:
     return {
         "wall_seconds": round(cost.wall_seconds, 6),
         "cpu_seconds": None if cost.cpu_seconds is None else round(cost.cpu_seconds, 6),
@@ -226,11 +226,13 @@ def _times(cost: Cost) -> dict[str, float | None]:
     }
 
 
-def _written(move: Json | Verdict) -> Json:
+def _move_json(move: Json | Verdict) -> Json:
     return {"fault": str(move)} if isinstance(move, Verdict) else move
 
 
-def _texts_by_step(log: Sequence[MoveLog], answers: Sequence[Answer]) -> dict[int, dict[str, str]]:
+def _texts_by_step(
+    log: Sequence[MoveLog], answers: Sequence[SeatAnswer]
+) -> dict[int, dict[str, str]]:
     """What was printed, by step of the episode; the box counts acts that reach it, a step may pass
     without.
 

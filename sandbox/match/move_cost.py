@@ -35,15 +35,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sandbox.match.cpu_meter import Meter, OwnQueue, Stolen
-from sandbox.match.steal_monitor import most_lost
+from sandbox.match.cpu_meter import CpuMeter, OwnRunQueue, StolenTime
+from sandbox.match.steal_monitor import most_lost_seconds
 
 OFF_TURN_SECONDS: Final = 0.002
 """Cpu time between two moves that is nobody's business: garbage, allocators, our own harness."""
 TICK_SECONDS: Final = 0.01
 STOLEN_AGE_SECONDS: Final = 0.1
 """What a hypervisor says is read this often beside quick moves: it costs as much as they."""
-_STOLEN: Final = Stolen()
+_STOLEN: Final = StolenTime()
 QUICK_SECONDS: Final = 0.001
 """Moves shorter than this need no forgiveness: the reads for it would cost as much as they."""
 SPARED_SECONDS: Final = 0.25
@@ -63,7 +63,7 @@ _CORES: Final = os.cpu_count() or 1
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class MoveCost:
     """What one move took and what of it is charged, in seconds."""
 
     wall_seconds: float
@@ -74,7 +74,7 @@ class Cost:
     charged_seconds: float
 
 
-def cost_of(
+def compute_move_cost(
     wall: float,
     cpu: float,
     waited: float,
@@ -82,11 +82,11 @@ def cost_of(
     own_wait: float,
     cpus: float,
     patience: float = math.inf,
-) -> Cost:
+) -> MoveCost:
     """The charge by the formula above, all in seconds; ``waited`` forgives ``patience`` at most."""
     theirs = min(max(0.0, waited - max(0.0, others_cpu)), max(0.0, patience))
     forgiven = min(wall, theirs + max(0.0, own_wait))
-    return Cost(wall, cpu, forgiven, max(wall - forgiven, cpu / cpus))
+    return MoveCost(wall, cpu, forgiven, max(wall - forgiven, cpu / cpus))
 
 
 class MoveCosts:
@@ -125,9 +125,9 @@ class MoveCosts:
 
     def __init__(
         self,
-        meter: Meter,
-        others: Sequence[Meter],
-        own: OwnQueue,
+        meter: CpuMeter,
+        others: Sequence[CpuMeter],
+        own: OwnRunQueue,
         patience_seconds: float,
         *,
         waits_for_host: bool = False,
@@ -173,7 +173,7 @@ class MoveCosts:
                     unpaid = self._cpu - self._paid_cpu - OFF_TURN_SECONDS
                     if unpaid > 0:
                         self.ponders = True
-                        lost = most_lost(self._losses, meter.losses())
+                        lost = most_lost_seconds(self._losses, meter.losses())
                         spared = min(unpaid, lost, self._spare_limit_seconds)
                         self._spare_limit_seconds -= spared
                         off_turn = (unpaid - spared) / meter.cpus
@@ -189,7 +189,7 @@ class MoveCosts:
             self._pressure = meter.pressure_seconds()
             self._contended = meter.contended_seconds
             self._queue = meter.queue_seconds()
-            self._others_cpu = sum(map(Meter.cpu_seconds, self._others))
+            self._others_cpu = sum(map(CpuMeter.cpu_seconds, self._others))
         return off_turn
 
     def watch(self) -> None:
@@ -212,7 +212,7 @@ class MoveCosts:
             theirs = self._used_cpu() + meter.queue_seconds() - self._queue
             self._unsent_seconds = max(0.0, ours - theirs)
 
-    def cost_so_far(self, started_at: float, now: float) -> Cost:
+    def cost_so_far(self, started_at: float, now: float) -> MoveCost:
         """The cost of the move if it ended now; moments on the clock of ``time.monotonic``."""
         wall = now - started_at
         meter = self._meter
@@ -221,28 +221,30 @@ class MoveCosts:
         self._spared_seconds = self.unforgiven_now_seconds = 0.0
         if cpu is None or not meter.can_forgive:
             seen = 0.0 if cpu is None or meter.by_wall else cpu
-            cost = cost_of(wall, seen, 0.0, 0.0, own_wait, meter.cpus)
-            cost = Cost(wall, cpu, cost.waited_seconds, cost.charged_seconds)
-            return self._spared(cost, most_lost(self._losses, meter.losses()))
+            cost = compute_move_cost(wall, seen, 0.0, 0.0, own_wait, meter.cpus)
+            cost = MoveCost(wall, cpu, cost.waited_seconds, cost.charged_seconds)
+            return self._spared(cost, most_lost_seconds(self._losses, meter.losses()))
         others_cpu = 0.0
         pressure = meter.pressure_seconds() - self._pressure
         contended = meter.contended_seconds - self._contended
         waited = max(pressure, meter.queue_seconds() - self._queue - contended)
         if waited > 0:
-            others_cpu = sum(map(Meter.cpu_seconds, self._others)) - self._others_cpu
+            others_cpu = sum(map(CpuMeter.cpu_seconds, self._others)) - self._others_cpu
         # A wait that began before the question was out is in both.
         waited = max(waited - max(0.0, others_cpu), self._unsent_seconds)
-        cost = cost_of(wall, cpu, waited, 0.0, own_wait, meter.cpus, self.patience_seconds)
+        cost = compute_move_cost(
+            wall, cpu, waited, 0.0, own_wait, meter.cpus, self.patience_seconds
+        )
         if waited > self.patience_seconds:
-            least = cost_of(wall, cpu, waited, 0.0, own_wait, meter.cpus).charged_seconds
+            least = compute_move_cost(wall, cpu, waited, 0.0, own_wait, meter.cpus).charged_seconds
             unforgiven = cost.charged_seconds - least - OWN_DOING_SECONDS
             self.unforgiven_now_seconds = max(0.0, unforgiven)
         if cost.charged_seconds <= self._free_seconds:
             return cost
         stolen = min(_STOLEN.seconds(now) - self._stolen, 2 * cpu)
-        return self._spared(cost, max(stolen, most_lost(self._losses, meter.losses())))
+        return self._spared(cost, max(stolen, most_lost_seconds(self._losses, meter.losses())))
 
-    def _spared(self, cost: Cost, lost: float) -> Cost:
+    def _spared(self, cost: MoveCost, lost: float) -> MoveCost:
         """The cost less what was lost, as far as it is above the time that is free."""
         spared = min(lost, self._spare_limit_seconds, cost.charged_seconds - self._free_seconds)
         if spared <= 0:
@@ -250,7 +252,7 @@ class MoveCosts:
         self._spared_seconds = spared
         forgiven = min(cost.wall_seconds, cost.waited_seconds + spared)
         charged = cost.charged_seconds - spared
-        return Cost(cost.wall_seconds, cost.cpu_seconds, forgiven, charged)
+        return MoveCost(cost.wall_seconds, cost.cpu_seconds, forgiven, charged)
 
     def more_seconds(self, started_at: float, now: float, limit_seconds: float) -> float:
         """How long a question that has no answer yet is worth waiting for, before another look;
@@ -287,7 +289,7 @@ class MoveCosts:
             self._doubt_seconds -= now - self._doubted_at
             self._doubted_at = 0.0
 
-    def close(self, started_at: float, now: float) -> Cost:
+    def close(self, started_at: float, now: float) -> MoveCost:
         """The cost of the move that ended at ``now``; a seat that ponders is frozen."""
         meter, wall = self._meter, now - started_at
         self._doubts_no_more(now)
@@ -295,7 +297,7 @@ class MoveCosts:
         if self._was_quick:
             cpu = self._used_cpu() if meter.has_cpu else None
             seen = 0.0 if cpu is None or meter.by_wall else cpu / meter.cpus
-            cost = Cost(wall, cpu, 0.0, max(wall, seen))
+            cost = MoveCost(wall, cpu, 0.0, max(wall, seen))
         else:
             cost = self.cost_so_far(started_at, now)
             self._spare_limit_seconds -= self._spared_seconds

@@ -24,8 +24,8 @@ from enum import Enum
 from time import monotonic
 from typing import Final
 
-from sandbox.match.cpu_meter import OwnQueue
-from sandbox.match.move_cost import Cost, MoveCosts
+from sandbox.match.cpu_meter import OwnRunQueue
+from sandbox.match.move_cost import MoveCost, MoveCosts
 
 TO_CHILD_CAP: Final = 128 << 10
 """Most bytes of one packet to the child: an observation, or the configuration."""
@@ -35,7 +35,7 @@ _GONE: Final = (ConnectionError, BrokenPipeError)
 _LATER: Final = (BlockingIOError, InterruptedError)
 
 
-class Trouble(Enum):
+class NoAnswerCause(Enum):
     """Why a question has no answer."""
 
     CLOSED = "closed"
@@ -89,9 +89,9 @@ class Question:
         self.started_at = 0.0
         self.answer: bytes | None = None
         """The one packet that came back."""
-        self.trouble: Trouble | None = None
+        self.trouble: NoAnswerCause | None = None
         self.detail = ""
-        self.cost = Cost(0.0, None, 0.0, 0.0)
+        self.cost = MoveCost(0.0, None, 0.0, 0.0)
         self.is_put = False
         """Whether the child has it, or will find it."""
         self._move_costs, self._owed, self._notices = move_costs, owed, notices
@@ -117,7 +117,7 @@ class Question:
         except _GONE:
             packet = b""
         if not packet:
-            self._settle(Trouble.CLOSED)
+            self._settle(NoAnswerCause.CLOSED)
         elif self._notices and packet == self._notices[0]:
             del self._notices[0]
         elif self._owed is not None and self._owed(packet):
@@ -125,7 +125,8 @@ class Question:
             self._put()
         elif len(packet) > FROM_CHILD_CAP:
             self._settle(
-                Trouble.BROKEN, f"it answered with more than the {FROM_CHILD_CAP} bytes allowed"
+                NoAnswerCause.BROKEN,
+                f"it answered with more than the {FROM_CHILD_CAP} bytes allowed",
             )
         else:
             now = monotonic()
@@ -142,7 +143,7 @@ class Question:
         if more > 0:
             self._look_after_seconds = now - self.started_at + more
         else:
-            self._settle(Trouble.LATE)
+            self._settle(NoAnswerCause.LATE)
 
     @property
     def look_at(self) -> float:
@@ -154,20 +155,20 @@ class Question:
             self.connection.send(self.body)
         except _LATER:
             # A socket is full only while packets lie in it that were answered without being read.
-            self._settle(Trouble.BROKEN, "it answered without reading what it was told")
+            self._settle(NoAnswerCause.BROKEN, "it answered without reading what it was told")
         except _GONE:
-            self._settle(Trouble.CLOSED)
+            self._settle(NoAnswerCause.CLOSED)
         else:
             self.is_put = True
         return self.is_put
 
-    def _settle(self, trouble: Trouble, detail: str = "") -> None:
+    def _settle(self, trouble: NoAnswerCause, detail: str = "") -> None:
         now = monotonic()
         self.trouble, self.detail = trouble, detail
         self.cost = self._move_costs.close(self.started_at, now)
 
 
-def ask(questions: Sequence[Question], own: OwnQueue, stop_at: float) -> None:
+def ask_all(questions: Sequence[Question], own: OwnRunQueue, stop_at: float) -> None:
     """Put all questions at once and return when each is settled; ``own`` is of this thread.
 
     Raises StopReached when ``time.monotonic`` passes ``stop_at`` first.

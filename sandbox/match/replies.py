@@ -43,7 +43,7 @@ _DECODER: Final = msgspec.json.Decoder(Ready | Reply | Failed | ProgramFault)
 MALFORMED: Final = (msgspec.MsgspecError, UnicodeError, RecursionError, ValueError)
 
 
-def decode(packet: bytes) -> Ready | Reply | Failed | ProgramFault:
+def decode_packet(packet: bytes) -> Ready | Reply | Failed | ProgramFault:
     """The frame in a packet. Raises one of ``MALFORMED`` when the packet holds no frame."""
     frame: Ready | Reply | Failed | ProgramFault = _DECODER.decode(packet)
     return frame

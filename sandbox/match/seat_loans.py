@@ -11,12 +11,12 @@ from pathlib import Path
 from time import monotonic
 
 from sandbox.errors import BundleRefused, HostFault
-from sandbox.match.loans import Loan, SeatRequest, borrow_all, end_together
+from sandbox.match.loans import Loan, SeatRequest, borrow_all, end_all
 from sandbox.profiles import REMOTE
 
 
 @contextlib.contextmanager
-def borrowed(
+def borrow_seats(
     node_socket: Path,
     requests: Sequence[SeatRequest],
     timeout_seconds: float,
@@ -36,13 +36,13 @@ def borrowed(
         # Callers first, which may be kept waiting for seconds: nobody's box waits beside them.
         for socket, wanted in ((remote_socket, remote), (node_socket, boxes)):
             if wanted and socket is not None:
-                lent.update(_lent(socket, wanted, max(0.1, deadline - monotonic())))
+                lent.update(_borrow_from(socket, wanted, max(0.1, deadline - monotonic())))
         yield tuple(lent[number] for number in range(len(requests)))
     finally:
-        end_together([loan for loan in lent.values() if isinstance(loan, Loan)])
+        end_all([loan for loan in lent.values() if isinstance(loan, Loan)])
 
 
-def _lent(
+def _borrow_from(
     socket: Path, wanted: Mapping[int, SeatRequest], timeout_seconds: float
 ) -> Mapping[int, Loan | BundleRefused]:
     return dict(

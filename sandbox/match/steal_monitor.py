@@ -73,7 +73,7 @@ class StealMonitor:
     @property
     def is_awake(self) -> bool:
         """Whether it watches."""
-        return _word(self._memory, _AWAKE) > 0
+        return _read_word(self._memory, _AWAKE) > 0
 
     def begins(self) -> None:
         """A match's boxes are lent."""
@@ -149,12 +149,12 @@ class StealMonitor:
         _WORD.pack_into(self._memory, word, value)
 
 
-def size_of(descriptor: int) -> int:
+def losses_size(descriptor: int) -> int:
     """How many bytes are the losses, which begin at ``OWN_BYTES``."""
     return os.fstat(descriptor).st_size - OWN_BYTES
 
 
-def most_lost(before: bytes, after: bytes) -> float:
+def most_lost_seconds(before: bytes, after: bytes) -> float:
     """Seconds by which the core that lost most was gone between two readings of the losses."""
     if before == after or len(before) != len(after):
         return 0.0
@@ -162,7 +162,7 @@ def most_lost(before: bytes, after: bytes) -> float:
     return max(map(float.__sub__, second, first))
 
 
-def is_needed(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+def may_have_hypervisor(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
     """Whether there may be a hypervisor: its flag, or a processor that has no flags to tell."""
     try:
         text = cpuinfo.read_text()
@@ -172,7 +172,7 @@ def is_needed(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
     return not flags or any("hypervisor" in line.split() for line in flags)
 
 
-def is_allowed() -> bool:
+def may_run_above_others() -> bool:
     """Whether this process may run threads above all others, and on every core."""
     if len(os.sched_getaffinity(0)) < (os.cpu_count() or 1):
         return False
@@ -194,11 +194,11 @@ def _possible_cores() -> int:
         return max(os.sched_getaffinity(0)) + 1
 
 
-def _word(memory: mmap.mmap, word: int) -> float:
+def _read_word(memory: mmap.mmap, word: int) -> float:
     return float(_WORD.unpack_from(memory, word)[0])
 
 
-class _Cores:
+class _CoreWatchers:
     """The process's side: its threads, and whether they watch."""
 
     def __init__(self, memory: mmap.mmap) -> None:
@@ -222,12 +222,14 @@ class _Cores:
             if select.select([0], [], [], patience)[0] and not os.read(0, 64):
                 return
             now = time.monotonic()
-            if _word(self._memory, _MATCHES) > 0:
+            if _read_word(self._memory, _MATCHES) > 0:
                 asleep_at = now + REST_SECONDS
                 self._say(True)
             elif now >= asleep_at:
                 self._say(False)
-                if _word(self._memory, _MATCHES) > 0:  # lent while we said so, and nobody woke us
+                if (
+                    _read_word(self._memory, _MATCHES) > 0
+                ):  # lent while we said so, and nobody woke us
                     self._say(True)
 
     def _say(self, awake: bool) -> None:
@@ -253,7 +255,7 @@ class _Cores:
 
 def main() -> int:
     """Watch the cores until standard input ends; 1 where that is not allowed."""
-    cores = _Cores(mmap.mmap(int(sys.argv[1]), 0))
+    cores = _CoreWatchers(mmap.mmap(int(sys.argv[1]), 0))
     try:
         cores.start()
     except OSError:

@@ -22,8 +22,8 @@ from sandbox import profiles
 from sandbox.errors import BoxLate, EngineAway, HostFault
 from sandbox.launchers import supervisor_client
 from sandbox.launchers.base import SLOTS, Box, BoxSpec, Launcher
-from sandbox.launchers.gpu import Devices, Gpu
-from sandbox.node.start_queue import Pause, Starts
+from sandbox.launchers.gpu import Gpu, GpuPool
+from sandbox.node.start_queue import StartPause, StartQueue
 
 MOST_MATCHES = 200
 MOST_AGE_SECONDS = 3600.0
@@ -31,16 +31,16 @@ CLOSE_SECONDS = 15.0
 """Time for the removal of all boxes when the node ends."""
 TEND_SECONDS = 0.5
 
-Key = tuple[str, int]
+BoxKey = tuple[str, int]
 """Profile and memory in MB: boxes of one key can stand in for each other until they are bound."""
 
 
 @dataclass(eq=False)
-class Place:
+class PooledBox:
     """One box and what the pool knows of it."""
 
     box: Box
-    key: Key
+    key: BoxKey
     digest: str | None = None
     unpacked_bytes: int = 0
     """Of memory that its bundle holds for the box's life."""
@@ -60,7 +60,7 @@ class Place:
         return self.matches + 1 >= MOST_MATCHES or age_seconds > MOST_AGE_SECONDS
 
 
-class Pool:
+class BoxPool:
     """Lends boxes. ``warm`` says how many generic boxes of a profile wait ready."""
 
     def __init__(
@@ -69,7 +69,7 @@ class Pool:
         node: str,
         *,
         warm: Mapping[str, int],
-        devices: Devices,
+        devices: GpuPool,
         memory_mb: int,
         keep: int,
         keep_bytes: int,
@@ -84,18 +84,18 @@ class Pool:
         self._most = most
         self._say = say
         self._changed = threading.Condition()
-        self._idle: list[Place] = []
-        self._busy: set[Place] = set()
-        self._starting: Counter[Key] = Counter()
+        self._idle: list[PooledBox] = []
+        self._busy: set[PooledBox] = set()
+        self._starting: Counter[BoxKey] = Counter()
         self._held_seats = self._held_gpus = 0
         self._slots: set[int] = set()
         self._read: set[str] = set()
         self._closed = False
-        self._pauses: dict[Key, Pause] = {}
+        self._pauses: dict[BoxKey, StartPause] = {}
         self._memory_mb = memory_mb
-        self._takers: Counter[Key] = Counter()
+        self._takers: Counter[BoxKey] = Counter()
         self._coming: dict[str, Box] = {}
-        self._starts = Starts()
+        self._starts = StartQueue()
         self._removals = set[Future[None]]()
         self._threads = ThreadPoolExecutor(6, thread_name_prefix="removals")
         with self._changed:
@@ -110,13 +110,13 @@ class Pool:
             self._refill((profile, self._memory_mb))
 
     @contextlib.contextmanager
-    def room_for(self, keys: Sequence[Key], deadline: float) -> Iterator[None]:
+    def room_for(self, keys: Sequence[BoxKey], deadline: float) -> Iterator[None]:
         """Hold room for a match's boxes while it lasts; HostFault when there is none in time.
 
         For all at once: matches that took boxes one by one could each wait for what the others
         hold.
         """
-        seats, gpus = len(keys), sum(profiles.get(name).gpu for name, _ in keys)
+        seats, gpus = len(keys), sum(profiles.get_profile(name).gpu for name, _ in keys)
         if seats > self._most or gpus > len(self._devices):
             raise HostFault(
                 f"{seats} boxes with {gpus} GPUs are more than this node has in all:"
@@ -144,7 +144,7 @@ class Pool:
                 self._held_gpus -= gpus
                 self._changed.notify_all()
 
-    def take_bound(self, key: Key, digest: str) -> Place | None:
+    def take_bound(self, key: BoxKey, digest: str) -> PooledBox | None:
         """A waiting box that is bound to this digest, if there is one."""
         with self._changed:
             bound = [
@@ -158,7 +158,7 @@ class Pool:
                 self._busy.add(place)
             return place
 
-    def take(self, key: Key, digest: str, deadline: float) -> Place:
+    def take(self, key: BoxKey, digest: str, deadline: float) -> PooledBox:
         """A box bound to this digest, or else a generic one that the caller must bind."""
         with self._changed:
             self._takers[key] += 1
@@ -167,7 +167,7 @@ class Pool:
             finally:
                 self._takers[key] -= 1
 
-    def _taken(self, key: Key, digest: str, deadline: float) -> Place:
+    def _taken(self, key: BoxKey, digest: str, deadline: float) -> PooledBox:
         asked: Future[None] | None = None
         while True:
             if self._closed:
@@ -195,7 +195,7 @@ class Pool:
                 raise BoxLate(f"no box of {key[0]} was ready in time; {coming} are being started")
             self._changed.wait(deadline - now if asked else min(deadline - now, TEND_SECONDS))
 
-    def give_back(self, place: Place) -> None:
+    def give_back(self, place: PooledBox) -> None:
         """A box proven clean goes back to wait for its submission's next match."""
         with self._changed:
             self._busy.discard(place)
@@ -210,7 +210,7 @@ class Pool:
                     self._discard(old)
             self._changed.notify_all()
 
-    def throw_away(self, place: Place, *, wait: bool = False) -> None:
+    def throw_away(self, place: PooledBox, *, wait: bool = False) -> None:
         """A box that is not proven clean, or takes one match only, is removed."""
         with self._changed:
             self._busy.discard(place)
@@ -256,7 +256,7 @@ class Pool:
                     if not self._closed and self._may_start(key):
                         self._refill(key)
 
-    def _too_many(self) -> list[Place]:
+    def _too_many(self) -> list[PooledBox]:
         """Bound boxes beyond what is kept, the longest unused first.
 
         Their bundles count too: a few kilobytes of an upload can unpack to a quarter of a gigabyte.
@@ -271,7 +271,7 @@ class Pool:
             count, held = count - 1, held - place.unpacked_bytes
         return going
 
-    def _find(self, key: Key, digest: str) -> Place | None:
+    def _find(self, key: BoxKey, digest: str) -> PooledBox | None:
         fitting = [
             p
             for p in self._idle
@@ -279,11 +279,11 @@ class Pool:
         ]
         return max(fitting, key=lambda p: (p.digest is not None, p.used_at), default=None)
 
-    def _may_start(self, key: Key) -> bool:
+    def _may_start(self, key: BoxKey) -> bool:
         pause = self._pauses.get(key)
         return pause is None or time.monotonic() >= pause.over_at
 
-    def _refill(self, key: Key) -> None:
+    def _refill(self, key: BoxKey) -> None:
         waiting = sum(1 for p in self._idle if p.key == key and p.digest is None)
         for _ in range(self._warm.get(key[0], 0) - waiting - self._starting[key]):
             if self._count() >= self._most:
@@ -293,7 +293,7 @@ class Pool:
     def _count(self) -> int:
         return len(self._idle) + len(self._busy) + self._starting.total()
 
-    def _start(self, key: Key, *, is_asked: bool = False) -> Future[None] | None:
+    def _start(self, key: BoxKey, *, is_asked: bool = False) -> Future[None] | None:
         """Begin a box of this key; None when the node is full and nothing can make room."""
         if self._count() >= self._most:
             others = [p for p in self._idle if p.digest is not None or p.key != key]
@@ -303,7 +303,7 @@ class Pool:
             self._idle.remove(old)
             self._discard(old)
         gpu = None
-        if profiles.get(key[0]).gpu:
+        if profiles.get_profile(key[0]).gpu:
             gpu = self._devices.take()
             if gpu is None:
                 self._free_a_device()
@@ -330,39 +330,39 @@ class Pool:
             self._idle.remove(old)
             self._discard(old)
 
-    def _started(self, key: Key, slot: int, gpu: Gpu | None) -> None:
+    def _started(self, key: BoxKey, slot: int, gpu: Gpu | None) -> None:
         profile, memory_mb = key
         name = f"{self._node}-{slot:06d}-{time.monotonic_ns() & 0xFFFFFF:06x}"
         box: Box | None = None
         first = profile not in self._read
         self._read.add(profile)
         try:
-            spec = BoxSpec(name, profiles.get(profile), memory_mb, slot, first, gpu)
+            spec = BoxSpec(name, profiles.get_profile(profile), memory_mb, slot, first, gpu)
             box = self._launcher.start(spec)
             with self._changed:
                 self._coming[name] = box
             if self._closed:
                 raise HostFault("the node is closing down")
-            supervisor_client.set_up(box)
+            supervisor_client.set_up_box(box)
         except BaseException as error:
             with self._changed:
                 self._coming.pop(name, None)
             if not self._closed:
                 self._say(f"box {name} could not be started: {error}")
             if box is not None:
-                self._stop(Place(box, key))  # never raises: the count below would stay wrong
+                self._stop(PooledBox(box, key))  # never raises: the count below would stay wrong
             elif gpu is not None:
                 self._devices.give_back(gpu)
             with self._changed:
                 self._starting[key] -= 1
                 self._slots.discard(slot)
-                self._pauses.setdefault(key, Pause()).grow()
+                self._pauses.setdefault(key, StartPause()).grow()
                 if first:
                     self._read.discard(profile)
             if box is not None and not self._launcher.usable(box):
                 raise EngineAway(str(error)) from None
             raise
-        place = Place(box, key)
+        place = PooledBox(box, key)
         with self._changed:
             self._coming.pop(name, None)
             self._starting[key] -= 1
@@ -372,7 +372,7 @@ class Pool:
                 return
         self._stop(place)
 
-    def _discard(self, place: Place) -> Future[None] | None:
+    def _discard(self, place: PooledBox) -> Future[None] | None:
         try:
             gone = self._threads.submit(self._stop, place)
             self._removals.add(gone)
@@ -382,7 +382,7 @@ class Pool:
             self._stop(place)
             return None
 
-    def _stop(self, place: Place) -> None:
+    def _stop(self, place: PooledBox) -> None:
         try:
             self._launcher.stop(place.box)
         except Exception as error:

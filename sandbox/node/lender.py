@@ -24,10 +24,10 @@ from sandbox.box import wire
 from sandbox.errors import BundleRefused, HostFault
 from sandbox.launchers import supervisor_client
 from sandbox.launchers.base import CPUS, Launcher
-from sandbox.launchers.supervisor_client import Ended, Spare
+from sandbox.launchers.supervisor_client import MatchEnd, PreforkedChild
 from sandbox.listener import MOST_SEATS
 from sandbox.match.steal_monitor import StealMonitor
-from sandbox.node.box_pool import Key, Place, Pool
+from sandbox.node.box_pool import BoxKey, BoxPool, PooledBox
 
 MOST_BUNDLE_BYTES = 1 << 30
 """Seasons allow less; the box's memory bounds it too."""
@@ -42,10 +42,10 @@ _DIGESTS_KEPT = 4096
 
 
 @dataclass(frozen=True)
-class _Wanted:
+class _RequestedSeat:
     """One seat of a request, checked."""
 
-    key: Key
+    key: BoxKey
     digest: str
     size: int
     bundle: int
@@ -53,21 +53,21 @@ class _Wanted:
 
 
 @dataclass(frozen=True)
-class _Lent:
+class _LentBox:
     """A box with its waiting child."""
 
-    place: Place
-    spare: Spare
+    place: PooledBox
+    spare: PreforkedChild
 
 
-class Lender:
+class BoxLender:
     """Lends the pool's boxes; one for the whole node, used by a thread per conversation."""
 
     def __init__(
         self,
         name: str,
         launcher: Launcher,
-        pool: Pool,
+        pool: BoxPool,
         image_digests: Mapping[str, str],
         steal_monitor: StealMonitor | None = None,
     ) -> None:
@@ -76,7 +76,7 @@ class Lender:
         self._pool = pool
         self._image_digests = image_digests
         self._steal_monitor = steal_monitor
-        self._digests = _Digests()
+        self._digests = _DigestCache()
 
     def serve(self, connection: socket.socket, message: dict[str, Any], bundles: list[int]) -> None:
         """Lend what the message asks for and end it; returns when the conversation is over.
@@ -84,7 +84,7 @@ class Lender:
         Raises HostFault when nothing could be lent; the worker has been told nothing then.
         """
         wanted = self._checked(message, bundles)
-        seats = [seat for seat in wanted if isinstance(seat, _Wanted)]
+        seats = [seat for seat in wanted if isinstance(seat, _RequestedSeat)]
         deadline = min((seat.deadline for seat in seats), default=0.0)
         with self._pool.room_for([seat.key for seat in seats], deadline), self._watched():
             self._converse(connection, self._lend(wanted))
@@ -99,22 +99,24 @@ class Lender:
             if self._steal_monitor is not None:
                 self._steal_monitor.ends()
 
-    def _converse(self, connection: socket.socket, lent: Sequence[_Lent | BundleRefused]) -> None:
-        open_seats = {n: one.place for n, one in enumerate(lent) if isinstance(one, _Lent)}
+    def _converse(
+        self, connection: socket.socket, lent: Sequence[_LentBox | BundleRefused]
+    ) -> None:
+        open_seats = {n: one.place for n, one in enumerate(lent) if isinstance(one, _LentBox)}
         try:
             self._answer(connection, lent)
             while open_seats:
-                end, _ = wire.receive(connection, cap=1 << 12)
-                asked = _seats(end, open_seats)
+                end, _ = wire.receive_frame(connection, cap=1 << 12)
+                asked = _parse_seats(end, open_seats)
                 for number, report in self._end({n: open_seats.pop(n) for n in asked}, end):
-                    wire.send(connection, {"seat": number, **report})
+                    wire.send_frame(connection, {"seat": number, **report})
         finally:
             if open_seats:
                 self._end(open_seats, {})
 
     def _checked(
         self, message: dict[str, Any], bundles: list[int]
-    ) -> list[_Wanted | BundleRefused]:
+    ) -> list[_RequestedSeat | BundleRefused]:
         seats = message.get("seats")
         if not isinstance(seats, list) or not 1 <= len(seats) <= MOST_SEATS:
             raise HostFault(f"seats: must be a list of 1 to {MOST_SEATS}")
@@ -129,7 +131,9 @@ class Lender:
             for seat, bundle in zip(seats, bundles, strict=True)
         ]
 
-    def _checked_seat(self, seat: object, bundle: int, deadline: float) -> _Wanted | BundleRefused:
+    def _checked_seat(
+        self, seat: object, bundle: int, deadline: float
+    ) -> _RequestedSeat | BundleRefused:
         if not isinstance(seat, dict):
             raise HostFault("seats: each must be an object")
         profile, memory_mb = seat.get("profile"), seat.get("memory_mb")
@@ -145,17 +149,19 @@ class Lender:
                 raise BundleRefused(f"the archive is larger than half of {memory_mb} MB of memory")
         except BundleRefused as refused:
             return refused
-        return _Wanted((profile, memory_mb), digest, size, bundle, deadline)
+        return _RequestedSeat((profile, memory_mb), digest, size, bundle, deadline)
 
-    def _lend(self, wanted: Sequence[_Wanted | BundleRefused]) -> list[_Lent | BundleRefused]:
+    def _lend(
+        self, wanted: Sequence[_RequestedSeat | BundleRefused]
+    ) -> list[_LentBox | BundleRefused]:
         """A child for each seat; the quick ones first, the others side by side."""
-        found: dict[int, _Lent | BundleRefused | HostFault] = {}
-        slow: dict[int, _Wanted] = {}
+        found: dict[int, _LentBox | BundleRefused | HostFault] = {}
+        slow: dict[int, _RequestedSeat] = {}
         for number, seat in enumerate(wanted):
-            ready = self._ready(seat) if isinstance(seat, _Wanted) else seat
+            ready = self._ready(seat) if isinstance(seat, _RequestedSeat) else seat
             if ready is not None:
                 found[number] = ready
-            elif isinstance(seat, _Wanted):
+            elif isinstance(seat, _RequestedSeat):
                 slow[number] = seat
         if slow:
             # Side by side: a cold box takes most of a second.
@@ -164,33 +170,35 @@ class Lender:
         faults = [one for one in found.values() if isinstance(one, HostFault)]
         if faults:
             for one in found.values():
-                if isinstance(one, _Lent):
+                if isinstance(one, _LentBox):
                     self._drop(one)
             raise faults[0]
         return [one for _, one in sorted(found.items()) if not isinstance(one, HostFault)]
 
-    def _ready(self, seat: _Wanted) -> _Lent | None:
+    def _ready(self, seat: _RequestedSeat) -> _LentBox | None:
         """A child that waits in a box of this bundle; None where there is none."""
         place = self._pool.take_bound(seat.key, seat.digest)
         if place is None:
             return None
         try:
-            spare = supervisor_client.spare(place.box, time.monotonic() + SPARE_SECONDS)
+            spare = supervisor_client.take_preforked_child(
+                place.box, time.monotonic() + SPARE_SECONDS
+            )
         except HostFault as fault:
-            _say(f"box {place.box.spec.name} is replaced: {fault}")
+            _print_line(f"box {place.box.spec.name} is replaced: {fault}")
             self._pool.throw_away(place)
             return None
-        lent = _Lent(place, spare)
+        lent = _LentBox(place, spare)
         if not spare.is_alive:
             self._drop(lent)
             return None
         try:
             return self._played(lent)
         except HostFault as fault:  # it died between the two; those found before it stay lent
-            _say(f"box {place.box.spec.name} is replaced: {fault}")
+            _print_line(f"box {place.box.spec.name} is replaced: {fault}")
             return None
 
-    def _opened(self, seat: _Wanted) -> _Lent | BundleRefused | HostFault:
+    def _opened(self, seat: _RequestedSeat) -> _LentBox | BundleRefused | HostFault:
         """A box of this bundle made from a generic one; a box that fails is replaced once."""
         fault = HostFault("unreachable")
         for _ in range(2):
@@ -204,36 +212,38 @@ class Lender:
                 fault = HostFault(f"a seat cannot be lent: {error}")
         return fault
 
-    def _bound(self, seat: _Wanted) -> _Lent:
+    def _bound(self, seat: _RequestedSeat) -> _LentBox:
         place = self._pool.take(seat.key, seat.digest, seat.deadline)
         try:
             if place.digest is None:
                 place.digest = seat.digest
                 until = time.monotonic() + BIND_SECONDS
-                bound = supervisor_client.bind(place.box, seat.bundle, seat.size, until)
+                bound = supervisor_client.bind_submission(place.box, seat.bundle, seat.size, until)
                 place.unpacked_bytes = bound.unpacked_bytes
                 place.takes_one_match = bound.takes_one_match
-                if measure(seat.bundle) != (seat.digest, seat.size):
+                if digest_and_size(seat.bundle) != (seat.digest, seat.size):
                     raise HostFault("the bundle changed while it was read")
-            spare = supervisor_client.spare(place.box, time.monotonic() + SPARE_SECONDS)
+            spare = supervisor_client.take_preforked_child(
+                place.box, time.monotonic() + SPARE_SECONDS
+            )
         except BaseException:
             self._pool.throw_away(place)
             raise
-        return self._played(_Lent(place, spare))
+        return self._played(_LentBox(place, spare))
 
-    def _played(self, lent: _Lent) -> _Lent:
+    def _played(self, lent: _LentBox) -> _LentBox:
         try:
-            supervisor_client.play(lent.place.box, time.monotonic() + SEND_SECONDS)
+            supervisor_client.announce_match(lent.place.box, time.monotonic() + SEND_SECONDS)
         except BaseException:
             self._drop(lent)
             raise
         return lent
 
-    def _drop(self, lent: _Lent) -> None:
+    def _drop(self, lent: _LentBox) -> None:
         lent.spare.close()
         self._pool.throw_away(lent.place)
 
-    def _answer(self, connection: socket.socket, lent: Sequence[_Lent | BundleRefused]) -> None:
+    def _answer(self, connection: socket.socket, lent: Sequence[_LentBox | BundleRefused]) -> None:
         """One frame for all seats; the descriptors of each in the order of its ``fds``."""
         seats: list[dict[str, Any]] = []
         fds: list[int] = []
@@ -260,14 +270,16 @@ class Lender:
                 }
             )
         try:
-            wire.send(connection, {"op": "lent", "node": self._name, "seats": seats}, tuple(fds))
+            wire.send_frame(
+                connection, {"op": "lent", "node": self._name, "seats": seats}, tuple(fds)
+            )
         finally:
             for one in lent:
-                if isinstance(one, _Lent):
+                if isinstance(one, _LentBox):
                     one.spare.close()
 
     def _end(
-        self, places: Mapping[int, Place], end: Mapping[str, Any]
+        self, places: Mapping[int, PooledBox], end: Mapping[str, Any]
     ) -> list[tuple[int, dict[str, Any]]]:
         """End these seats side by side: every box is asked before the first answer is read."""
         closed = end.get("closed")
@@ -278,7 +290,9 @@ class Lender:
             deadline = time.monotonic() + SEND_SECONDS
             try:
                 place.is_leaving = not self._launcher.reusable or place.is_worn
-                supervisor_client.ask_end(place.box, number in gone, not place.is_leaving, deadline)
+                supervisor_client.request_end(
+                    place.box, number in gone, not place.is_leaving, deadline
+                )
             except HostFault as fault:
                 asked[number] = fault
         # One deadline for all: each could be held up, and the worker does not wait for the sum.
@@ -292,13 +306,13 @@ class Lender:
         return [(n, report) for n, report in found.items() if not isinstance(report, HostFault)]
 
     def _ended(
-        self, place: Place, trouble: HostFault | None, until: float
+        self, place: PooledBox, trouble: HostFault | None, until: float
     ) -> dict[str, Any] | HostFault:
         """The report of a seat whose box answers in time, or why there is none."""
         try:
             if trouble is not None:
                 raise trouble
-            ended = supervisor_client.ended(
+            ended = supervisor_client.receive_end(
                 place.box, max(until, time.monotonic() + ANSWERED_SECONDS)
             )
         except HostFault as fault:
@@ -306,32 +320,34 @@ class Lender:
         out_of_memory = ended.out_of_memory or self._out_of_memory(place)
         if not self._launcher.reusable:
             self._pool.throw_away(place, wait=True)
-            return _report(ended, out_of_memory, clean=True)
+            return _end_report(ended, out_of_memory, clean=True)
         if ended.clean and not out_of_memory:
             self._pool.give_back(place)
         else:
-            _say(f"box {place.box.spec.name} is thrown away after a match")
+            _print_line(f"box {place.box.spec.name} is thrown away after a match")
             self._pool.throw_away(place)
-        return _report(ended, out_of_memory, clean=ended.clean)
+        return _end_report(ended, out_of_memory, clean=ended.clean)
 
-    def _lost(self, place: Place, fault: HostFault) -> dict[str, Any]:
+    def _lost(self, place: PooledBox, fault: HostFault) -> dict[str, Any]:
         """The report of a seat whose box does not answer any more."""
         hosts = self._launcher.lost_by_host(place.box)
         out_of_memory = self._out_of_memory(place)
         self._pool.throw_away(place)
         if hosts is not None:
-            _say(f"box {place.box.spec.name} was lost: {hosts}")
+            _print_line(f"box {place.box.spec.name} was lost: {hosts}")
             return {"op": "fault", "reason": f"{hosts} ({fault})"}
         # Otherwise the agent can have done this to its box, so it is not the host's fault.
-        _say(f"box {place.box.spec.name} was lost in a match: {fault}")
-        return _report(Ended(None, None, out_of_memory, [], False), out_of_memory, clean=False)
+        _print_line(f"box {place.box.spec.name} was lost in a match: {fault}")
+        return _end_report(
+            MatchEnd(None, None, out_of_memory, [], False), out_of_memory, clean=False
+        )
 
-    def _out_of_memory(self, place: Place) -> bool:
+    def _out_of_memory(self, place: PooledBox) -> bool:
         # A box is thrown away after its first such kill, so any count is this match's.
         return self._launcher.oom_kills(place.box) > 0
 
 
-class _Digests:
+class _DigestCache:
     """Digests of bundles, by what the kernel says of their files: unchanged ones are read once.
 
     A file's change time cannot be set by its owner, so equal numbers mean equal bytes. Whatever a
@@ -351,7 +367,7 @@ class _Digests:
             known = self._known.get(identity)
         if known is not None:
             return known, status.st_size
-        digest, size = measure(bundle)
+        digest, size = digest_and_size(bundle)
         # One written to this very moment may change again within the clock's last tick.
         if size == status.st_size and time.time_ns() - status.st_ctime_ns > 1_000_000_000:
             with self._lock:
@@ -361,7 +377,7 @@ class _Digests:
         return digest, size
 
 
-def measure(bundle: int) -> tuple[str, int]:
+def digest_and_size(bundle: int) -> tuple[str, int]:
     """Digest and size of the bundle's bytes; BundleRefused when it is too large."""
     status = os.fstat(bundle)
     if not stat.S_ISREG(status.st_mode):
@@ -377,7 +393,7 @@ def measure(bundle: int) -> tuple[str, int]:
     return digest.hexdigest(), offset
 
 
-def _seats(end: Mapping[str, Any], open_seats: Mapping[int, Place]) -> list[int]:
+def _parse_seats(end: Mapping[str, Any], open_seats: Mapping[int, PooledBox]) -> list[int]:
     seats = end.get("seats")
     if end.get("op") != "end" or not isinstance(seats, list):
         raise wire.WireError("only the end of seats is expected now")
@@ -386,7 +402,7 @@ def _seats(end: Mapping[str, Any], open_seats: Mapping[int, Place]) -> list[int]
     return list(dict.fromkeys(seats))
 
 
-def _report(ended: Ended, out_of_memory: bool, *, clean: bool) -> dict[str, Any]:
+def _end_report(ended: MatchEnd, out_of_memory: bool, *, clean: bool) -> dict[str, Any]:
     return {
         "op": "ended",
         "exit_code": ended.exit_code,
@@ -397,6 +413,6 @@ def _report(ended: Ended, out_of_memory: bool, *, clean: bool) -> dict[str, Any]
     }
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     with contextlib.suppress(OSError):
         print(f"node: {line}", file=sys.stderr, flush=True)

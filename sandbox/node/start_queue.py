@@ -23,7 +23,7 @@ SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.25, 10.0
 
 
 @dataclass
-class Pause:
+class StartPause:
     """How long the pool waits before it starts a box again after a failure; longer each time."""
 
     seconds: float = SHORTEST_PAUSE_SECONDS
@@ -35,7 +35,7 @@ class Pause:
 
 
 @dataclass(eq=False)
-class _Start:
+class _QueuedStart:
     """A start that has not begun; ``is_asked`` where a match waits for its box."""
 
     profile: str
@@ -44,13 +44,13 @@ class _Start:
     future: Future[None] = field(default_factory=Future)
 
 
-class Starts:
+class StartQueue:
     """The queue of starts. ``most`` is how many run at a time; default: the cores of this host."""
 
     def __init__(self, most: int | None = None) -> None:
         self._most = most or len(os.sched_getaffinity(0))
         self._changed = threading.Condition()
-        self._waiting: list[_Start] = []
+        self._waiting: list[_QueuedStart] = []
         self._running = Counter[str]()
         self._is_closed = False
         self._threads = ThreadPoolExecutor(
@@ -59,7 +59,7 @@ class Starts:
 
     def add(self, profile: str, work: Callable[[], None], *, is_asked: bool) -> Future[None]:
         """Queue ``work``; starts for which a match waits go first."""
-        start = _Start(profile, work, is_asked)
+        start = _QueuedStart(profile, work, is_asked)
         with self._changed:
             if self._is_closed:
                 start.future.cancel()
@@ -107,7 +107,7 @@ class Starts:
             self._running[start.profile] += 1
             self._threads.submit(self._run, start)
 
-    def _run(self, start: _Start) -> None:
+    def _run(self, start: _QueuedStart) -> None:
         start.future.set_running_or_notify_cancel()
         error: BaseException | None = None
         try:

@@ -25,7 +25,7 @@ from typing import Any, Final, NoReturn
 
 from egress import guard
 from sandbox.box import harden, seccomp, wire, zygote
-from sandbox.box.output_capture import MATCH_BYTES, Capture
+from sandbox.box.output_capture import MATCH_BYTES, OutputCapture
 from sandbox.errors import HostFault
 from sandbox.remote import caller, syscall_filter
 from sandbox.remote.manifest import read_manifest
@@ -51,7 +51,7 @@ _PR_SET_NO_NEW_PRIVS: Final = 38
 
 
 @dataclass(frozen=True)
-class Begun:
+class CallerProcess:
     """A caller at work, and what the daemon has of it."""
 
     pid: int
@@ -59,7 +59,7 @@ class Begun:
     """The referee's end."""
     report: socket.socket
     """Where it says whether its agent is there, and behind that what failed in it."""
-    log: Capture
+    log: OutputCapture
 
     def complaint(self) -> str:
         """What it left behind of a failure of its own, if it ended by one; in one line, quoted."""
@@ -74,7 +74,7 @@ class Begun:
         self.report.close()
 
 
-class Callers:
+class CallerSpawner:
     """Makes and ends callers; for all threads of the daemon."""
 
     def __init__(
@@ -82,7 +82,7 @@ class Callers:
     ) -> None:
         """To be made while the daemon has one thread; ``lost`` is called if the maker dies,
         ``say`` with what failed in a caller. OSError where callers cannot be confined."""
-        code = syscall_filter.compiled()
+        code = syscall_filter.compile_filter()
         self._say = say
         self._control, theirs = socket.socketpair()
         self._lock = threading.Lock()
@@ -91,10 +91,10 @@ class Callers:
         self.pid = os.fork()
         if self.pid == 0:
             self._control.close()
-            _make(theirs, rules, daemon, code)
+            _run_maker(theirs, rules, daemon, code)
         theirs.close()
 
-    def begin(self, manifest: bytes) -> Begun:
+    def begin(self, manifest: bytes) -> CallerProcess:
         """A caller for the agent of this remote submission, which reads well."""
         mark = secrets.token_hex(16)
         with contextlib.ExitStack() as undo:
@@ -112,11 +112,11 @@ class Callers:
             answer = self._ask(message, (log, *theirs))
             undo.pop_all()
         wire.close_all(theirs)
-        captured = Capture(log, mark.encode() + b":", [MATCH_BYTES])
-        return Begun(int(answer["pid"]), agent, report, captured)
+        captured = OutputCapture(log, mark.encode() + b":", [MATCH_BYTES])
+        return CallerProcess(int(answer["pid"]), agent, report, captured)
 
     def end(
-        self, begun: Begun, *, is_ending: bool
+        self, begun: CallerProcess, *, is_ending: bool
     ) -> tuple[int | None, list[tuple[int, str, str]]]:
         """Kill it; its exit code (negative: a signal) if it ended by itself, and its log."""
         begun.agent.close()
@@ -146,8 +146,8 @@ class Callers:
         with self._lock:
             try:
                 deadline = time.monotonic() + ASK_SECONDS
-                wire.send(self._control, message, fds, deadline=deadline)
-                answer, _ = wire.receive(self._control, deadline=deadline)
+                wire.send_frame(self._control, message, fds, deadline=deadline)
+                answer, _ = wire.receive_frame(self._control, deadline=deadline)
             except (wire.WireError, OSError) as error:
                 self._lost()
                 raise HostFault(f"the maker of callers is gone: {error}") from None
@@ -156,23 +156,23 @@ class Callers:
         return answer
 
 
-def _make(control: socket.socket, rules: guard.Rules, daemon: int, code: bytes) -> NoReturn:
+def _run_maker(control: socket.socket, rules: guard.Rules, daemon: int, code: bytes) -> NoReturn:
     """The maker's life; never returns into the daemon's code."""
     try:
         os.setsid()  # Ctrl-C is for the daemon
-        _die_with(daemon)
+        _die_with_parent(daemon)
         harden.drop_capabilities()
         harden.prctl(_PR_SET_NO_NEW_PRIVS, 1)
-        harden.hide()
+        harden.forbid_tracing()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
-        harden.keep_files([_null(), 1, 2, control.detach()])
+        harden.keep_files([_open_null(), 1, 2, control.detach()])
         with contextlib.suppress(OSError):  # without authorities https fails, and says so
-            guard.authorities()
+            guard.tls_context()
         _forget_environment()
         gc.freeze()
-        _serve(socket.socket(fileno=3), rules, code)
-    except (wire.Closed, wire.WireError):
+        _serve_spawn_requests(socket.socket(fileno=3), rules, code)
+    except (wire.ConnectionClosed, wire.WireError):
         os._exit(0)  # the daemon has gone
     except BaseException:
         traceback.print_exc()
@@ -180,23 +180,23 @@ def _make(control: socket.socket, rules: guard.Rules, daemon: int, code: bytes) 
         os._exit(70)
 
 
-def _serve(control: socket.socket, rules: guard.Rules, code: bytes) -> None:
+def _serve_spawn_requests(control: socket.socket, rules: guard.Rules, code: bytes) -> None:
     maker = os.getpid()
     while True:
-        message, fds = wire.receive(control, max_fds=3)
+        message, fds = wire.receive_frame(control, max_fds=3)
         if message["op"] == "begin":
             try:
                 pid = os.fork()
             except OSError as error:
                 wire.close_all(fds)
-                wire.send(control, {"fault": f"no caller can be started: {error.strerror}"})
+                wire.send_frame(control, {"fault": f"no caller can be started: {error.strerror}"})
                 continue
             if pid == 0:
                 _become_caller(maker, message, fds, rules, code)
             wire.close_all(fds)
-            wire.send(control, {"pid": pid})
+            wire.send_frame(control, {"pid": pid})
         else:
-            wire.send(control, zygote.reap(message["pid"], message["seconds"]))
+            wire.send_frame(control, zygote.end_and_reap(message["pid"], message["seconds"]))
 
 
 def _become_caller(
@@ -205,17 +205,17 @@ def _become_caller(
     """``fds``: log, the referee's connection, the report's, to which our errors go too."""
     code, complaints = 70, fds[-1]
     try:
-        _die_with(maker)
+        _die_with_parent(maker)
         log, agent, report = fds
-        harden.keep_files([_null(), log, _null(), agent, report])
+        harden.keep_files([_open_null(), log, _open_null(), agent, report])
         complaints = caller.REPORT_FD
         os.setsid()
-        harden.limit(LIMITS)
+        harden.set_limits(LIMITS)
         harden.empty_capability_sets()
-        harden.hide()
-        seccomp.install(filter_code)
+        harden.forbid_tracing()
+        seccomp.install_filter(filter_code)
         address, api = read_manifest(message["manifest"].encode("ascii"))
-        caller.run(address, api, rules, message["mark"].encode() + b":")
+        caller.run_caller(address, api, rules, message["mark"].encode() + b":")
         code = 0
     except ConnectionError:
         code = 0  # the referee has gone
@@ -235,11 +235,11 @@ def _forget_environment() -> None:
     ctypes.memset(start, 0, end - start)
 
 
-def _die_with(parent: int) -> None:
+def _die_with_parent(parent: int) -> None:
     harden.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(0)
 
 
-def _null() -> int:
+def _open_null() -> int:
     return os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)

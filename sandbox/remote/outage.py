@@ -17,7 +17,7 @@ WINDOW_SECONDS: Final = 60.0
 MOST_HOSTS: Final = 256
 
 
-class WayOut:
+class OutageDetector:
     """What was last seen of each host; safe for threads."""
 
     def __init__(self) -> None:

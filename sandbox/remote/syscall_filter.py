@@ -42,34 +42,34 @@ _FAMILIES: Final = (int(socket.AF_INET), int(socket.AF_INET6), int(socket.AF_NET
 _PR_GET_SECCOMP: Final = 21
 
 
-def compiled() -> bytes:
+def compile_filter() -> bytes:
     """The filter of this machine; OSError where there can be none."""
     machine = os.uname().machine
     harden.prctl(_PR_GET_SECCOMP)
     try:
-        return seccomp.assemble(program(machine))
+        return seccomp.assemble(filter_program(machine))
     except KeyError:
         raise OSError(f"no filter of system calls was written for {machine}") from None
 
 
-def program(machine: str) -> list[Instruction]:
+def filter_program(machine: str) -> list[Instruction]:
     """The filter for ``x86_64`` or ``aarch64``; KeyError for any other machine."""
-    number = syscalls.numbers(machine)
-    code = seccomp.opening(machine)
+    number = syscalls.call_numbers(machine)
+    code = seccomp.filter_start(machine)
     # Their flags cannot be read; those of their elders can.
-    code += seccomp.answer(number["clone3"], errno.ENOSYS)
-    code += seccomp.answer(number["openat2"], errno.ENOSYS)
-    code += seccomp.with_flag(number["clone"], 0, _CLONE_THREAD, errno.EPERM)
-    code += seccomp.one_of(number["socket"], 0, _FAMILIES, errno.EAFNOSUPPORT)
-    code += seccomp.one_of(number["setsockopt"], 2, _OPTIONS, errno.ENOPROTOOPT)
+    code += seccomp.return_error(number["clone3"], errno.ENOSYS)
+    code += seccomp.return_error(number["openat2"], errno.ENOSYS)
+    code += seccomp.require_flag_rule(number["clone"], 0, _CLONE_THREAD, errno.EPERM)
+    code += seccomp.allow_values_rule(number["socket"], 0, _FAMILIES, errno.EAFNOSUPPORT)
+    code += seccomp.allow_values_rule(number["setsockopt"], 2, _OPTIONS, errno.ENOPROTOOPT)
     # Descriptors could travel with it over the two unix sockets that a caller has.
-    code += seccomp.none_of(_SENDMMSG[machine], 0, (0, 1, 2, 3, 4))
-    code += seccomp.one_of(number["fcntl"], 1, _FCNTL, errno.EPERM)
-    code += seccomp.one_of(number["ioctl"], 1, _IOCTL, errno.ENOTTY)
-    code += seccomp.one_of(number["prctl"], 0, _PRCTL, errno.EPERM)
-    code += seccomp.no_flag(number["openat"], 2, _WRITING, errno.EACCES)
+    code += seccomp.deny_values_rule(_SENDMMSG[machine], 0, (0, 1, 2, 3, 4))
+    code += seccomp.allow_values_rule(number["fcntl"], 1, _FCNTL, errno.EPERM)
+    code += seccomp.allow_values_rule(number["ioctl"], 1, _IOCTL, errno.ENOTTY)
+    code += seccomp.allow_values_rule(number["prctl"], 0, _PRCTL, errno.EPERM)
+    code += seccomp.deny_flag_rule(number["openat"], 2, _WRITING, errno.EACCES)
     if "open" in number:
-        code += seccomp.no_flag(number["open"], 1, _WRITING, errno.EACCES)
+        code += seccomp.deny_flag_rule(number["open"], 1, _WRITING, errno.EACCES)
     # No libraries' own mapping is a huge one.
-    code += seccomp.no_flag(number["mmap"], 3, 0x40000, errno.ENOMEM)
-    return code + seccomp.closing(sorted(number[n] for n in _ALLOWED.split() if n in number))
+    code += seccomp.deny_flag_rule(number["mmap"], 3, 0x40000, errno.ENOMEM)
+    return code + seccomp.filter_end(sorted(number[n] for n in _ALLOWED.split() if n in number))

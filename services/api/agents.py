@@ -60,7 +60,9 @@ def create_agent(body: NewAgent, conn: Db, who: Writer, once: Once) -> Response:
     team = permissions.own_team(conn, who, body.team)
 
     def create() -> AgentOut:
-        return AgentOut.model_validate(agents.name_agent(conn, team.id, body.name, body.slug))
+        return AgentOut.model_validate(
+            agents.create_named_agent(conn, team.id, body.name, body.slug)
+        )
 
     return once.run(create)
 

@@ -51,10 +51,10 @@ def add_anchors(
     found, league = permissions.hosted_season(conn, who, season)
 
     def create() -> AnchorsOut:
-        entered = anchors.add(conn, house.blobs, found, body.anchors, who, fill=body.fill)
+        entered = anchors.add_anchors(conn, house.blobs, found, body.anchors, who, fill=body.fill)
         return AnchorsOut(
             anchors=[shown(conn, who, entry) for entry in entered],
-            lacking=season_health.lacking(conn, found, league),
+            lacking=season_health.why_no_lineup(conn, found, league),
         )
 
     return once.run(create)

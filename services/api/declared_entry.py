@@ -28,7 +28,7 @@ class DeclaredOut(BaseModel):
 def read_declared(season: SeasonKey, team: TeamKey, conn: Db, who: Anyone) -> DeclaredOut:
     """The entry its owner declared, if any."""
     found, playing = permissions.season(conn, who, season), permissions.team(conn, who, team)
-    entry_id = declared_entry.of_team(conn, found.id, playing.id)
+    entry_id = declared_entry.declared_entry_of_team(conn, found.id, playing.id)
     return DeclaredOut(season_id=found.id, team_id=playing.id, entry_id=entry_id)
 
 
@@ -40,5 +40,5 @@ def declare_entry(
     its first rated match on."""
     found, playing = permissions.season(conn, who, season), permissions.owned_team(conn, who, team)
     chosen = None if body.entry is None else EntryId(body.entry)
-    declared_entry.declare(conn, found.id, playing.id, chosen, who.user_id)
+    declared_entry.declare_entry(conn, found.id, playing.id, chosen, who.user_id)
     return DeclaredOut(season_id=found.id, team_id=playing.id, entry_id=chosen)

@@ -144,7 +144,7 @@ def create_entry(
     found = permissions.season_to_enter(conn, who, season, submission.team_id)
 
     def create() -> tuple[EnteredOut, int]:
-        entry, limits, created = entries.enter(
+        entry, limits, created = entries.enter_season(
             conn,
             found.id,
             submission.id,
@@ -219,7 +219,7 @@ def read_rating_curve(
     """One point per rated match, oldest first; the newest ``limit`` of them. None where a match has
     one seat."""
     found = permissions.entry(conn, who, entry)
-    points = ratings.curve(conn, found.id, limit) if found.is_rated else []
+    points = ratings.rating_curve(conn, found.id, limit) if found.is_rated else []
     return Page(items=[CurvePoint.model_validate(point) for point in points])
 
 
@@ -227,7 +227,7 @@ def read_rating_curve(
 def retire_entry(entry: EntryKey, conn: Db, who: Writer) -> EntryOut:
     """It plays no more and keeps its history. Retiring it again changes nothing."""
     found = permissions.own_entry(conn, who, entry)
-    return shown(conn, who, entries.retire(conn, found.id))
+    return shown(conn, who, entries.retire_entry(conn, found.id))
 
 
 @router.post(
@@ -236,4 +236,4 @@ def retire_entry(entry: EntryKey, conn: Db, who: Writer) -> EntryOut:
 def resume_entry(entry: EntryKey, conn: Db, who: Writer) -> EntryOut:
     """A remote agent that was away is validated again at once; if it passes, it plays on."""
     found = permissions.own_entry(conn, who, entry)
-    return shown(conn, who, remote_agents.resume(conn, found.id))
+    return shown(conn, who, remote_agents.retry_paused_entry(conn, found.id))

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from ladder.field_types import Line, Moment
+from ladder.field_types import AwareDatetime, Line
 from ladder.leagues import extensions
 from services.http import permissions
 from services.http.app_state import Db
@@ -34,7 +34,7 @@ class NewExtension(BaseModel):
             "examples": [{"closes_at": "2026-12-03T18:00:00+01:00", "reason": "ill, with a note"}]
         },
     )
-    closes_at: Moment
+    closes_at: AwareDatetime
     reason: Annotated[Line, Field(min_length=1, description="kept in the audit log")]
 
 
@@ -49,7 +49,7 @@ def put_extension(
     """Hosts and administrators only; written to the audit log. Its uploads close then, also where
     the season is locked before; `GET /v1/seasons/{season}/limits` tells the team."""
     found = permissions.hosted_season(conn, who, season)[0]
-    made = extensions.extend(
+    made = extensions.extend_deadline(
         conn, found.id, team, body.closes_at, by=who.user_id, reason=body.reason
     )
     return ExtensionOut.model_validate(made)

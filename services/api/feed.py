@@ -27,7 +27,7 @@ from ladder.database.db import Connection
 from ladder.leagues.medals import Medal
 from ladder.people import users
 from ladder.reports import feed
-from ladder.reports.feed import Kind
+from ladder.reports.feed import FeedItemKind
 from services.http.app_state import Db, House, State, read
 from services.http.auth import Credentials, Known
 from services.http.paging import Page, Paging
@@ -52,7 +52,7 @@ class ItemOut(BaseModel):
 
     model_config = ConfigDict(from_attributes=True)
     key: str = Field(description="sorts by time; what a stream resumes from")
-    kind: Kind
+    kind: FeedItemKind
     at: datetime
     league_id: str
     league: str
@@ -80,7 +80,7 @@ def read_feed(conn: Db, who: Known, span: Paging) -> Page[ItemOut]:
 
     `GET /v1/me/feed/stream` sends what is new as server-sent events, from `Last-Event-ID` on.
     """
-    rows = feed.latest(conn, who, before=span.after, limit=span.limit)
+    rows = feed.latest_items(conn, who, before=span.after, limit=span.limit)
     return span.page(rows, lambda row: row.key, ItemOut.model_validate)
 
 
@@ -113,9 +113,9 @@ def stream_feed(
     feed. Not in the OpenAPI document, whose answers come to an end by themselves."""
     assert who.user_id is not None
     assert credentials is not None
-    start = feed.now(conn)
+    start = feed.current_key(conn)
     after = last_event_id or start
-    behind = feed.moment(start) - feed.moment(after)
+    behind = feed.time_of_key(start) - feed.time_of_key(after)
     if behind.total_seconds() > OLDEST_SECONDS:
         raise ProblemError(
             "invalid",
@@ -160,16 +160,16 @@ async def events(house: State, token: str, after: str, until: float) -> AsyncIte
         await anyio.sleep(LOOK_SECONDS)
 
 
-def news(house: State, token: str, after: str) -> tuple[list[feed.Item], str] | None:
+def news(house: State, token: str, after: str) -> tuple[list[feed.FeedItem], str] | None:
     """What there is now for the person behind the token, and the key up to which that is all; None
     when the token no longer stands."""
 
-    def look(conn: Connection) -> tuple[list[feed.Item], str] | None:
-        who = users.viewer(conn, token)
+    def look(conn: Connection) -> tuple[list[feed.FeedItem], str] | None:
+        who = users.viewer_of_token(conn, token)
         if who is None:
             return None
-        reached = max(feed.now(conn), after)
-        items = feed.follow(conn, who, after, AT_ONCE)
+        reached = max(feed.current_key(conn), after)
+        items = feed.items_after(conn, who, after, AT_ONCE)
         return items, items[-1].key if items else reached
 
     return read(house.news, look)

@@ -14,7 +14,7 @@ from ladder.leagues import seasons
 from ladder.leagues.records import Season
 from ladder.people.records import Viewer
 from ladder.reports import insights
-from ladder.reports.entry_analysis import Met, Upset
+from ladder.reports.entry_analysis import OpponentRecord, Upset
 from services.api.leaderboard import EstimateOut, PlaceOut
 from services.http import permissions
 from services.http.app_state import Db
@@ -125,9 +125,9 @@ class InsightsOut(BaseModel):
 
 def read(conn: Db, who: Viewer, entry: Entry, season: Season, within: float) -> InsightsOut:
     """What this viewer may know of it; the caller has checked that it may see entry and league."""
-    found = insights.read_for(conn, who, entry, season, within)
+    found = insights.read_insights_for(conn, who, entry, season, within)
 
-    def named(row: Met | Upset) -> dict[str, Any]:
+    def named(row: OpponentRecord | Upset) -> dict[str, Any]:
         return {**asdict(row), **asdict(found.names[row.agent_id])}
 
     times = None

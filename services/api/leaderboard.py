@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from ladder.database.db import Connection
 from ladder.leagues import sealed_medals
-from ladder.leagues.measures import Kind
-from ladder.leagues.medals import Medal, Status
+from ladder.leagues.measures import MeasureKind
+from ladder.leagues.medals import Medal, MedalStatus
 from ladder.leagues.request_models import Medals
 from ladder.standings import leaderboard, standings
 from services.api.seasons import MeasureOut
@@ -44,7 +44,7 @@ class EstimateOut(BaseModel):
     model_config = ConfigDict(from_attributes=True)
     name: str = Field(examples=["won"])
     title: str = Field(examples=["Games won"])
-    kind: Kind
+    kind: MeasureKind
     games: int = Field(description="that count for it")
     value: float | None = Field(description="null while no game counts", examples=[0.91])
     low: float | None = Field(description="of the 95 % interval: Wilson's of a share, Student's")
@@ -79,7 +79,7 @@ class StandingOut(BaseModel):
     chance: float | None = Field(
         description="that the team deserves this medal or a better one", examples=[0.81]
     )
-    status: Status | None = Field(
+    status: MedalStatus | None = Field(
         description="of the medal: likely as it stands now; sealed, so that no game changes it any "
         "more; awarded at the end without having been sealed",
         examples=["likely"],
@@ -166,8 +166,8 @@ def read_leaderboard(
 ) -> Response:
     """Best first. The ETag is the season's revision: poll with If-None-Match at little cost."""
 
-    def look(conn: Connection) -> leaderboard.Head:
-        head = leaderboard.head(conn, season)
+    def look(conn: Connection) -> leaderboard.BoardHead:
+        head = leaderboard.board_head(conn, season)
         permissions.require(viewer(request, conn, credentials), head.league, "season")
         return head
 
@@ -192,7 +192,7 @@ def read_leaderboard(
         board = house.boards.board(
             found.season_id,
             found.revision,
-            lambda: read(house.reads, lambda conn: leaderboard.read(conn, found.season_id)),
+            lambda: read(house.reads, lambda conn: leaderboard.read_board(conn, found.season_id)),
         )
         content = house.boards.keep(
             found.season_id,
@@ -211,7 +211,7 @@ def read_leaderboard(
 def list_seals(season: SeasonKey, conn: Db, who: Anyone) -> Page[SealOut]:
     """All that were ever sealed, newest first. Only an audited act takes one back."""
     found = permissions.season(conn, who, season)
-    rows = sealed_medals.list_seals(conn, found.id)
+    rows = sealed_medals.list_sealed_medals(conn, found.id)
     return Page(items=[SealOut.model_validate(row) for row in rows])
 
 
@@ -240,7 +240,7 @@ def serialise(board: standings.Board, season_id: str, start: int, limit: int) ->
     )
 
 
-def standing(row: standings.Standing) -> StandingOut:
+def standing(row: standings.BoardRow) -> StandingOut:
     """A row; without the numbers that say nothing where nobody is met."""
     out = StandingOut.model_validate(row)
     if row.estimates:

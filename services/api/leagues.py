@@ -145,7 +145,7 @@ def create_league(body: NewLeague, conn: Db, house: House, who: Host, once: Once
         if made.season is not None:
             out.season = SeasonOut.model_validate(made.season)
             out.anchors = [shown_entry(conn, who, entry) for entry in made.anchors]
-            out.lacking = season_health.lacking(conn, made.season, made.league)
+            out.lacking = season_health.why_no_lineup(conn, made.season, made.league)
         out.role = LeagueRole.HOST
         return out
 
@@ -197,7 +197,7 @@ def put_member(
     """Hosts and administrators only. Replaces the role the user had."""
     found = permissions.hosted_league(conn, who, league)
     users.get_user(conn, UserId(user))
-    leagues.set_role(conn, found.id, UserId(user), body.role)
+    leagues.set_member_role(conn, found.id, UserId(user), body.role)
 
 
 @router.delete(
@@ -214,4 +214,4 @@ def delete_member(
 ) -> None:
     """Hosts and administrators only; who has no role stays without one. Entries play on."""
     found = permissions.hosted_league(conn, who, league)
-    leagues.set_role(conn, found.id, UserId(user), None)
+    leagues.set_member_role(conn, found.id, UserId(user), None)

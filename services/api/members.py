@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.enums import LeagueRole, ReplayVisibility, Visibility
-from ladder.field_types import Line, Moment
+from ladder.field_types import AwareDatetime, Line
 from ladder.ids import InvitationId
 from ladder.leagues import invitations, terms
 from ladder.leagues.records import League
@@ -52,7 +52,7 @@ class NewInvitation(BaseModel):
     role: Literal["competitor", "viewer"] = "competitor"
     label: Line = ""
     max_uses: Annotated[int, Field(ge=1, le=100_000)] | None = None
-    expires_at: Moment | None = None
+    expires_at: AwareDatetime | None = None
 
 
 class TermsOut(BaseModel):
@@ -97,10 +97,12 @@ class Consent(BaseModel):
     terms: Digest
 
 
-def told(conn: Db, who: Viewer, league: League, settings: terms.Settings) -> TermsOut:
+def told(conn: Db, who: Viewer, league: League, settings: terms.TermsSettings) -> TermsOut:
     """The text of these settings, and whether the viewer agreed to it."""
-    out = TermsOut(text=terms.text(*settings), digest=terms.digest(*settings), agreed=False)
-    found = invitations.agreed(conn, league.id, who.user_id) if who.user_id else None
+    out = TermsOut(
+        text=terms.terms_text(*settings), digest=terms.terms_digest(*settings), agreed=False
+    )
+    found = invitations.agreement_of_member(conn, league.id, who.user_id) if who.user_id else None
     if found is not None and found.terms_digest == out.digest:
         out.agreed, out.agreed_at = True, found.at
     return out
@@ -120,7 +122,9 @@ def create_invitation(
     found = permissions.hosted_league(conn, who, league)
 
     def create() -> MadeInvitation:
-        made, code = invitations.invite(conn, found.id, created_by=who.user_id, **body.model_dump())
+        made, code = invitations.create_invitation(
+            conn, found.id, created_by=who.user_id, **body.model_dump()
+        )
         return MadeInvitation(**InvitationOut.model_validate(made).model_dump(), code=code)
 
     return once.run(create, keep=lambda made: made.model_copy(update={"code": None}))
@@ -147,7 +151,7 @@ def revoke_invitation(
 ) -> InvitationOut:
     """At once and for good; who joined by it stays."""
     found = permissions.hosted_league(conn, who, league)
-    revoked = invitations.revoke(conn, found.id, InvitationId(invitation))
+    revoked = invitations.revoke_invitation(conn, found.id, InvitationId(invitation))
     return InvitationOut.model_validate(revoked)
 
 
@@ -161,7 +165,7 @@ def read_invited(body: CodeGiven, conn: Db, who: Known) -> InvitedOut:
         slug=league.slug,
         title=league.title,
         role=invitation.role,
-        terms=told(conn, who, league, terms.of(league)),
+        terms=told(conn, who, league, terms.settings_of_league(league)),
     )
 
 
@@ -169,7 +173,7 @@ def read_invited(body: CodeGiven, conn: Db, who: Known) -> InvitedOut:
 def join_league(body: Joining, conn: Db, who: Writer) -> JoinedOut:
     """Agrees to the terms whose digest is given. Joining again by the same code changes no role."""
     assert who.user_id is not None
-    _, league, role = invitations.join(conn, who.user_id, body.code, body.terms)
+    _, league, role = invitations.join_league(conn, who.user_id, body.code, body.terms)
     return JoinedOut(league_id=league.id, slug=league.slug, title=league.title, role=role)
 
 
@@ -184,8 +188,8 @@ def read_terms(
 ) -> TermsOut:
     """What joining means; with other settings than the league's, what it would mean then."""
     found = permissions.league(conn, who, league)
-    now = terms.of(found)
-    settings = terms.Settings(
+    now = terms.settings_of_league(found)
+    settings = terms.TermsSettings(
         visibility or now.visibility, replay_visibility or now.replays, remote_agents or now.remote
     )
     return told(conn, who, found, settings)
@@ -197,7 +201,7 @@ def give_consent(league: LeagueKey, body: Consent, conn: Db, who: Writer) -> Ter
     caller a competitor."""
     assert who.user_id is not None
     found = permissions.league(conn, who, league)
-    invitations.consent(conn, found, who.user_id, body.terms)
-    settings = terms.settings_of(body.terms)
+    invitations.record_consent(conn, found, who.user_id, body.terms)
+    settings = terms.settings_with_digest(body.terms)
     assert settings is not None
     return told(conn, who, found, settings)

@@ -61,7 +61,7 @@ class Families(Collector):
 
 
 def queues(conn: Connection) -> Iterable[Metric]:
-    counts = matches.counts(conn)
+    counts = matches.queue_counts(conn)
     under_way = Gauge(
         "peck_matches", "Matches that are not over, by queue and state.", labels=("queue", "state")
     )
@@ -115,12 +115,14 @@ def seasons(conn: Connection, shown: list[tuple[Season, League]]) -> Iterable[Me
         "1 while this cause keeps matches from finishing, or a host is too slow.",
         labels=(*SEASON, "cause"),
     )
-    for (season, league), pulse in zip(shown, season_health.looks(conn, shown), strict=True):
+    for (season, league), pulse in zip(
+        shown, season_health.read_health_of_seasons(conn, shown), strict=True
+    ):
         labels = (league.slug, str(season.number))
         silent.add_metric(labels, pulse.silent_seconds)
         cadence.add_metric(labels, pulse.expected_seconds)
         behind.add_metric(labels, season.accepted_no - season.rated_no)
-        for cause in season_health.Cause:
+        for cause in season_health.AlarmCause:
             fires = pulse.alarm is not None and pulse.alarm.cause is cause
             alarms.add_metric((*labels, cause.value), float(fires))
     return silent, cadence, behind, alarms
@@ -140,6 +142,6 @@ def of_seasons(histogram: Histogram, shown: set[tuple[str, str]]) -> Metric:
 def watched(conn: Connection, who: Viewer) -> list[tuple[Season, League]]:
     return [
         (season, league)
-        for season, league in season_health.seasons(conn)
-        if permissions.may_see(who, records.league_seen(league))
+        for season, league in season_health.playing_seasons(conn)
+        if permissions.may_see(who, records.league_resource(league))
     ]

@@ -12,7 +12,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from ladder.ids import RejudgementId
 from ladder.leagues.medals import Medal
 from ladder.moderation import disqualifications, rejudgements
-from ladder.moderation.request_models import Cancellation, NewRejudgement, Question, Verdict
+from ladder.moderation.request_models import (
+    Cancellation,
+    DisqualificationRequest,
+    NewRejudgement,
+    PreviewRequest,
+)
 from ladder.people import audit_log
 from services.api.leaderboard import EstimateOut
 from services.api.seasons import MeasureOut
@@ -93,7 +98,7 @@ class RejudgementOut(BaseModel):
     predicate: dict[str, Any]
     reason: str
     created_at: datetime
-    state: rejudgements.State = Field(
+    state: rejudgements.RejudgementState = Field(
         description="`judging` until it has ended; `done`; `void`: nothing could be played again;"
         " `cancelled`"
     )
@@ -139,7 +144,9 @@ def list_audits(league: LeagueKey, conn: Db, who: Known, span: Paging) -> Page[A
     response_model=ActOut,
     responses=of(403, 404, 409),
 )
-def disqualify(season: SeasonKey, body: Verdict, conn: Db, who: Host, once: Once) -> Response:
+def disqualify(
+    season: SeasonKey, body: DisqualificationRequest, conn: Db, who: Host, once: Once
+) -> Response:
     """Hosts and administrators only. Takes an entry, or all of an agent or a team, out of the
     season: the official standing is fitted as if it had never played. Matches and the live ratings
     of others stay as they are. An agent or team enters nothing more in the season."""
@@ -153,7 +160,9 @@ def disqualify(season: SeasonKey, body: Verdict, conn: Db, who: Host, once: Once
     response_model=ActOut,
     responses=of(403, 404, 409),
 )
-def reinstate(season: SeasonKey, body: Verdict, conn: Db, who: Host, once: Once) -> Response:
+def reinstate(
+    season: SeasonKey, body: DisqualificationRequest, conn: Db, who: Host, once: Once
+) -> Response:
     """Hosts and administrators only. The results count again, and what was active plays again; what
     another disqualification covers stays out."""
     return _act(disqualifications.reinstate, season, body, conn, who, once)
@@ -164,11 +173,11 @@ def reinstate(season: SeasonKey, body: Verdict, conn: Db, who: Host, once: Once)
     summary="Preview a rejudgement",
     responses=of(403, 404),
 )
-def preview_rejudgement(season: SeasonKey, body: Question, conn: Db, who: Host) -> PreviewOut:
+def preview_rejudgement(season: SeasonKey, body: PreviewRequest, conn: Db, who: Host) -> PreviewOut:
     """Hosts and administrators only. Which results the predicate fits, and how the official scores,
     ranks and medals would differ if they were void. Nothing is changed."""
     found = permissions.hosted_season(conn, who, season)[0]
-    seen = rejudgements.preview(conn, found.id, body.predicate.meant())
+    seen = rejudgements.preview_rejudgement(conn, found.id, body.predicate.meant())
     return PreviewOut(
         total=len(seen.suspects),
         matches=[SuspectOut.model_validate(one) for one in seen.suspects[:MATCHES_SHOWN]],
@@ -194,7 +203,7 @@ def create_rejudgement(
     found = permissions.hosted_season(conn, who, season)[0]
 
     def create() -> RejudgementOut:
-        made = rejudgements.rejudge(
+        made = rejudgements.create_rejudgement(
             conn, found.id, body.predicate.meant(), by=who.user_id, reason=body.reason
         )
         return RejudgementOut.model_validate(made)
@@ -226,16 +235,16 @@ def cancel_rejudgement(
     permissions.hosted_league(conn, who, found.league_id)
 
     def create() -> RejudgementOut:
-        ended = rejudgements.cancel(conn, found.id, by=who.user_id, reason=body.reason)
+        ended = rejudgements.cancel_rejudgement(conn, found.id, by=who.user_id, reason=body.reason)
         return RejudgementOut.model_validate(ended)
 
     return once.run(create)
 
 
 def _act(
-    act: Callable[..., disqualifications.Act],
+    act: Callable[..., disqualifications.DisqualificationAct],
     season: str,
-    body: Verdict,
+    body: DisqualificationRequest,
     conn: Db,
     who: Host,
     once: Once,

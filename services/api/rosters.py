@@ -16,9 +16,9 @@ from ladder.enums import LeagueRole
 from ladder.ids import TeamId
 from ladder.leagues import leagues, records, roster_file
 from ladder.leagues import rosters as stored
-from ladder.people.permissions import may_run
+from ladder.people.permissions import may_manage
 from ladder.standings import leaderboard
-from ladder.standings.standings import Standing
+from ladder.standings.standings import BoardRow
 from services.api.leaderboard import EstimateOut
 from services.http import permissions
 from services.http.app_state import Db
@@ -47,7 +47,7 @@ class ImportedOut(BaseModel):
     name: str
     team: str
     role: LeagueRole
-    change: stored.Change
+    change: stored.LineChange
     code: str | None = Field(
         description="admits this person; shown this once, where one was made now"
     )
@@ -119,7 +119,7 @@ def import_roster(league: LeagueKey, body: NewRoster, conn: Db, who: Host, once:
     """
     found = permissions.hosted_league(conn, who, league)
     try:
-        expected = roster_file.parse(body.csv)
+        expected = roster_file.parse_roster(body.csv)
     except roster_file.RosterError as error:
         places = [
             {"where": f"line {fault.line}, {fault.column or 'line'}", "message": fault.message}
@@ -128,7 +128,7 @@ def import_roster(league: LeagueKey, body: NewRoster, conn: Db, who: Host, once:
         raise ProblemError("invalid", str(error), errors=places) from None
 
     def create() -> tuple[ImportOut, int]:
-        done = stored.take(conn, found.id, expected, by=who.user_id, is_dry=body.dry_run)
+        done = stored.import_roster(conn, found.id, expected, by=who.user_id, is_dry=body.dry_run)
         items = [
             ImportedOut(
                 external_id=each.expected.external_id,
@@ -172,9 +172,9 @@ def export_standings(
     """The whole board, best first; for hosts with the external ids of the teams' people."""
     found = permissions.season(conn, who, season)
     league = leagues.get_league(conn, found.league_id)
-    board = leaderboard.read(conn, found.id)
+    board = leaderboard.read_board(conn, found.id)
     known = None
-    if may_run(who, records.league_seen(league)):
+    if may_manage(who, records.league_resource(league)):
         known = stored.external_ids(conn, league.id)
     items = [final(row, known) for row in board.rows]
     name = f"{league.slug}-{found.number}.{format}"
@@ -185,7 +185,7 @@ def export_standings(
     return Response(out.model_dump_json(), headers=headers, media_type="application/json")
 
 
-def final(row: Standing, known: Mapping[TeamId, list[str]] | None) -> FinalOut:
+def final(row: BoardRow, known: Mapping[TeamId, list[str]] | None) -> FinalOut:
     """A row of the board; ``known`` are the external ids by team, for hosts."""
     score, sigma = row.shown
     values = {

@@ -106,7 +106,7 @@ def create_scrim(body: NewScrim, conn: Db, who: Scrimmer, once: Once) -> Respons
 
     def create() -> ScrimOut:
         assert who.user_id is not None
-        scrim = scrims.request(
+        scrim = scrims.request_scrim(
             conn,
             season=season,
             team_id=team.id,
@@ -131,7 +131,7 @@ def list_scrims(conn: Db, who: Known, span: Paging, team: Filter = None) -> Page
 
 
 def detail(conn: Db, scrim: Scrim) -> ScrimDetail:
-    scores = [ScoreOut.model_validate(score) for score in scrims.summary(conn, scrim.id)]
+    scores = [ScoreOut.model_validate(score) for score in scrims.scrim_summary(conn, scrim.id)]
     return ScrimDetail(**ScrimOut.model_validate(scrim).model_dump(), summary=scores)
 
 
@@ -147,4 +147,4 @@ def cancel_scrim(scrim: ScrimKey, conn: Db, who: Scrimmer) -> ScrimDetail:
     found = permissions.scrim(conn, who, scrim)
     if not permissions.owns(who, found.team_id):
         raise ProblemError("forbidden", "Only the team that asked for a scrim may cancel it.")
-    return detail(conn, scrims.cancel(conn, found.id))
+    return detail(conn, scrims.cancel_scrim(conn, found.id))

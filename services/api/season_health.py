@@ -9,10 +9,10 @@ from pydantic import BaseModel, Field
 
 from ladder.leagues import leagues, records
 from ladder.leagues.records import League
-from ladder.people.permissions import may_run
+from ladder.people.permissions import may_manage
 from ladder.people.records import Viewer
 from ladder.reports import season_health
-from ladder.reports.season_health import Cause
+from ladder.reports.season_health import AlarmCause
 from services.http import permissions
 from services.http.app_state import Db
 from services.http.auth import Anyone
@@ -25,8 +25,8 @@ router = APIRouter(prefix="/v1", tags=["seasons"])
 class AlarmOut(BaseModel):
     """No match has finished for three times as long as expected, or a host is too slow for it."""
 
-    cause: Cause
-    reason: str = Field(examples=[season_health.TOLD[Cause.NO_CAPACITY]])
+    cause: AlarmCause
+    reason: str = Field(examples=[season_health.CAUSE_SENTENCES[AlarmCause.NO_CAPACITY]])
     detail: str | None = Field(
         default=None,
         description="what its host or the operator can do about it; their eyes only",
@@ -46,12 +46,12 @@ class PulseOut(BaseModel):
     )
 
 
-def shown(who: Viewer, league: League, pulse: season_health.Pulse) -> PulseOut:
+def shown(who: Viewer, league: League, pulse: season_health.SeasonHealth) -> PulseOut:
     """What this viewer may know of it; the caller has checked that it may see the league."""
     alarm, lacking = None, pulse.lacking
-    runs = may_run(who, records.league_seen(league))
+    runs = may_manage(who, records.league_resource(league))
     if lacking is not None and not runs:  # it counts entries that wait for their validation
-        lacking = Cause.NOTHING_TO_PAIR.told
+        lacking = AlarmCause.NOTHING_TO_PAIR.told
     if pulse.alarm is not None:
         cause = pulse.alarm.cause
         alarm = AlarmOut(
@@ -72,4 +72,4 @@ def read_watch(season: SeasonKey, conn: Db, who: Anyone) -> PulseOut:
     """When its last match finished, how often one should, and what is wrong when none does."""
     found = permissions.season(conn, who, season)
     league = leagues.get_league(conn, found.league_id)
-    return shown(who, league, season_health.look(conn, found, league))
+    return shown(who, league, season_health.read_health(conn, found, league))

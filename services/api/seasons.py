@@ -13,7 +13,7 @@ from games.protocol import Game
 from ladder.entries import entries
 from ladder.errors import LadderError
 from ladder.leagues import seasons, terms
-from ladder.leagues.measures import Kind
+from ladder.leagues.measures import MeasureKind
 from ladder.leagues.records import League
 from ladder.leagues.request_models import Medals, NewSeason
 from ladder.leagues.season_creation import make_season
@@ -34,7 +34,7 @@ class MeasureOut(BaseModel):
     model_config = ConfigDict(from_attributes=True)
     name: str = Field(examples=["won"])
     title: str = Field(examples=["Games won"])
-    kind: Kind = Field(description="a share of the games, or a mean over them")
+    kind: MeasureKind = Field(description="a share of the games, or a mean over them")
     is_higher_better: bool
     of: str | None = Field(description="the share that a game must count for to be counted here")
 
@@ -148,4 +148,4 @@ def read_limits(season: SeasonKey, conn: Db, who: Known, team: Filter = None) ->
     """For the caller's team; name it where there are several."""
     found = permissions.season(conn, who, season)
     playing = permissions.own_team(conn, who, team)
-    return LimitsOut.model_validate(entries.limits(conn, found.id, playing.id))
+    return LimitsOut.model_validate(entries.upload_limits(conn, found.id, playing.id))

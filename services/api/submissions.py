@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 
 from ladder.entries import agents, entries
 from ladder.entries.records import Submission
-from ladder.entries.submit import Entering, Sent, Upload, send
+from ladder.entries.submit import SeasonToEnter, SubmitResult, Upload, submit
 from ladder.field_types import LINE
 from ladder.ids import SubmissionId
 from ladder.people.records import Viewer
@@ -72,7 +72,7 @@ def shown(who: Viewer, found: Submission) -> SubmissionOut:
     return out
 
 
-def uploaded(conn: Db, who: Viewer, sent: Sent) -> UploadOut:
+def uploaded(conn: Db, who: Viewer, sent: SubmitResult) -> UploadOut:
     """What an upload made, for the one who sent it."""
     out = UploadOut(submission=shown(who, sent.submission))
     if sent.entry is not None:
@@ -166,10 +166,10 @@ async def upload_submission(
             upload = Upload(stored.digest, stored.size, name, message)
             into = None
             if planned.season is not None:
-                into = Entering(planned.season, profile, waited_seconds(request))
+                into = SeasonToEnter(planned.season, profile, waited_seconds(request))
 
             def create() -> tuple[UploadOut, int]:
-                sent = send(conn, planned.agent_id, upload, planned.user_id, into)
+                sent = submit(conn, planned.agent_id, upload, planned.user_id, into)
                 incoming.keep()  # last, so that nothing is kept of an upload that is refused
                 return uploaded(conn, planned.who, sent), 201 if sent.is_new else 200
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from sandbox.match.bundle import BundleError, names, prepare
+from sandbox.match.bundle import BundleError, bundle_file_names, prepare_bundle
 from services.cli.display import err
 from services.cli.saved_login import Unset
 
@@ -24,8 +24,12 @@ def packed(path: Path) -> Iterator[tuple[str, Path]]:
     """
     with tempfile.TemporaryDirectory(prefix="peck-") as scratch:
         try:
-            file = prepare(path, Path(scratch))
-            hidden = [one for one in names(path) if "/." in f"/{one}"] if path != file else []
+            file = prepare_bundle(path, Path(scratch))
+            hidden = (
+                [one for one in bundle_file_names(path) if "/." in f"/{one}"]
+                if path != file
+                else []
+            )
         except BundleError as error:
             raise Unset(str(error)) from None
         if hidden:

@@ -18,7 +18,7 @@ from games import encoders
 from games.encoders import Encoder, Sample
 from games.episode import from_document
 from games.protocol import GameError
-from sandbox.match.mirrored_pairs import seating
+from sandbox.match.mirrored_pairs import seat_order
 from services.cli.display import AsJson, out, print_json
 from services.cli.name_lookup import season_key
 from services.cli.saved_login import Unset, connect
@@ -43,7 +43,7 @@ class Gathering:
         """All samples of these members of a match's lineup, wherever they sat."""
         for position, replay in enumerate(replays):
             episode = from_document(replay)
-            seated = seating(episode.seats, position)
+            seated = seat_order(episode.seats, position)
             sat = {seat for seat, member in enumerate(seated) if member in seats}
             found = list(encoder.samples(episode, sat))
             self.samples += found
@@ -126,7 +126,7 @@ def _encoder(seasons: Sequence[Json]) -> Encoder:
     if len(kinds) > 1:
         raise Unset("the seasons differ in game, seats or configuration; export each on its own")
     try:
-        return encoders.encoder(seasons[0]["game"])
+        return encoders.encoder_of(seasons[0]["game"])
     except GameError as error:
         raise Unset(str(error)) from None
 

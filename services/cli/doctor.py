@@ -8,15 +8,15 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from sandbox.doctor.checks import Check, State
-from sandbox.doctor.report import Report, examine
+from sandbox.doctor.checks import Check, CheckState
+from sandbox.doctor.report import DoctorReport, examine_machine
 from services.cli.display import out, print_json
 
 COLOURS = {
-    State.OK: "green",
-    State.DEGRADED: "yellow",
-    State.MISSING: "red",
-    State.NOT_NEEDED: "dim",
+    CheckState.OK: "green",
+    CheckState.DEGRADED: "yellow",
+    CheckState.MISSING: "red",
+    CheckState.NOT_NEEDED: "dim",
 }
 
 
@@ -30,7 +30,7 @@ def doctor(
     Needs no running service, changes nothing, and asks nothing of the network. Exits with 1 where
     agents cannot be isolated.
     """
-    report = examine()
+    report = examine_machine()
     if as_json:
         print_json(report.as_json())
     else:
@@ -39,7 +39,7 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _show(report: Report) -> None:
+def _show(report: DoctorReport) -> None:
     shown = Table(box=None, show_header=False, pad_edge=False)
     shown.add_column(no_wrap=True)
     shown.add_column(no_wrap=True)

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from games import GAMES, external
-from games.conformance import CHECKS, Report, check, fingerprint
+from games.conformance import CHECKS, Report, check_conformance, fingerprint
 from games.protocol import Game, Json
 from sandbox.match.clock import Clock, ClockError
 from services.cli.display import err, out, print_json
@@ -58,15 +58,15 @@ def check_game(
     """
     try:
         with contextlib.redirect_stdout(sys.stderr):  # what the file prints is no part of ours
-            game = GAMES.get(file) or external.load(file)
+            game = GAMES.get(file) or external.load_game(file)
         overrides = dict(override(text) for text in config or [])
         if odd := [count for count in seats or [] if count not in game.seats]:
             raise RunError(f"--seats {odd[0]}: {game.title} is for {_told_seats(game)}")
-    except (external.OutsideError, RunError) as error:
+    except (external.ExternalGameError, RunError) as error:
         typer.echo(f"peck game check: {error}", err=True)
         raise typer.Exit(2) from None
     with contextlib.redirect_stdout(sys.stderr):
-        report = check(
+        report = check_conformance(
             game, games=plays, seed=seed, seat_counts=seats, overrides=overrides, on_game=_progress
         )
     _progress(0)

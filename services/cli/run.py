@@ -26,7 +26,7 @@ from games.protocol import GameError, clock_fields, with_clock
 from sandbox.errors import HostFault, SandboxError
 from sandbox.match import local_match
 from sandbox.match.clock import Clock, ClockError
-from sandbox.match.loans import hello
+from sandbox.match.loans import node_hello
 from sandbox.profiles import PROFILES, cache_dir
 from services import child_processes
 from services.cli.saved_login import state_dir
@@ -112,10 +112,10 @@ def _plan(
     act_seconds: float | None,
     bank_seconds: float | None,
     profile: str,
-) -> local_match.Plan:
+) -> local_match.LocalPlan:
     try:
-        external.register(Environment.read().games)
-    except external.OutsideError as error:
+        external.register_games(Environment.read().games)
+    except external.ExternalGameError as error:
         raise RunError(f"{external.VARIABLE}: {error}") from None
     rules = GAMES.get(game)
     if rules is None:
@@ -146,7 +146,7 @@ def _plan(
         raise RunError(str(error)) from None
     if profile not in PROFILES:
         raise RunError(f"there is no profile {profile!r}; type one of {', '.join(PROFILES)}")
-    return local_match.Plan(
+    return local_match.LocalPlan(
         game=rules,
         configuration=configuration,
         clock=clock,
@@ -186,35 +186,37 @@ def _default_folder() -> Path:
 
 
 def _play(
-    plan: local_match.Plan, out: Path, launcher: LauncherName, node: Path | None, as_json: bool
+    plan: local_match.LocalPlan, out: Path, launcher: LauncherName, node: Path | None, as_json: bool
 ) -> None:
-    results: list[local_match.Result] = []
+    results: list[local_match.LocalResult] = []
     progress = _Progress(plan.games)
     with tempfile.TemporaryDirectory(prefix="peck-run-") as scratch:
-        bundles = local_match.bundles_of(plan, Path(scratch))
+        bundles = local_match.prepare_bundles(plan, Path(scratch))
         with _node(plan, launcher, Path(scratch), node) as socket:
-            for result in local_match.play(plan, bundles, socket, progress.step):
+            for result in local_match.play_games(plan, bundles, socket, progress.step):
                 progress.clear()
                 results.append(result)
-                files = local_match.save(result, plan, out)
+                files = local_match.save_files(result, plan, out)
                 if as_json:
-                    typer.echo(json.dumps(local_match.as_json(result, plan, files)))
+                    typer.echo(json.dumps(local_match.result_json(result, plan, files)))
                 else:
                     typer.echo(_table(result, plan))
     if as_json and plan.games > 1:
-        typer.echo(json.dumps(local_match.summary_json(local_match.summarize(plan, results))))
+        typer.echo(
+            json.dumps(local_match.summary_json(local_match.summarize_agents(plan, results)))
+        )
     elif plan.games > 1:
-        typer.echo(_summary(local_match.summarize(plan, results)))
+        typer.echo(_summary(local_match.summarize_agents(plan, results)))
     typer.echo(f"replays and logs are in {out}", err=True)
 
 
 @contextlib.contextmanager
 def _node(
-    plan: local_match.Plan, launcher: LauncherName, scratch: Path, given: Path | None
+    plan: local_match.LocalPlan, launcher: LauncherName, scratch: Path, given: Path | None
 ) -> Iterator[Path]:
     """The socket of a node: the given one, or a daemon of our own that ends with us."""
     if given is not None:
-        hello(given)
+        node_hello(given)
         yield given
         return
     # A socket's path may have 107 characters, which a temporary folder keeps well below.
@@ -250,7 +252,7 @@ def _wait_for(child: child_processes.Child, socket: Path, log: Path) -> None:
     give_up_at = time.monotonic() + NODE_SECONDS
     while True:
         try:
-            hello(socket, started=child.process.pid)
+            node_hello(socket, started=child.process.pid)
             return
         except HostFault as fault:
             told = child_processes.tail(log, 3) or str(fault)
@@ -281,7 +283,7 @@ class _Progress:
             sys.stderr.flush()
 
 
-def _table(result: local_match.Result, plan: local_match.Plan) -> str:
+def _table(result: local_match.LocalResult, plan: local_match.LocalPlan) -> str:
     rows = [("place", "agent", "verdict", "reward", "time used", "longest move", "")]
     order = sorted(range(len(result.lineup)), key=lambda s: result.played.seats[s].placement)
     for seat in order:

@@ -36,7 +36,7 @@ def viewer(request: Request, conn: Db, credentials: Credentials) -> Viewer:
                 "unauthorized", "The Authorization header must be 'Bearer' and a token."
             )
         return STRANGER
-    found = users.viewer(conn, credentials.credentials)
+    found = users.viewer_of_token(conn, credentials.credentials)
     if found is None:
         raise ProblemError("unauthorized", "This token is mistyped, expired or revoked.")
     return found

@@ -62,7 +62,7 @@ class Repeatable:
         user_id = self.who.user_id
         if self.key is not None and user_id is not None:
             try:
-                kept = idempotency.begin(self.conn, user_id, self.key, self.digest)
+                kept = idempotency.begin_request(self.conn, user_id, self.key, self.digest)
             except Conflict as error:
                 raise ProblemError("idempotency-mismatch", str(error)) from None
             if kept is not None:
@@ -71,7 +71,7 @@ class Repeatable:
         model, status = made if isinstance(made, tuple) else (made, 201)
         if self.key is not None and user_id is not None:
             body = keep(model).model_dump(mode="json")
-            idempotency.complete(self.conn, user_id, self.key, status, body)
+            idempotency.store_answer(self.conn, user_id, self.key, status, body)
         return reply(model.model_dump(mode="json"), status, repeated=False)
 
 

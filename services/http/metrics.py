@@ -61,7 +61,7 @@ class Measures:
                 season.id: self._read_to.setdefault(season.id, season.accepted_no)
                 for season, _ in seasons
             }
-            for match in durations.accepted_since(conn, cursors):
+            for match in durations.durations_since(conn, cursors):
                 self.waited.labels(*labels[match.season_id]).observe(match.waited_seconds)
                 self.played.labels(*labels[match.season_id]).observe(match.played_seconds)
                 self._read_to[match.season_id] = match.no

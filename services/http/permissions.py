@@ -45,7 +45,7 @@ def require(who: Viewer, resource: permissions.Resource, what: str) -> None:
 def league(conn: Connection, who: Viewer, key: str) -> League:
     """By id or slug."""
     found = leagues.get_league(conn, key)
-    require(who, records.league_seen(found), "league")
+    require(who, records.league_resource(found), "league")
     return found
 
 
@@ -71,7 +71,7 @@ def hosted_season(conn: Connection, who: Viewer, key: str) -> tuple[Season, Leag
 def season_to_enter(conn: Connection, who: Viewer, key: str, team_id: TeamId) -> Season:
     """A season that the viewer may enter with this team; 403 for one it may only see."""
     found, its_league = _season_and_league(conn, who, key)
-    if not permissions.may_enter(who, records.league_seen(its_league), team_id):
+    if not permissions.may_enter(who, records.league_resource(its_league), team_id):
         detail = f"You are no competitor of {its_league.title}: ask its host."
         raise ProblemError("forbidden", detail)
     return found
@@ -82,7 +82,7 @@ def team(conn: Connection, who: Viewer, key: str) -> Team:
     found = users.get_team(conn, key)
     if found.id not in who.team_ids:
         played = _seen(conn, agents.leagues_of_team(conn, found.id))
-        require(who, permissions.TeamSeen(found.id, played), "team")
+        require(who, permissions.TeamResource(found.id, played), "team")
     return found
 
 
@@ -122,7 +122,7 @@ def sees_agent(conn: Connection, who: Viewer, found: Agent) -> bool:
     if found.team_id in who.team_ids:
         return True
     played = _seen(conn, agents.leagues_of_agent(conn, found.id))
-    return permissions.may_see(who, permissions.TeamSeen(found.team_id, played))
+    return permissions.may_see(who, permissions.TeamResource(found.team_id, played))
 
 
 def own_agent(conn: Connection, who: Viewer, key: str) -> Agent:
@@ -137,13 +137,13 @@ def submission(conn: Connection, who: Viewer, key: str) -> Submission:
     """By id or number."""
     wanted = int(key[:18]) if key.isdigit() else SubmissionId(key)
     found = agents.get_submission(conn, wanted)
-    require(who, permissions.SubmissionSeen(found.team_id), "submission")
+    require(who, permissions.SubmissionResource(found.team_id), "submission")
     return found
 
 
 def sees_submissions(who: Viewer, team_id: TeamId) -> bool:
     """What a team said about its uploads."""
-    return permissions.may_see(who, permissions.SubmissionSeen(team_id))
+    return permissions.may_see(who, permissions.SubmissionResource(team_id))
 
 
 def own_submission(conn: Connection, who: Viewer, key: str) -> Submission:
@@ -173,12 +173,12 @@ def sees_entry(conn: Connection, who: Viewer, found: Entry) -> bool:
     """Entries on the board as the league; others by their team and who runs the league."""
     on_board = found.state is EntryState.ACTIVE or found.activated_at is not None
     (seen,) = _seen(conn, [found.league_id])
-    return permissions.may_see(who, permissions.EntrySeen(found.team_id, seen, on_board))
+    return permissions.may_see(who, permissions.EntryResource(found.team_id, seen, on_board))
 
 
 def owns(who: Viewer, team_id: TeamId) -> bool:
     """Whether what is for a team's eyes only may be shown."""
-    return permissions.may_see(who, permissions.OwnSeen(team_id))
+    return permissions.may_see(who, permissions.TeamPrivateResource(team_id))
 
 
 def match(conn: Connection, who: Viewer, key: str) -> Match:
@@ -202,7 +202,9 @@ def match_filter(conn: Connection, who: Viewer) -> Callable[[Match], bool]:
     def sees(found: Match) -> bool:
         if found.league_id not in known:
             known[found.league_id] = leagues.get_league(conn, found.league_id)
-        return permissions.may_see(who, matches_records.match_seen(found, known[found.league_id]))
+        return permissions.may_see(
+            who, matches_records.match_resource(found, known[found.league_id])
+        )
 
     return sees
 
@@ -215,23 +217,25 @@ def replay_filter(conn: Connection, who: Viewer) -> Callable[[Match], bool]:
         if found.season_id not in known:
             state = seasons.get_season(conn, found.season_id).state
             known[found.season_id] = (leagues.get_league(conn, found.league_id), state)
-        return permissions.may_see(who, matches_records.replay_seen(found, *known[found.season_id]))
+        return permissions.may_see(
+            who, matches_records.replay_resource(found, *known[found.season_id])
+        )
 
     return sees
 
 
 def scrim(conn: Connection, who: Viewer, key: str) -> Scrim:
     found = scrims.get_scrim(conn, ScrimId(key))
-    require(who, scrims_records.scrim_seen(found), "scrim")
+    require(who, scrims_records.scrim_resource(found), "scrim")
     return found
 
 
-def _seen(conn: Connection, league_ids: list[LeagueId]) -> tuple[permissions.LeagueSeen, ...]:
-    return tuple(records.league_seen(leagues.get_league(conn, one)) for one in league_ids)
+def _seen(conn: Connection, league_ids: list[LeagueId]) -> tuple[permissions.LeagueResource, ...]:
+    return tuple(records.league_resource(leagues.get_league(conn, one)) for one in league_ids)
 
 
 def _require_host(who: Viewer, found: League) -> None:
-    if not permissions.may_run(who, records.league_seen(found)):
+    if not permissions.may_manage(who, records.league_resource(found)):
         raise ProblemError("forbidden", "Only a host of the league or an administrator may.")
 
 
@@ -239,7 +243,7 @@ def _season_and_league(conn: Connection, who: Viewer, key: str) -> tuple[Season,
     """A season that the viewer may see, with its league."""
     if is_id(key, "sea"):
         found, its_league = seasons.get_season_and_league(conn, SeasonId(key))
-        require(who, records.league_seen(its_league), "season")
+        require(who, records.league_resource(its_league), "season")
         return found, its_league
     its_league = league(conn, who, key)
     current = seasons.current_season(conn, its_league.id)

@@ -18,7 +18,7 @@ from typing import IO, Annotated, Final
 from fastapi import Header, Request
 from starlette.requests import ClientDisconnect
 
-from ladder.entries.deadlines import ARRIVAL_SECONDS
+from ladder.entries.deadlines import LONGEST_UPLOAD_SECONDS
 from ladder.ids import AgentId, UserId
 from ladder.leagues.records import Season
 from ladder.people.records import Viewer
@@ -29,7 +29,7 @@ OF_A_PERSON: Final = 3
 AT_A_TIME: Final = 32
 CHUNK_BYTES: Final = 1 << 18
 IN_MEMORY_BYTES: Final = 1 << 20
-RECEIVE_SECONDS: Final = ARRIVAL_SECONDS - 60.0  # which leaves a minute for all but the body
+RECEIVE_SECONDS: Final = LONGEST_UPLOAD_SECONDS - 60.0  # which leaves a minute for all but the body
 SHA256: Final = re.compile(r"(?:^|,)\s*sha-256=:([A-Za-z0-9+/=]+):")
 
 ContentDigest = Annotated[

@@ -9,7 +9,7 @@ import threading
 from types import FrameType
 
 from ladder.settings import Settings
-from ladder.telemetry import emit
+from ladder.telemetry import log_event
 from services.scheduler import leader
 from services.scheduler.jobs import jobs
 from workers.broker import wake
@@ -33,7 +33,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
     leader.run(settings.database_url, jobs(wake), stopping)
-    emit("scheduler_stopped")
+    log_event("scheduler_stopped")
 
 
 if __name__ == "__main__":

@@ -19,9 +19,9 @@ from ladder.matches import lease, matches, waking, workers
 from ladder.moderation import rejudgements
 from ladder.ratings import fitting, ratings, standing_versions
 from ladder.reports import season_health
-from ladder.scheduling.pairing_round import pair
+from ladder.scheduling.pairing_round import make_rated_matches
 from ladder.scheduling.season_cache import SeasonCache
-from ladder.telemetry import emit
+from ladder.telemetry import log_event
 from services.scheduler.leader import Job
 from workers.broker import WakeError
 
@@ -46,7 +46,7 @@ def jobs(wake: Wake, rng: Random | None = None) -> list[Job]:
         Job("reap", 0.0, reap),
         Job("expire", 1.0, expire),
         Job("rejudge", 1.0, rejudge),
-        Job("pair", 0.0, lambda conn: pair(conn, chance, fields)),
+        Job("pair", 0.0, lambda conn: make_rated_matches(conn, chance, fields)),
         Job("wake", 0.0, wakes.play),
         Job("rate", 0.0, wakes.rate),
         Job("close", 5.0, close),
@@ -59,7 +59,7 @@ def jobs(wake: Wake, rng: Random | None = None) -> list[Job]:
 def reap(conn: db.Connection) -> dict[str, int]:
     """Leases that ran out go back to the queue, or are void when their attempts are used up."""
     with conn.transaction():
-        counts = lease.reap(conn)
+        counts = lease.reap_lapsed_leases(conn)
     return {"requeued": counts.requeued, "voided": counts.voided}
 
 
@@ -68,9 +68,9 @@ def expire(conn: db.Connection) -> dict[str, int]:
     with conn.transaction():
         expired = matches.expire_queued(conn)
     with conn.transaction():
-        renewed = len(entries.expire(conn))
+        renewed = len(entries.expire_pending(conn))
     with conn.transaction():
-        tried = len(remote_agents.try_due(conn))
+        tried = len(remote_agents.retry_due_entries(conn))
     return {"expired": expired, "validations_renewed": renewed, "paused_tried": tried}
 
 
@@ -78,9 +78,9 @@ def rejudge(conn: db.Connection) -> dict[str, int]:
     """The next matches that hosts have judged again, before new ones take their place; acts that
     are over end."""
     with conn.transaction():
-        over = rejudgements.settle(conn)
+        over = rejudgements.end_finished_rejudgements(conn)
     for each in over:
-        emit("rejudgement_ended", rejudgement=each.id, season=each.season_id, state=each.state)
+        log_event("rejudgement_ended", rejudgement=each.id, season=each.season_id, state=each.state)
     return {"rejudges_queued": rejudgements.queue_next(conn)}
 
 
@@ -116,7 +116,7 @@ class WakeMessages:
         if now < self._quiet_until:
             return {}
         woken = 0
-        for season in sorted({*ratings.seasons_to_rate(conn), *fitting.due(conn)}):
+        for season in sorted({*ratings.seasons_to_rate(conn), *fitting.seasons_to_fit(conn)}):
             woken_at = self._rated_at.get(season, -math.inf)
             if now - woken_at < RATE_AGAIN_SECONDS:
                 continue
@@ -130,7 +130,7 @@ class WakeMessages:
         return {"raters_woken": woken}
 
     def _fall_quiet(self, error: WakeError) -> None:
-        emit("wakes_failed", level="warning", error=str(error))
+        log_event("wakes_failed", level="warning", error=str(error))
         self._quiet_until = time.monotonic() + WAKE_PAUSE_SECONDS
 
 
@@ -138,15 +138,15 @@ def close(conn: db.Connection) -> dict[str, int]:
     """Seasons whose dates have come are locked or finished; where all medals are sealed and the
     season stops then, its date has come."""
     with conn.transaction():
-        sealed = leagues_seasons.end_sealed(conn)
+        sealed = leagues_seasons.finish_sealed_seasons(conn)
         turned = [
             leagues_seasons.get_season(conn, season)
-            for season in leagues_seasons.turn_seasons(conn)
+            for season in leagues_seasons.lock_and_finish_due_seasons(conn)
         ]
     for season_id in sealed:
-        emit("season_stops", season=season_id, reason="every medal is sealed")
+        log_event("season_stops", season=season_id, reason="every medal is sealed")
     for season in turned:
-        emit("season_turned", season=season.id, state=season.state)
+        log_event("season_turned", season=season.id, state=season.state)
     return {"seasons_turned": len(turned)}
 
 
@@ -154,11 +154,11 @@ def forget(conn: db.Connection) -> dict[str, int]:
     """Answers that nobody will repeat a request for, workers long gone, and most rows of old
     official standings are dropped."""
     with conn.transaction():
-        answers = idempotency.forget(conn)
+        answers = idempotency.delete_old_answers(conn)
     with conn.transaction():
-        silent = workers.forget_workers(conn)
+        silent = workers.delete_old_workers(conn)
     with conn.transaction():
-        standings = standing_versions.drop_old(conn)
+        standings = standing_versions.drop_old_rows(conn)
     return {
         "answers_forgotten": answers,
         "workers_forgotten": silent,
@@ -181,11 +181,11 @@ class Watch:
 
     def look(self, conn: db.Connection) -> dict[str, int]:
         """Alarms now; a log line when one appears, changes or goes."""
-        alarms = {alarm.season_id: alarm for alarm in season_health.alarms(conn)}
+        alarms = {alarm.season_id: alarm for alarm in season_health.season_alarms(conn)}
         for season, alarm in alarms.items():
             if self._told.get(season) != alarm.reason:
-                slow = alarm.cause is season_health.Cause.SLOW_HOST
-                emit(
+                slow = alarm.cause is season_health.AlarmCause.SLOW_HOST
+                log_event(
                     "host_too_slow" if slow else "cadence_missed",
                     level="warning",
                     season=season,
@@ -196,6 +196,6 @@ class Watch:
                 )
                 self._told[season] = alarm.reason
         for season in set(self._told) - set(alarms):
-            emit("cadence_back", season=season)
+            log_event("cadence_back", season=season)
             del self._told[season]
         return {}

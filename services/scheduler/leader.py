@@ -18,7 +18,7 @@ import psycopg
 from psycopg import sql
 
 from ladder.database import db
-from ladder.telemetry import emit, trace
+from ladder.telemetry import log_event, traceback_text
 
 LEADER_LOCK = 0x7065636C
 CHANNELS = ("peck_work", "peck_finished", "peck_void")
@@ -51,7 +51,7 @@ def run(url: str, jobs: Sequence[Job], stopping: threading.Event) -> None:
                 backoff = 0.1
                 _rounds(conn, jobs, stopping)
         except psycopg.OperationalError as error:
-            emit(
+            log_event(
                 "scheduler_lost_postgres",
                 level="warning",
                 error=str(error).strip(),
@@ -77,7 +77,7 @@ def _lead(url: str, stopping: threading.Event) -> Iterator[db.Connection]:
             if row is not None and row[0]:
                 for channel in CHANNELS:
                     conn.execute(sql.SQL("listen {}").format(sql.Identifier(channel)))
-                emit("scheduler_leads")
+                log_event("scheduler_leads")
                 break
             stopping.wait(FOLLOW_SECONDS)
         yield conn
@@ -97,7 +97,7 @@ def _rounds(conn: db.Connection, jobs: Sequence[Job], stopping: threading.Event)
                     due[job.name] = started + max(1.0, job.every_seconds)
         told: dict[str, Any] = {name: count for name, count in counted.items() if count}
         if told:
-            emit("round", ms=round((time.monotonic() - started) * 1000), **told)
+            log_event("round", ms=round((time.monotonic() - started) * 1000), **told)
         _rest(conn, started, stopping)
 
 
@@ -118,7 +118,9 @@ def _tried(conn: db.Connection, job: Job, counted: dict[str, int]) -> bool:
     except psycopg.OperationalError as error:
         if conn.closed or conn.broken:
             raise
-        emit("job_failed", level="error", job=job.name, error=str(error).strip())
+        log_event("job_failed", level="error", job=job.name, error=str(error).strip())
     except Exception as error:
-        emit("job_failed", level="error", job=job.name, error=str(error), trace=trace(error))
+        log_event(
+            "job_failed", level="error", job=job.name, error=str(error), trace=traceback_text(error)
+        )
     return False

@@ -44,7 +44,7 @@ class LimitRow:
 
     league: League
     team: Team
-    limits: entries.Limits
+    limits: entries.UploadLimits
 
 
 @router.get("/sign-in")
@@ -68,7 +68,7 @@ def sign_in(
     """Makes a session from a pasted token."""
     session.check_form(request, form_token)
     text = token.strip()
-    if users.viewer(conn, text) is None:
+    if users.viewer_of_token(conn, text) is None:
         return render(request, "sign_in.html", status=422, next=inside(onward), wrong=WRONG)
     response = go(inside(onward))
     session.set_cookie(
@@ -97,7 +97,7 @@ def show_me(request: Request, conn: Db, who: Visitor) -> Response:
         "me.html",
         teams=teams,
         agents=[row for team in teams for row in agent_rows(conn, who, team)],
-        news=feed.latest(conn, who, limit=NEWS_SHOWN),
+        news=feed.latest_items(conn, who, limit=NEWS_SHOWN),
         scrims=scrims.list_scrims(conn, [team.id for team in teams], None, 10),
         limits=[row for team in teams for row in limit_rows(conn, team)],
         tokens=tokens.list_tokens(conn, who.user_id),
@@ -126,7 +126,7 @@ def limit_rows(conn: Connection, team: Team) -> list[LimitRow]:
         season = seasons.current_season(conn, league_id)
         if season is None or league.state == "closed":
             continue
-        limits = entries.limits(conn, season.id, team.id)
+        limits = entries.upload_limits(conn, season.id, team.id)
         is_extended = limits.closes_at is not None and limits.closes_at > datetime.now(UTC)
         if season.state == "open" or (season.state == "locked" and is_extended):
             rows.append(LimitRow(league, team, limits))

@@ -22,7 +22,7 @@ from ladder.leagues import seasons as leagues_seasons
 from ladder.leagues.records import Season
 from ladder.matches import history
 from ladder.matches.records import Match, Seat
-from ladder.people.permissions import may_run, may_see
+from ladder.people.permissions import may_manage, may_see
 from ladder.people.records import Viewer
 from ladder.ratings import ratings
 from ladder.reports import insights
@@ -103,7 +103,7 @@ def declare(
         playing = permissions.season(conn, who, season)
         team = permissions.owned_team(conn, who, found.team_id)
         with conn.transaction():
-            declared_entry.declare(conn, playing.id, team.id, chosen, who.user_id)
+            declared_entry.declare_entry(conn, playing.id, team.id, chosen, who.user_id)
     except (ValidationError, LadderError) as error:
         form.refuse(error)
         return page(request, conn, house, who, found, form=form)
@@ -205,7 +205,7 @@ def standing_of(
         return values
     board = leaderboard_page.read(house, conn, season)
     values["league"] = leagues.get_league(conn, season.league_id)
-    values["runs"] = may_run(who, records.league_seen(values["league"]))
+    values["runs"] = may_manage(who, records.league_resource(values["league"]))
     values["standing"] = next((row for row in board.rows if row.entry_id == entry.id), None)
     values["ranked"] = sum(1 for row in board.rows if row.rank is not None)
     values["shown_score"] = entry.mu + season.score_offset
@@ -220,14 +220,14 @@ def insights_of(
     if entry is None or season is None:
         return None
     league = leagues.get_league(conn, season.league_id)
-    if not may_see(who, records.league_seen(league)):
+    if not may_see(who, records.league_resource(league)):
         return None
-    return insights.read_for(conn, who, entry, season)
+    return insights.read_insights_for(conn, who, entry, season)
 
 
 def draw_curve(conn: Connection, entry: Entry, season: Season) -> Markup | None:
     """The rating after each match, or None before the first."""
-    rows = ratings.curve(conn, entry.id, POINTS_SHOWN)
+    rows = ratings.rating_curve(conn, entry.id, POINTS_SHOWN)
     if not rows:
         return None
     offset = season.score_offset
@@ -246,7 +246,7 @@ def submissions_of(
 ) -> dict[str, Any]:
     """Rows of the list, and whether one of them waits."""
     own = permissions.owns(who, agent.team_id)
-    known = leagues_seasons.with_leagues(conn, {entry.season_id for entry in seen})
+    known = leagues_seasons.seasons_with_leagues(conn, {entry.season_id for entry in seen})
     seasons = {season.id: (season, league) for season, league in known}
     rows = []
     for entry in seen:

@@ -46,7 +46,7 @@ def look(
         limit=MOST,
     )
     candidates = [entry for entry in active if not entry.is_anchor]
-    entry_id = declared_entry.of_team(conn, season.id, agent.team_id)
+    entry_id = declared_entry.declared_entry_of_team(conn, season.id, agent.team_id)
     current = None if entry_id is None else entries.get_entry(conn, EntryId(entry_id))
     if not candidates and current is None:
         return None

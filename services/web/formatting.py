@@ -11,10 +11,10 @@ from markupsafe import Markup, escape
 
 from games import GAMES
 from ladder.leagues.measures import Estimate
-from ladder.leagues.measures import Kind as Measured
-from ladder.leagues.medals import Kind, Rules, Status
-from ladder.ratings.official.standing import Place
-from ladder.standings.standings import Standing
+from ladder.leagues.measures import MeasureKind as Measured
+from ladder.leagues.medals import MedalRuleKind, MedalRules, MedalStatus
+from ladder.ratings.official.standing import OfficialPlace
+from ladder.standings.standings import BoardRow
 
 FIELDS: Final = {
     "slug": "name in addresses",
@@ -143,7 +143,7 @@ def chip(state: Any) -> Markup:
     return Markup('<span class="chip {}">{}</span>').format(kind, word)
 
 
-def ranks(place: Place) -> str:
+def ranks(place: OfficialPlace) -> str:
     """The interval of a rank: ``3–7``, or the one number that is left."""
     if place.rank_low == place.rank_high:
         return str(place.rank_low)
@@ -174,36 +174,40 @@ def percent(chance: float) -> str:
     return "<1%" if chance < 0.01 else f"{chance:.0%}"
 
 
-def medal_rules(rules: Rules) -> str:
+def medal_rules(rules: MedalRules) -> str:
     """Who earns a medal, and who shares it."""
-    if rules.kind is not Kind.LINES:
+    if rules.kind is not MedalRuleKind.LINES:
         return f"{_places(rules)} Equal scores share a place and count as one team."
     gold, silver, bronze = (score(number) for number in (rules.gold, rules.silver, rules.bronze))
     return f"Medals by official score: gold from {gold}, silver {silver}, bronze {bronze}."
 
 
-def _places(rules: Rules) -> str:
+def _places(rules: MedalRules) -> str:
     numbers = (rules.gold, rules.silver, rules.bronze)
-    if rules.kind is Kind.TABLE:
+    if rules.kind is MedalRuleKind.TABLE:
         return "Medals by Kaggle's rank table."
-    if rules.kind is Kind.SHARES:
+    if rules.kind is MedalRuleKind.SHARES:
         gold, silver, bronze = (f"{number:.4g}%" for number in (100 * one for one in numbers))
         return f"Medals to {gold} (gold), {silver} (silver) and {bronze} (bronze) of the teams."
     gold, silver, bronze = (f"{number:,.0f}" for number in numbers)
     return f"Medals to {gold} (gold), {silver} (silver) and {bronze} (bronze) teams."
 
 
-def medal_odds(row: Standing) -> str:
+def medal_odds(row: BoardRow) -> str:
     """What stands behind a medal, in one sentence."""
     if row.estimates:
-        return "Awarded by the final ranks" if row.status is Status.AWARDED else "As it stands now"
+        return (
+            "Awarded by the final ranks"
+            if row.status is MedalStatus.AWARDED
+            else "As it stands now"
+        )
     if row.chance is None:
         return "Likely: no fit has seen the team yet"
     odds = f"the team deserves {row.medal} or better with a probability of {percent(row.chance)}"
-    if row.status is Status.SEALED:
+    if row.status is MedalStatus.SEALED:
         return f"Sealed: no game changes it any more; {odds} now"
     kept = f"; {row.sealed} is sealed" if row.sealed else ""
-    if row.status is Status.AWARDED:
+    if row.status is MedalStatus.AWARDED:
         return f"Awarded at the end, not sealed: {odds}{kept}"
     return f"Likely: {odds}{kept}"
 

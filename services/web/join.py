@@ -38,7 +38,7 @@ def read_code(
         invitation, league = invitations.read_code(conn, who.user_id, code)
     except LadderError as error:
         return render(request, "join.html", status=422, wrong=str(error), league=None)
-    settings = terms.of(league)
+    settings = terms.settings_of_league(league)
     return render(
         request,
         "join.html",
@@ -46,8 +46,8 @@ def read_code(
         league=league,
         role=invitation.role,
         code=code.strip(),
-        terms=terms.text(*settings),
-        digest=terms.digest(*settings),
+        terms=terms.terms_text(*settings),
+        digest=terms.terms_digest(*settings),
     )
 
 
@@ -65,7 +65,7 @@ def join(
     if who.user_id is None:
         return go("/sign-in?next=/join")
     try:
-        _, league, _ = invitations.join(conn, who.user_id, code, digest)
+        _, league, _ = invitations.join_league(conn, who.user_id, code, digest)
     except LadderError as error:
         return render(request, "join.html", status=422, wrong=str(error), league=None)
     return go(f"/leagues/{league.slug}")

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from ladder.database.db import Connection
-from ladder.leagues.medals import Medal, Status
+from ladder.leagues.medals import Medal, MedalStatus
 from ladder.leagues.records import Season
 from ladder.standings import leaderboard
-from ladder.standings.standings import Board, Fitted, Standing, Terms
+from ladder.standings.standings import Board, BoardRow, MedalTerms, OfficialVersion
 from services.http.app_state import State
 
 PAGE_ROWS: Final = 100
@@ -20,7 +20,7 @@ PAGE_ROWS: Final = 100
 class BoardPage:
     """Rows of one page; ``low`` and ``high`` span the likely ranges drawn on it."""
 
-    rows: tuple[Standing, ...]
+    rows: tuple[BoardRow, ...]
     page: int
     pages: int
     first: int
@@ -30,17 +30,19 @@ class BoardPage:
     low: float
     high: float
     accepted_no: int
-    fitted: Fitted | None
+    fitted: OfficialVersion | None
     medals: list[tuple[str, int]]
     """Teams with each medal on the whole board, best kind first."""
     sealed: int
     """Medals that no game changes any more."""
-    terms: Terms
+    terms: MedalTerms
 
 
 def read(house: State, conn: Connection, season: Season) -> Board:
     """The season's board, from memory while its revision stands."""
-    return house.boards.board(season.id, season.revision, lambda: leaderboard.read(conn, season.id))
+    return house.boards.board(
+        season.id, season.revision, lambda: leaderboard.read_board(conn, season.id)
+    )
 
 
 def cut(board: Board, page: int) -> BoardPage:
@@ -65,6 +67,6 @@ def cut(board: Board, page: int) -> BoardPage:
         accepted_no=board.accepted_no,
         fitted=board.fitted,
         medals=[(str(kind), counted[kind]) for kind in Medal if counted[kind]],
-        sealed=sum(1 for row in board.rows if row.status is Status.SEALED),
+        sealed=sum(1 for row in board.rows if row.status is MedalStatus.SEALED),
         terms=board.terms,
     )

@@ -17,7 +17,7 @@ from ladder.leagues import leagues, records, seasons, terms
 from ladder.leagues.records import League, Season
 from ladder.matches import history
 from ladder.matches.records import Match
-from ladder.people.permissions import may_run, may_see
+from ladder.people.permissions import may_manage, may_see
 from ladder.people.records import Viewer
 from ladder.reports import season_health
 from services.http import etags, permissions
@@ -57,7 +57,7 @@ def show_leagues(
     rows = leagues.list_leagues(conn, who, LeagueId(after) if after else None, LEAGUES_SHOWN)
     cards = []
     for league in rows:
-        if not may_see(who, records.league_seen(league)):
+        if not may_see(who, records.league_resource(league)):
             continue
         season = seasons.current_season(conn, league.id)
         standing = leaderboard_page.read(house, conn, season).rows if season else ()
@@ -95,7 +95,7 @@ def show_league(
             "board": leaderboard_page.cut(leaderboard_page.read(house, conn, chosen), page),
             "recent": finished(conn, chosen, RECENT),
             "live_tag": etag(chosen, who, page),
-            "pulse": season_health.look(conn, chosen, found),
+            "pulse": season_health.read_health(conn, chosen, found),
         }
     return render(
         request,
@@ -104,12 +104,12 @@ def show_league(
         season=chosen,
         seasons=every,
         season_query=query,
-        runs=may_run(who, records.league_seen(found)),
+        runs=may_manage(who, records.league_resource(found)),
         board_address=f"/leagues/{found.slug}/board?page={page}{query}",
         recent_address=f"/leagues/{found.slug}/recent?page={page}{query}",
         base_url=str(request.base_url).rstrip("/"),
         remote=terms.REMOTE,
-        terms=terms.text(*terms.of(found)),
+        terms=terms.terms_text(*terms.settings_of_league(found)),
         **values,
     )
 

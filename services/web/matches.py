@@ -102,7 +102,7 @@ def send_episode(
     found, one = replay_of(house, conn, who, match, position)
     is_kaggle = found.game in kaggle.GAME_NAMES
     form = "kaggle" if is_kaggle else "frames"
-    rules = external.digest(found.game)[:16] if found.game in GAMES else "none"
+    rules = external.rules_digest(found.game)[:16] if found.game in GAMES else "none"
     tag = f'W/"{one.id}.{form}.{rules}"'
     if etags.matches(if_none_match, tag):
         return unchanged(tag)

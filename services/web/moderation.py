@@ -17,9 +17,14 @@ from ladder.ids import RejudgementId
 from ladder.leagues import seasons
 from ladder.leagues.records import League, Season
 from ladder.moderation import disqualifications, rejudgements
-from ladder.moderation.request_models import NewRejudgement, Predicate, Question, Verdict
+from ladder.moderation.request_models import (
+    DisqualificationRequest,
+    NewRejudgement,
+    Predicate,
+    PreviewRequest,
+)
 from ladder.people import audit_log
-from ladder.people.audit_log import Audit
+from ladder.people.audit_log import AuditEntry
 from ladder.people.records import Viewer
 from services.http import auth, permissions
 from services.http.app_state import Db
@@ -51,7 +56,7 @@ REFUSED: Final = (ValidationError, ProblemError, LadderError)
 class ActRow:
     """A line of the log; of a rejudgement, how far it is."""
 
-    audit: Audit
+    audit: AuditEntry
     rejudgement: rejudgements.Rejudgement | None
 
 
@@ -114,7 +119,9 @@ def judge(request: Request, conn: Db, who: Viewer, season: Season, form: Form, a
     """Disqualifies or reinstates; False when it was refused, and the form says why."""
     do_it = disqualifications.disqualify if act == "disqualify" else disqualifications.reinstate
     try:
-        body = Verdict.model_validate({name: form.values[name] for name in ("subject", "reason")})
+        body = DisqualificationRequest.model_validate(
+            {name: form.values[name] for name in ("subject", "reason")}
+        )
         form.act(
             request,
             conn,
@@ -126,11 +133,13 @@ def judge(request: Request, conn: Db, who: Viewer, season: Season, form: Form, a
     return not form.wrong
 
 
-def look(conn: Db, who: Viewer, season: Season, form: Form) -> rejudgements.Preview | None:
+def look(
+    conn: Db, who: Viewer, season: Season, form: Form
+) -> rejudgements.RejudgementPreview | None:
     """What the question fits; None when it was refused, and the form says why."""
     try:
-        body = Question.model_validate({"predicate": asked(form)})
-        return rejudgements.preview(conn, season.id, body.predicate.meant())
+        body = PreviewRequest.model_validate({"predicate": asked(form)})
+        return rejudgements.preview_rejudgement(conn, season.id, body.predicate.meant())
     except REFUSED as error:
         form.refuse(error)
     return None
@@ -147,7 +156,7 @@ def rejudge(request: Request, conn: Db, who: Viewer, season: Season, form: Form)
             request,
             conn,
             who,
-            lambda: rejudgements.rejudge(
+            lambda: rejudgements.create_rejudgement(
                 conn, season.id, meant, by=who.user_id, reason=body.reason
             ),
         )
@@ -211,7 +220,7 @@ def names(conn: Connection, season: Season) -> dict[str, str]:
     return found
 
 
-def progress(conn: Connection, audit: Audit) -> rejudgements.Rejudgement | None:
+def progress(conn: Connection, audit: AuditEntry) -> rejudgements.Rejudgement | None:
     """How far the rejudgement is that this line is about."""
     if audit.act != "rejudge":
         return None

@@ -78,7 +78,7 @@ def show(request: Request, who: Viewer, game: Game[Any], form: Form, status: int
         games=GAMES.values(),
         zones=form_dates.zones(),
         configuration=[name for name in form.values if name.startswith(CONFIGURATION)],
-        anchors=reference_agents.names(game.name),
+        anchors=reference_agents.agent_names(game.name),
         supports_remote=supports_remote(game),
         may="leagues:write" in who.scopes or who.is_admin,
     )

@@ -62,7 +62,7 @@ def resume(
     try:
         with conn.transaction():
             entry = permissions.own_entry(conn, who, forms.key(given, "entry"))
-            entries_remote_agents.resume(conn, entry.id)
+            entries_remote_agents.retry_paused_entry(conn, entry.id)
     except LadderError as error:
         return agents.page(request, conn, house, who, found, unresumed=str(error))
     return go(f"/agents/{found.id}#submissions")

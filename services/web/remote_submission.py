@@ -43,8 +43,8 @@ def look(
         return None
     seasons = [
         (season, league)
-        for season, league in remote_agents.open_seasons(conn)
-        if may_enter(who, records.league_seen(league), agent.team_id)
+        for season, league in remote_agents.seasons_open_to_remote_agents(conn)
+        if may_enter(who, records.league_resource(league), agent.team_id)
     ]
     if not seasons:
         return None

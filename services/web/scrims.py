@@ -57,7 +57,7 @@ def show(
     )
     rows = [
         (score, agents.get_submission(conn, score.submission_id).number)
-        for score in scrims.summary(conn, found.id)
+        for score in scrims.scrim_summary(conn, found.id)
     ]
     return render(
         request,

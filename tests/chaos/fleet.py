@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ladder.database import db
 from sandbox.errors import HostFault
-from sandbox.match.loans import hello
+from sandbox.match.loans import node_hello
 from services import embedded
 from services.child_processes import Child, spawn, tail
 from tests import servers
@@ -142,7 +142,7 @@ def running() -> Iterator[Fleet]:
 def wait_for_node(fleet: Fleet) -> None:
     def answers() -> bool:
         with suppress(HostFault):
-            hello(fleet.node_socket)
+            node_hello(fleet.node_socket)
             return True
         return False
 

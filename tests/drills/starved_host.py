@@ -27,8 +27,8 @@ from sandbox.errors import HostFault
 from sandbox.match import referee
 from sandbox.match.attempt import FORGIVING_ATTEMPTS, WAITING_SECONDS
 from sandbox.match.clock import Clock
-from sandbox.match.match_record import Played
-from sandbox.match.seat_loans import borrowed
+from sandbox.match.match_record import PlayedMatch
+from sandbox.match.seat_loans import borrow_seats
 from tests.integration.forked_seats import hogs
 
 SEATS, MOVES, ATTEMPTS = 2, 10, 3
@@ -144,11 +144,11 @@ def _play(node: Node, bundles: Sequence[Path], honest_from: int, seconds: float 
             return tried
 
 
-def _match(node: Node, bundles: Sequence[Path], attempt: int) -> Played:
+def _match(node: Node, bundles: Sequence[Path], attempt: int) -> PlayedMatch:
     requests = [node.request(bundle) for bundle in bundles]
     longest = CLOCK.longest_seconds(MOVES, SEATS, 1)
-    with borrowed(node.socket, requests, BORROW_SECONDS) as loans:
-        return referee.play(
+    with borrow_seats(node.socket, requests, BORROW_SECONDS) as loans:
+        return referee.play_episode(
             GEESE,
             CONFIGURATION,
             CLOCK,

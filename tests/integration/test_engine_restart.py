@@ -16,7 +16,7 @@ from ladder.entries import entries
 from ladder.entries.records import EntryState
 from ladder.matches import history, workers
 from sandbox.match import referee
-from sandbox.match.match_record import Played
+from sandbox.match.match_record import PlayedMatch
 from tests.integration import own_engine, real_node
 from tests.integration.ladder.contest import Contest, hello
 from tests.integration.test_workers import SLOW, enter, station_at
@@ -40,9 +40,9 @@ def test_a_match_whose_engine_is_restarted_is_played_once_more_and_nobody_is_bla
     entry_id, match_id = enter(contest, blobs, SLOW)
     begun = threading.Event()
 
-    def play(*given: Any, **named: Any) -> Played:
+    def play(*given: Any, **named: Any) -> PlayedMatch:
         begun.set()  # every seat has its box
-        return referee.play(*given, **named)
+        return referee.play_episode(*given, **named)
 
     monkeypatch.setattr(
         match_attempt, "referee", SimpleNamespace(**{**vars(referee), "play": play})

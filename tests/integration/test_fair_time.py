@@ -15,11 +15,11 @@ import pytest
 from games.protocol import Verdict
 from sandbox.errors import HostFault, HostTooSlow
 from sandbox.match.clock import Clock
-from sandbox.match.cpu_meter import Meter, OwnQueue
-from sandbox.match.delay_monitor import Canary
-from sandbox.match.questions import Question, ask
+from sandbox.match.cpu_meter import CpuMeter, OwnRunQueue
+from sandbox.match.delay_monitor import DelayMonitor
+from sandbox.match.questions import Question, ask_all
 from sandbox.match.referee import game_random
-from sandbox.match.seat import Seat, Timing
+from sandbox.match.seat import MatchTiming, Seat
 from tests.integration.forked_seats import ForkedLoan, hogs, seated
 
 pytestmark = pytest.mark.alone
@@ -247,15 +247,15 @@ def test_where_nobody_can_tell_who_waited_a_late_node_voids_the_match_unless_it_
     clock = Clock(act_seconds=0.05, bank_seconds=0.0)
     source = "import time\ndef agent():\n    time.sleep(30)\n"
     with seated(tmp_path, [source], clock) as table:
-        blind = ForkedLoan(table.seats[0]._loan.socket, Meter({}, 1.0, False))  # type: ignore[union-attr]
-        canary = Canary()
+        blind = ForkedLoan(table.seats[0]._loan.socket, CpuMeter({}, 1.0, False))  # type: ignore[union-attr]
+        canary = DelayMonitor()
         if not late_node:
             canary._due_at = time.monotonic() + 3600
-        own = OwnQueue()
-        seat = Seat(0, blind, Timing(clock, own, 1e9, canary), (), frozenset(lenient))
+        own = OwnRunQueue()
+        seat = Seat(0, blind, MatchTiming(clock, own, 1e9, canary), (), frozenset(lenient))
         question = seat.asking(1, {})
         assert isinstance(question, Question)
-        ask([question], own, time.monotonic() + 60)
+        ask_all([question], own, time.monotonic() + 60)
         if late_node and not lenient:
             with pytest.raises(HostFault, match="the node itself was late"):
                 seat.moved(1, question, lambda raw: raw)
@@ -265,7 +265,7 @@ def test_where_nobody_can_tell_who_waited_a_late_node_voids_the_match_unless_it_
 
 
 def test_a_canary_sings_of_time_it_did_not_get(tmp_path: Path) -> None:
-    with Canary() as canary:
+    with DelayMonitor() as canary:
         since = time.monotonic()
         while time.monotonic() < since + 0.05:
             sum(range(3_000_000))  # holds the interpreter, as a loaded node holds the core

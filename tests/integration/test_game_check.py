@@ -100,5 +100,5 @@ def test_a_setting_without_a_game_stops_the_site_with_a_sentence(tmp_path: Path)
     settings = Settings(
         database_url="postgresql://nowhere", blobs_url="file:///tmp", games=f"{tmp_path}/no.py"
     )
-    with pytest.raises(external.OutsideError, match=r"no\.py: there is no such file"):
+    with pytest.raises(external.ExternalGameError, match=r"no\.py: there is no such file"):
         create_app(settings)

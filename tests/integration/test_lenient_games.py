@@ -10,7 +10,7 @@ import pytest
 
 from games.protocol import Verdict
 from sandbox.match.clock import Clock
-from sandbox.match.match_record import Played, read_log
+from sandbox.match.match_record import PlayedMatch, read_log
 from tests.integration import real_node
 from tests.integration.counting import Counting
 from tests.integration.real_node import RealNode
@@ -31,16 +31,16 @@ def node() -> Iterator[RealNode]:
         yield running
 
 
-def _play(node: RealNode, folder: Path, source: str, **more: Any) -> Played:
+def _play(node: RealNode, folder: Path, source: str, **more: Any) -> PlayedMatch:
     options = {"game": LENIENT, "clock": CLOCK, "configuration": {"steps": 6}, **more}
     return node.play(folder, [source, HONEST], **options)
 
 
-def _all_right(played: Played, seat: int) -> None:
+def _all_right(played: PlayedMatch, seat: int) -> None:
     assert _moves(played, seat) == list(range(6))
 
 
-def _moves(played: Played, seat: int = 0) -> list[Any]:
+def _moves(played: PlayedMatch, seat: int = 0) -> list[Any]:
     return [step.moves[seat] for step in played.episode.steps]
 
 

@@ -78,7 +78,7 @@ def test_a_worker_plays_both_seatings_of_one_board_and_reports_one_result(
         made, _ = agents.add_submission(
             conn, contest.agent(), stored.digest, stored.size, "main.py", "", None
         )
-        entry, _, _ = entries.enter(conn, contest.season.id, made.id, profile="python")
+        entry, _, _ = entries.enter_season(conn, contest.season.id, made.id, profile="python")
         assert entry.validation_match_id is not None
         if bundle is PASS:
             assert match_attempt.play(station, entry.validation_match_id) == "accepted"
@@ -89,7 +89,7 @@ def test_a_worker_plays_both_seatings_of_one_board_and_reports_one_result(
         LineupSeat(each.id, each.submission_id, each.agent_id, each.team_id, "python")
         for each in (entries.get_entry(conn, entry_id) for entry_id in lineup)
     ]
-    match_id: MatchId = matches.create(
+    match_id: MatchId = matches.create_match(
         conn, season=contest.season, kind=MatchKind.RATED, lineup=seats
     )
     assert match_attempt.play(station, match_id) == "accepted"
@@ -113,14 +113,16 @@ def test_a_pair_on_ones_own_machine_is_one_game_with_two_replays(
         (tmp_path / f"{name}.py").write_bytes(source)
         paths.append(tmp_path / f"{name}.py")
     clock = Clock.from_json(dict(GOLAD.clock))
-    plan = local_match.Plan(GOLAD, SMALL, clock, tuple(paths), 1, bytes(16), profile="python")
-    (result,) = local_match.play(plan, local_match.bundles_of(plan, tmp_path), node.socket)
-    files = local_match.save(result, plan, tmp_path / "out")
+    plan = local_match.LocalPlan(GOLAD, SMALL, clock, tuple(paths), 1, bytes(16), profile="python")
+    (result,) = local_match.play_games(
+        plan, local_match.prepare_bundles(plan, tmp_path), node.socket
+    )
+    files = local_match.save_files(result, plan, tmp_path / "out")
     one, two = (
         from_bytes(Path(files[name]).read_bytes()) for name in ("replay", "mirrored_replay")
     )
     assert (one.chance, one.verdicts) == (two.chance, two.verdicts[::-1])
     assert "kaggle_replay" not in files
-    document = local_match.as_json(result, plan, files)
+    document = local_match.result_json(result, plan, files)
     assert document["steps"] == len(one.steps) + len(two.steps)
-    assert local_match.summarize(plan, [result])[1].faults == 1
+    assert local_match.summarize_agents(plan, [result])[1].faults == 1

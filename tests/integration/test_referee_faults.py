@@ -12,7 +12,7 @@ import pytest
 
 from games.protocol import Verdict
 from sandbox.match.clock import Clock
-from sandbox.match.match_record import Played, read_log
+from sandbox.match.match_record import PlayedMatch, read_log
 from tests.integration import real_node
 from tests.integration.real_node import EAST, RealNode
 
@@ -33,7 +33,7 @@ def node() -> Iterator[RealNode]:
         yield running
 
 
-def _others_played_on(played: Played, after: int) -> None:
+def _others_played_on(played: PlayedMatch, after: int) -> None:
     assert len(played.episode.steps) >= 40 > after
     for report in played.seats[1:]:
         assert (report.verdict, report.reason, report.failed_step) == (Verdict.DONE, None, None)

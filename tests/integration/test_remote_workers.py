@@ -24,8 +24,8 @@ from ladder.leagues import leagues, seasons
 from ladder.matches import history, workers
 from ladder.settings import Settings
 from sandbox.errors import HostFault
-from sandbox.listener import Listener, listen
-from sandbox.remote.manifest import manifest
+from sandbox.listener import Listener, open_listening_socket
+from sandbox.remote.manifest import write_manifest
 from tests.integration.ladder.contest import Contest, digest, hello, raise_contest
 from tests.integration.sandbox import remotes
 from tests.integration.sandbox.remotes import Daemon, Servers, ok
@@ -48,7 +48,7 @@ def node(folder: Path) -> Iterator[Path]:
     connections = Listener(
         _lend_nothing, {**told, "image_digests": digests}, frozenset({os.getuid()})
     )
-    with listen(folder / "node.sock") as listener:
+    with open_listening_socket(folder / "node.sock") as listener:
         connections.open(listener)
         yield folder / "node.sock"
         listener.shutdown(socket.SHUT_RDWR)
@@ -122,11 +122,11 @@ def station(node: Path, daemon: Daemon, worker_database_url: str, tmp_path: Path
 
 def enter(contest: Contest, blobs: Blobs, url: str) -> tuple[EntryId, MatchId]:
     """A pending entry of this address, and its validation match."""
-    stored = blobs.put_bytes(manifest(parse(url), "1"))
+    stored = blobs.put_bytes(write_manifest(parse(url), "1"))
     submission, _ = agents.add_submission(
         contest.conn, contest.agent(), stored.digest, stored.size, "url", "", None, url=url
     )
-    entry = entries.enter(contest.conn, contest.season.id, submission.id)[0]
+    entry = entries.enter_season(contest.conn, contest.season.id, submission.id)[0]
     assert entry.validation_match_id is not None
     return entry.id, entry.validation_match_id
 

@@ -65,10 +65,12 @@ def silence_workers(conn: Connection) -> None:
 def test_matches_are_made_for_the_live_slots_and_no_more(contest: Contest) -> None:
     conn = contest.conn
     silence_workers(conn)
-    assert pairing_round.pair(conn, Random(1)) == {}
+    assert pairing_round.make_rated_matches(conn, Random(1)) == {}
     workers.register_worker(conn, hello("w1", slots=2))
-    assert pairing_round.pair(conn, Random(1)) == {"paired": 2 * pairing_round.MATCHES_PER_SLOT}
-    assert pairing_round.pair(conn, Random(1)) == {"paired": 0}
+    assert pairing_round.make_rated_matches(conn, Random(1)) == {
+        "paired": 2 * pairing_round.MATCHES_PER_SLOT
+    }
+    assert pairing_round.make_rated_matches(conn, Random(1)) == {"paired": 0}
 
 
 def test_seasons_of_one_seat_advance_round_by_round_beside_the_others(contest: Contest) -> None:
@@ -77,8 +79,10 @@ def test_seasons_of_one_seat_advance_round_by_round_beside_the_others(contest: C
     alone.active(), alone.active()
     silence_workers(conn)
     workers.register_worker(conn, hello("w1", slots=2))
-    assert pairing_round.pair(conn, Random(1)) == {"paired": 2 * pairing_round.MATCHES_PER_SLOT}
-    assert matches.in_flight(conn, alone.season.id) == pairing_round.MATCHES_PER_SLOT
+    assert pairing_round.make_rated_matches(conn, Random(1)) == {
+        "paired": 2 * pairing_round.MATCHES_PER_SLOT
+    }
+    assert matches.matches_in_flight(conn, alone.season.id) == pairing_round.MATCHES_PER_SLOT
     rounds = "select array_agg(round order by round) from entries where season_id = '{}'"
     assert one(conn, rounds.format(alone.season.id)) == [1, 2]
 
@@ -91,16 +95,16 @@ def test_a_round_whose_match_is_void_is_made_again_at_most_twice(conn: Connectio
     queued = "select id from matches where kind = 'rated' and state = 'queued'"
     seeds = []
     for _ in range(4):
-        assert pairing_round.pair(conn, Random(1)) == {"paired": 1}
+        assert pairing_round.make_rated_matches(conn, Random(1)) == {"paired": 1}
         match_id = one(conn, queued)
         assert isinstance(match_id, str)
         seeds.append(history.get_match(conn, MatchId(match_id)).seed)
-        assert matches.void(conn, [MatchId(match_id)], "the node burned") == 1
+        assert matches.void_matches(conn, [MatchId(match_id)], "the node burned") == 1
     assert seeds[0] == seeds[1] == seeds[2] != seeds[3]
     assert one(conn, f"select round from entries where id = '{entry}'") == 2
-    pairing_round.pair(conn, Random(1))
+    pairing_round.make_rated_matches(conn, Random(1))
     conn.execute("update entries set state = 'retired'")
-    assert pairing_round.pair(conn, Random(1)) == {"paired": 0}
+    assert pairing_round.make_rated_matches(conn, Random(1)) == {"paired": 0}
 
 
 def test_rounds_go_on_beside_entries_that_no_live_node_could_play(conn: Connection) -> None:
@@ -110,7 +114,9 @@ def test_rounds_go_on_beside_entries_that_no_live_node_could_play(conn: Connecti
     silence_workers(conn)
     # It has the profile, and no GPU: such entries wait for another node.
     workers.register_worker(conn, hello("w1", slots=1, profiles=("numpy", "torch-gpu")))
-    assert pairing_round.pair(conn, Random(1)) == {"paired": pairing_round.MATCHES_PER_SLOT}
+    assert pairing_round.make_rated_matches(conn, Random(1)) == {
+        "paired": pairing_round.MATCHES_PER_SLOT
+    }
     rounds = "select round from entries where id = '{}'"
     assert one(conn, rounds.format(able)) == pairing_round.MATCHES_PER_SLOT
 
@@ -122,7 +128,9 @@ def test_what_is_judged_again_is_queued_where_a_node_can_play_it(contest: Contes
     conn.execute("alter table seats disable trigger seats_written")
     conn.execute("update seats set profile = 'torch' where entry_id = %s", (first,))
     everything = suspects.Predicate(node="node")
-    rejudgements.rejudge(conn, contest.season.id, everything, by=None, reason="a bad node")
+    rejudgements.create_rejudgement(
+        conn, contest.season.id, everything, by=None, reason="a bad node"
+    )
     silence_workers(conn)
     assert jobs.rejudge(conn) == {"rejudges_queued": 0}
     workers.register_worker(conn, hello("w1"))
@@ -140,14 +148,18 @@ def test_an_entry_whose_profile_no_node_serves_holds_no_place_in_the_queue(
     idle, *others = contest.entries
     conn.execute("update entries set profile = 'torch' where id = %s", (idle,))
     workers.register_worker(conn, hello("w1", slots=2))
-    assert pairing_round.pair(conn, Random(1)) == {"paired": 2 * pairing_round.MATCHES_PER_SLOT}
+    assert pairing_round.make_rated_matches(conn, Random(1)) == {
+        "paired": 2 * pairing_round.MATCHES_PER_SLOT
+    }
     lineups = (
         "select count(*) from seats t join matches m on m.id = t.match_id"
         " where m.kind = 'rated' and t.profile = 'torch'"
     )
     assert one(conn, lineups) == 0
     workers.register_worker(conn, hello("w2", slots=1, profiles=("numpy", "torch")))
-    assert pairing_round.pair(conn, Random(1)) == {"paired": pairing_round.MATCHES_PER_SLOT}
+    assert pairing_round.make_rated_matches(conn, Random(1)) == {
+        "paired": pairing_round.MATCHES_PER_SLOT
+    }
     assert one(conn, lineups) != 0
     assert others
 
@@ -161,7 +173,7 @@ def test_more_gpu_seats_than_a_node_has_gpus_are_never_drawn_together(contest: C
     able = hello("w1", slots=4, gpu=1, profiles=("numpy", "torch-gpu"), queues=matches.QUEUES)
     workers.register_worker(conn, able)
     for seed in range(4):
-        pairing_round.pair(conn, Random(seed))
+        pairing_round.make_rated_matches(conn, Random(seed))
     assert one(conn, "select max(gpu) from matches where kind = 'rated'") == 1
     wrong = (
         "select count(*) from matches where kind = 'rated' and (gpu > 0) <> (queue = 'play.gpu')"
@@ -176,8 +188,10 @@ def test_seasons_that_cannot_play_take_nothing_from_those_that_can(contest: Cont
     for _ in range(9):
         raise_contest(conn)
     assert len(seasons.playing_seasons(conn)) == 10
-    assert pairing_round.pair(conn, Random(1)) == {"paired": 2 * pairing_round.MATCHES_PER_SLOT}
-    assert matches.in_flight(conn, contest.season.id) == 2 * pairing_round.MATCHES_PER_SLOT
+    assert pairing_round.make_rated_matches(conn, Random(1)) == {
+        "paired": 2 * pairing_round.MATCHES_PER_SLOT
+    }
+    assert matches.matches_in_flight(conn, contest.season.id) == 2 * pairing_round.MATCHES_PER_SLOT
 
 
 def test_nobody_gets_more_by_making_more_seasons(contest: Contest) -> None:
@@ -197,7 +211,7 @@ def test_nobody_gets_more_by_making_more_seasons(contest: Contest) -> None:
         greedy.made = each.made
     silence_workers(conn)
     workers.register_worker(conn, hello("w1", slots=2))
-    assert pairing_round.pair(conn, Random(1)) == {"paired": 3 + 6}
+    assert pairing_round.make_rated_matches(conn, Random(1)) == {"paired": 3 + 6}
     woken = [match_id for _, match_id in waking.take(conn, {"play.cpu": 6})]
     ours = [history.get_match(conn, each).season_id == contest.season.id for each in woken]
     assert sum(ours) == 3
@@ -220,9 +234,9 @@ def test_of_long_matches_fewer_are_under_way_so_that_seasons_share_the_time(
         made.finish(match_id, order.attempt, [1, 2, 3, 4])
     silence_workers(conn)
     workers.register_worker(conn, hello("w1", slots=10))
-    pairing_round.pair(conn, Random(1))
-    assert matches.in_flight(conn, contest.season.id) in (3, 4)
-    assert matches.in_flight(conn, quick.season.id) in (26, 27)
+    pairing_round.make_rated_matches(conn, Random(1))
+    assert matches.matches_in_flight(conn, contest.season.id) in (3, 4)
+    assert matches.matches_in_flight(conn, quick.season.id) in (26, 27)
 
 
 def test_what_waits_is_not_passed_for_ever_by_what_is_made_later(contest: Contest) -> None:
@@ -232,7 +246,7 @@ def test_what_waits_is_not_passed_for_ever_by_what_is_made_later(contest: Contes
         other.active()
     silence_workers(conn)
     workers.register_worker(conn, hello("w1", slots=2))
-    pairing_round.pair(conn, rng, fields)
+    pairing_round.make_rated_matches(conn, rng, fields)
     last = one(conn, "select id from matches where state = 'queued' order by turn desc limit 1")
     passed: list[MatchId] = []
     while len(passed) < 20:
@@ -242,21 +256,21 @@ def test_what_waits_is_not_passed_for_ever_by_what_is_made_later(contest: Contes
             break
         contest.play(first, [1, 2, 3, 4])
         workers.register_worker(conn, hello("w1", slots=2))
-        pairing_round.pair(conn, rng, fields)
+        pairing_round.make_rated_matches(conn, rng, fields)
     assert len(passed) <= 2 * pairing_round.MATCHES_PER_SLOT
 
 
 def test_a_paused_league_gets_no_matches(contest: Contest) -> None:
     workers.register_worker(contest.conn, hello("w1"))
-    leagues.set_state(contest.conn, contest.league.id, "paused")
-    assert pairing_round.pair(contest.conn, Random(1)) == {}
+    leagues.set_league_state(contest.conn, contest.league.id, "paused")
+    assert pairing_round.make_rated_matches(contest.conn, Random(1)) == {}
 
 
 def test_a_season_has_never_more_in_flight_than_it_allows(conn: Connection) -> None:
     contest = raise_contest(conn, max_in_flight=1)
     for _ in range(4):
         contest.active()
-    assert pairing_round.pair(conn, Random(1)) == {"paired": 1}
+    assert pairing_round.make_rated_matches(conn, Random(1)) == {"paired": 1}
 
 
 def test_bells_are_a_small_multiple_of_the_slots_and_not_repeated_while_they_are_fresh(
@@ -330,7 +344,7 @@ def test_seasons_turn_when_their_dates_come(contest: Contest) -> None:
 
 
 def paused(contest: Contest) -> None:
-    leagues.set_state(contest.conn, contest.league.id, "paused")
+    leagues.set_league_state(contest.conn, contest.league.id, "paused")
 
 
 def no_workers(contest: Contest) -> None:
@@ -410,10 +424,10 @@ def slow(contest: Contest) -> None:
 def test_a_silent_season_raises_an_alarm_with_the_reason(
     contest: Contest, situation: Callable[[Contest], None], cause: str, reason: str
 ) -> None:
-    assert season_health.alarms(contest.conn) == []
+    assert season_health.season_alarms(contest.conn) == []
     contest.conn.execute("update seasons set opens_at = now() - interval '1 hour'")
     situation(contest)
-    (alarm,) = season_health.alarms(contest.conn)
+    (alarm,) = season_health.season_alarms(contest.conn)
     assert reason in alarm.reason
     assert alarm.cause == cause
     assert alarm.league == contest.league.slug
@@ -425,9 +439,9 @@ def test_an_alarm_comes_after_three_intervals_and_not_before(contest: Contest) -
     silent = "update seasons set opens_at = now() - cadence_seconds * interval '1 second' * %s"
     for intervals, count in ((1.0, 0), (2.9, 0), (3.1, 1)):
         conn.execute(silent, (intervals,))
-        assert len(season_health.alarms(conn)) == count
+        assert len(season_health.season_alarms(conn)) == count
     seasons.set_season_state(conn, contest.season.id, "finished")
-    assert season_health.alarms(conn) == []
+    assert season_health.season_alarms(conn) == []
 
 
 def test_many_silent_seasons_are_no_more_questions_than_one(
@@ -447,7 +461,7 @@ def test_many_silent_seasons_are_no_more_questions_than_one(
         hardly_served(contest)
         conn.execute("update seasons set opens_at = now() - interval '1 hour'")
         asked.clear()
-        reasons = {alarm.season_id: alarm.reason for alarm in season_health.alarms(conn)}
+        reasons = {alarm.season_id: alarm.reason for alarm in season_health.season_alarms(conn)}
         counts.append(len(asked))
         assert len(reasons) == 1 + more
     assert counts[0] == counts[1]
@@ -461,9 +475,9 @@ def test_a_host_too_slow_for_a_season_raises_an_alarm(
     conn = contest.conn
     order = contest.claim(contest.rated(*contest.entries[:4]))
     detail = f"{HostTooSlow.__name__}: seat 0 waited 310.0 s for a core"
-    assert season_health.alarms(conn) == []
-    lease.fail(conn, order.match_id, order.attempt, "w1", "host", detail)
-    (alarm,) = season_health.alarms(conn)
+    assert season_health.season_alarms(conn) == []
+    lease.fail_attempt(conn, order.match_id, order.attempt, "w1", "host", detail)
+    (alarm,) = season_health.season_alarms(conn)
     assert alarm.cause == "slow_host"
     assert "too slow for this season: w1 (1 attempts)" in alarm.reason
     looking = jobs.Watch()
@@ -488,8 +502,8 @@ def test_an_alarm_is_told_once_and_its_end_too(
 def test_answers_kept_for_repeats_are_dropped_after_their_time(conn: Connection) -> None:
     user = users.create_user(conn, "repeats")
     for key in ("old", "new"):
-        idempotency.begin(conn, user.id, key, "digest")
-        idempotency.complete(conn, user.id, key, 201, {})
+        idempotency.begin_request(conn, user.id, key, "digest")
+        idempotency.store_answer(conn, user.id, key, 201, {})
     conn.execute(
         "update idempotency_keys set created_at = now() - interval '1 month' where key = 'old'"
     )
@@ -501,7 +515,7 @@ def test_answers_kept_for_repeats_are_dropped_after_their_time(conn: Connection)
         "workers_forgotten": 1,
         "standings_dropped": 0,
     }
-    assert workers.see_worker(conn, "here")
-    assert not workers.see_worker(conn, "long gone")
+    assert workers.record_heartbeat(conn, "here")
+    assert not workers.record_heartbeat(conn, "long gone")
     rows = conn.execute("select key from idempotency_keys").fetchall()
     assert [row[0] for row in rows] == ["new"]

@@ -15,10 +15,17 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.match.steal_monitor import OWN_BYTES, StealMonitor, is_allowed, most_lost, size_of
+from sandbox.match.steal_monitor import (
+    OWN_BYTES,
+    StealMonitor,
+    losses_size,
+    may_run_above_others,
+    most_lost_seconds,
+)
 
 pytestmark = pytest.mark.skipif(
-    not is_allowed(), reason="no thread may run above all others here (it takes CAP_SYS_NICE)"
+    not may_run_above_others(),
+    reason="no thread may run above all others here (it takes CAP_SYS_NICE)",
 )
 
 
@@ -32,7 +39,7 @@ def watching() -> Iterator[StealMonitor]:
 
 
 def _losses(steal_monitor: StealMonitor) -> bytes:
-    return os.pread(steal_monitor.descriptor, size_of(steal_monitor.descriptor), OWN_BYTES)
+    return os.pread(steal_monitor.descriptor, losses_size(steal_monitor.descriptor), OWN_BYTES)
 
 
 def _until_awake(steal_monitor: StealMonitor, awake: bool = True) -> None:
@@ -64,7 +71,7 @@ def test_a_core_that_is_taken_away_is_seen_by_as_much_as_it_was_gone() -> None:
         before = _losses(steal_monitor)
         _takes_a_core(core, 0.1)
         time.sleep(0.02)
-        assert most_lost(before, _losses(steal_monitor)) > 0.09
+        assert most_lost_seconds(before, _losses(steal_monitor)) > 0.09
         steal_monitor.ends()
 
 
@@ -85,7 +92,7 @@ def test_it_rests_when_nothing_is_lent_and_wakes_for_the_next_match() -> None:
         before = _losses(steal_monitor)
         _takes_a_core(core, 0.1)
         time.sleep(0.02)
-        assert most_lost(before, _losses(steal_monitor)) > 0.09
+        assert most_lost_seconds(before, _losses(steal_monitor)) > 0.09
 
 
 def test_a_killed_witness_is_replaced_with_the_next_match_and_what_it_had_seen_stays() -> None:
@@ -96,7 +103,7 @@ def test_a_killed_witness_is_replaced_with_the_next_match_and_what_it_had_seen_s
         _takes_a_core(core, 0.1)
         time.sleep(0.02)
         before = _losses(steal_monitor)
-        assert most_lost(bytes(len(before)), before) > 0.09
+        assert most_lost_seconds(bytes(len(before)), before) > 0.09
         assert steal_monitor._process is not None
         os.kill(steal_monitor._process.pid, signal.SIGKILL)
         steal_monitor._process.wait()
@@ -105,7 +112,7 @@ def test_a_killed_witness_is_replaced_with_the_next_match_and_what_it_had_seen_s
         start = _losses(steal_monitor)
         _takes_a_core(core, 0.1)
         time.sleep(0.02)
-        assert most_lost(start, _losses(steal_monitor)) > 0.09
+        assert most_lost_seconds(start, _losses(steal_monitor)) > 0.09
 
 
 def test_who_is_lent_it_can_neither_write_nor_resize_nor_map_it_to_write() -> None:

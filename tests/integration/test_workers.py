@@ -92,7 +92,9 @@ def enter(contest: Contest, blobs: Blobs, bundle: bytes) -> tuple[EntryId, Match
     submission, _ = agents.add_submission(
         contest.conn, contest.agent(), stored.digest, stored.size, "main.py", "", None
     )
-    entry, _, _ = entries.enter(contest.conn, contest.season.id, submission.id, profile="python")
+    entry, _, _ = entries.enter_season(
+        contest.conn, contest.season.id, submission.id, profile="python"
+    )
     assert entry.validation_match_id is not None
     return entry.id, entry.validation_match_id
 
@@ -126,7 +128,7 @@ def test_a_healthy_agent_is_validated_and_its_replay_is_there_before_the_result(
     recorded = contest.conn.execute(
         "select image_digest from attempts where match_id = %s", (match_id,)
     ).fetchone()
-    assert recorded == (loans.hello(node.socket).image_digests["python"],)
+    assert recorded == (loans.node_hello(node.socket).image_digests["python"],)
     assert held(tmp_path) == []
     assert match_attempt.play(station, match_id) == "not_ours"
 

@@ -25,7 +25,7 @@ def test_who_changed_seats_for_the_second_episode_of_a_pair_is_followed_there(
     tmp_path: Path,
 ) -> None:
     pair = [episode("golad", 2, SMALL, seed) for seed in (0, 1)]
-    encoder, gathered = encoders.encoder("golad"), Gathering()
+    encoder, gathered = encoders.encoder_of("golad"), Gathering()
     match, replays = match_of(*pair)
     gathered.add(match, encoder, replays, {0})
     assert [source["seats"] for source in gathered.sources] == [[0], [1]]
@@ -45,7 +45,7 @@ def test_who_changed_seats_for_the_second_episode_of_a_pair_is_followed_there(
 
 def test_a_large_boards_moves_have_numbers_that_hold_them(tmp_path: Path) -> None:
     recorded = episode("golad", 2, {"maxRounds": 1}, 3)
-    encoder, gathered = encoders.encoder("golad"), Gathering()
+    encoder, gathered = encoders.encoder_of("golad"), Gathering()
     match, replays = match_of(recorded)
     gathered.add(match, encoder, replays, {0, 1})
     season = {"id": "sea_1", "game": "golad", "configuration": recorded.configuration, "best": []}

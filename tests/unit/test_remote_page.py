@@ -14,7 +14,7 @@ import pytest
 
 from egress.address import parse
 from egress.guard import Rules
-from sandbox.remote.caller import Server
+from sandbox.remote.caller import RemoteServer
 
 PAGE = Path(__file__).parents[2] / "docs/remote.md"
 HOME = Rules(allow=(ip_network("127.0.0.1"),), ports=((1, 65535),))
@@ -34,7 +34,7 @@ def test_the_server_of_the_page_is_there_and_moves(capfd: pytest.CaptureFixture[
         threading.Thread(target=served.serve_forever, args=(0.01,)).start()
         try:
             address = parse(f"http://127.0.0.1:{served.server_port}{defined['SECRET']}")
-            server, body = Server(address, HOME), json.dumps(SEEN)
+            server, body = RemoteServer(address, HOME), json.dumps(SEEN)
             server.greet("1")
             assert server.call("POST", "/start", body, None)[0] == 200
             assert server.call("POST", "/move", body, None) == (200, b'{"move": "down"}')

@@ -17,7 +17,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
 
 from ladder.database import db
-from ladder.database.blobs import StoredBlobs, open_blobs
+from ladder.database.blobs import ObjectStoreBlobs, open_blobs
 from services.client import trusted
 from tests.servers import cloned
 from tests.web.seeding import Contest, seed
@@ -42,7 +42,7 @@ class Site:
 
     address: str
     database_url: str
-    blobs: StoredBlobs
+    blobs: ObjectStoreBlobs
     contest: Contest
 
     def get(self, path: str, token: str | None = None) -> httpx.Response:

@@ -31,11 +31,13 @@ def test_an_owner_declares_by_keyboard_and_takes_it_back(
     press(page, "Declare")
     assert wanted.is_checked()
     with connect(site.database_url) as conn:
-        assert declared_entry.of_team(conn, contest.season.id, entry.team_id) == chosen
+        assert (
+            declared_entry.declared_entry_of_team(conn, contest.season.id, entry.team_id) == chosen
+        )
     form.get_by_label("Its best entry").check()
     press(page, "Declare")
     with connect(site.database_url) as conn:
-        assert declared_entry.of_team(conn, contest.season.id, entry.team_id) is None
+        assert declared_entry.declared_entry_of_team(conn, contest.season.id, entry.team_id) is None
 
 
 def test_it_is_for_the_teams_own_people_and_what_is_refused_is_said(site: Site) -> None:

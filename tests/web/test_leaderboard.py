@@ -20,7 +20,7 @@ BOARD = "/leagues/hungry-geese"
 def test_the_leaderboard_shows_what_the_store_says(site: Site, tab: Callable[..., Tab]) -> None:
     page = tab().open(BOARD)
     with connect(site.database_url) as conn:
-        board = leaderboard.read(conn, site.contest.season.id)
+        board = leaderboard.read_board(conn, site.contest.season.id)
     rows = page.locator("#board tbody tr")
     expect(rows).to_have_count(len(board.rows))
     for index, standing in enumerate(board.rows):

@@ -16,7 +16,7 @@ Team = str
 """A team's id; for a free anchor, its own entry id."""
 
 
-class Holdings:
+class BundleMatching:
     """Who holds which bundles: a lineup takes different teams to different bundles, a matching.
 
     A free anchor (``free_anchors``) counts as a team of its own. The field is read once; after that
@@ -91,7 +91,7 @@ class Holdings:
         self, team: Team, taken: dict[Bundle, Team], seen: set[Bundle | None], rng: Random
     ) -> bool:
         """Whether this team found a bundle, others having moved to another of theirs for it."""
-        for bundle in _from_anywhere(self._bundles[team], rng):
+        for bundle in _rotated(self._bundles[team], rng):
             if bundle in seen:
                 continue
             seen.add(bundle)
@@ -101,6 +101,6 @@ class Holdings:
         return False
 
 
-def _from_anywhere(bundles: Sequence[Bundle], rng: Random) -> Iterator[Bundle]:
+def _rotated(bundles: Sequence[Bundle], rng: Random) -> Iterator[Bundle]:
     first = rng.randrange(len(bundles))
     return (bundles[(first + n) % len(bundles)] for n in range(len(bundles)))

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from ladder.matches.pairing import information_gain
 from ladder.matches.pairing.candidates import Candidate, free_anchors
-from ladder.matches.pairing.encounter_counts import Meetings
+from ladder.matches.pairing.encounter_counts import EncounterCounts
 
 Floats = NDArray[np.float64]
-Places = NDArray[np.intp]
+Indices = NDArray[np.intp]
 
 PLACING_GAMES: Final = 5  # no weight counts against an entry before these: everybody is seen early
 NOVELTY: Final = 0.3
@@ -27,14 +27,14 @@ EVEN: Final = np.arange(DRAWS) / DRAWS
 FRESH: Final = 8  # lineups for which one sample of the whole field serves
 
 
-class Field:
+class CandidateArrays:
     """What each candidate's next game is worth, games in flight counted as if they were known.
 
     A candidate is named by its place in order of rating.
     """
 
     def __init__(
-        self, candidates: Sequence[Candidate], seats: int, beta: float, met: Meetings
+        self, candidates: Sequence[Candidate], seats: int, beta: float, met: EncounterCounts
     ) -> None:
         by_id = sorted(candidates, key=lambda c: c.entry_id)
         mu = np.array([c.mu for c in by_id], np.float64)
@@ -45,16 +45,16 @@ class Field:
         weight = np.array([c.weight for c in by_id], np.float64)[order]
         loss = np.array([c.loss for c in by_id], np.float64)[order]  # None is NaN
         self.who = [by_id[n] for n in order.tolist()]
-        self.turn: Places = np.empty_like(order)
+        self.turn: Indices = np.empty_like(order)
         self.turn[order] = np.arange(len(order))
         """Places in order of entry ids."""
         self.free = free_anchors(candidates)
         self._mu = mu[order] / beta
         first = np.maximum(sigma / beta, 1e-3) ** 2
         self._seats = seats
-        self._told = information_gain.information(seats)
+        self._told = information_gain.fisher_information(seats)
         self._variance = first / (1 + first * self._told * in_flight)
-        self._loss = _losses(self._mu, np.sqrt(first), loss) * self._variance / first
+        self._loss = _order_losses(self._mu, np.sqrt(first), loss) * self._variance / first
         self._played = games + in_flight
         self._weight = weight
         value = self._gain(np.arange(len(mu)))
@@ -65,7 +65,7 @@ class Field:
         self._meets: dict[int, list[int]] = defaultdict(list)
         self._looks = 0
         self._total = float(self.value.sum())
-        self._sample: tuple[Places, Floats] = np.zeros(0, np.intp), np.zeros(0)
+        self._sample: tuple[Indices, Floats] = np.zeros(0, np.intp), np.zeros(0)
 
     def __len__(self) -> int:
         return len(self.who)
@@ -81,7 +81,7 @@ class Field:
         for place in lineup:
             self._meets[place] += [other for other in lineup if other != place]
 
-    def around(self, lead: int, rng: np.random.Generator) -> tuple[Places, Floats]:
+    def around(self, lead: int, rng: np.random.Generator) -> tuple[Indices, Floats]:
         """Places to draw a partner from, and how likely each is by its value and nearness.
 
         The whole field, or of a large one a sample (a place may be in it more than once).
@@ -92,17 +92,17 @@ class Field:
         low = max(0, min(lead - NEAR, len(self) - 2 * NEAR))
         near = self.value[low : low + 2 * NEAR].cumsum()
         wide, chance = self._wide(rng)
-        places = np.concatenate((low + _spread(near, rng), wide))
+        places = np.concatenate((low + _spread_along_sums(near, rng), wide))
         own = self.value[places]
         drawn = np.concatenate((own[:DRAWS] / self._total, chance))
         drawn += ((places >= low) & (places < low + 2 * NEAR)) * (own / near[-1])
         return places, own / drawn * self._nearness(lead, places)
 
-    def likely(self, lead: int, places: Places) -> Floats:
+    def likely(self, lead: int, places: Indices) -> Floats:
         """The same for these places alone, each there once."""
         return self.value[places] * self._nearness(lead, places)
 
-    def fitting(self, lineup: Sequence[int], same_team: bool) -> Places:
+    def fitting(self, lineup: Sequence[int], same_team: bool) -> Indices:
         """Places of all that may join these in a lineup."""
         fits = np.ones(len(self), np.bool_)
         for member in lineup:
@@ -112,7 +112,7 @@ class Field:
         fits[list(lineup)] = False
         return np.flatnonzero(fits)
 
-    def novelty(self, member: int, places: Places) -> Floats | float:
+    def novelty(self, member: int, places: Indices) -> Floats | float:
         """How much less likely each is for having met this member already."""
         meets = self._meets.get(member)
         if self._number is None and meets is None:
@@ -127,15 +127,15 @@ class Field:
 
     @cached_property
     def _teams(self) -> NDArray[np.intp]:
-        return _numbered(
+        return _number_keys(
             [each.entry_id if each.entry_id in self.free else each.team_id for each in self.who]
         )
 
     @cached_property
     def _bundles(self) -> NDArray[np.intp]:
-        return _numbered([(each.digest, each.profile) for each in self.who])
+        return _number_keys([(each.digest, each.profile) for each in self.who])
 
-    def _gain(self, places: Places) -> Floats:
+    def _gain(self, places: Indices) -> Floats:
         """What a game takes off each one's loss; as the loss falls with the square of the games,
         the square of a weight makes games go by weight."""
         told = self._variance[places] * self._told
@@ -144,7 +144,7 @@ class Field:
         gain: Floats = self._loss[places] * told / (1 + told) * weight**2
         return gain
 
-    def _nearness(self, lead: int, places: Places) -> Floats:
+    def _nearness(self, lead: int, places: Indices) -> Floats:
         """exp(-d^2 / (2 (1 + v + v'))), but for a factor: 1 for the nearest of them all.
 
         The distance d counts from the nearest few on: one far ahead of the field meets more of it
@@ -161,24 +161,24 @@ class Field:
         nearness: Floats = np.exp(nearest - away)
         return nearness
 
-    def _wide(self, rng: np.random.Generator) -> tuple[Places, Floats]:
+    def _wide(self, rng: np.random.Generator) -> tuple[Indices, Floats]:
         """Places of the whole field by value, and the chance that each had; kept for a while."""
         if self._looks % FRESH == 0:
             sums = self.value.cumsum()
             self._total = float(sums[-1])
-            places = _spread(sums, rng)
+            places = _spread_along_sums(sums, rng)
             self._sample = places, self.value[places] / self._total
         self._looks += 1
         return self._sample
 
 
-def _numbered(keys: Sequence[Hashable]) -> NDArray[np.intp]:
+def _number_keys(keys: Sequence[Hashable]) -> NDArray[np.intp]:
     """Equal numbers for equal keys."""
     numbers: dict[Hashable, int] = {}
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.intp)
 
 
-def _losses(mu: Floats, sigma: Floats, given: Floats) -> Floats:
+def _order_losses(mu: Floats, sigma: Floats, given: Floats) -> Floats:
     """Who has no loss yet is worth the most that any other is, or what the order loses by it."""
     missing = np.isnan(given)
     if not missing.any():
@@ -191,8 +191,8 @@ def _losses(mu: Floats, sigma: Floats, given: Floats) -> Floats:
     return losses
 
 
-def _spread(sums: Floats, rng: np.random.Generator) -> Places:
+def _spread_along_sums(sums: Floats, rng: np.random.Generator) -> Indices:
     """Places at even distances along these running sums."""
     steps = (EVEN + rng.random() / DRAWS) * sums[-1]
-    places: Places = np.minimum(sums.searchsorted(steps, side="right"), len(sums) - 1)
+    places: Indices = np.minimum(sums.searchsorted(steps, side="right"), len(sums) - 1)
     return places

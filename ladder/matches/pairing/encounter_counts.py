@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ladder.ids import EntryId
 
-Places = NDArray[np.intp]
+Indices = NDArray[np.intp]
 Counts = NDArray[np.int32]
 
 STEP: Final = 4  # a layer has at least this many times the pairs of the next
 
 
-class Meetings:
+class EncounterCounts:
     """Games that two entries had together, an entry known by its number.
 
     Entries of equal number (copies of one bundle) are one contender. A season's log only grows:
@@ -29,23 +29,23 @@ class Meetings:
         self._numbers = numbers or {}
         self._size = max(self._numbers.values(), default=-1) + 1
         table = np.asarray(games, np.int64)
-        self._layers: tuple[_Layer, ...] = (_counted(table),) if table.size else ()
+        self._layers: tuple[_SparseTable, ...] = (_count_games(table),) if table.size else ()
 
-    def plus(self, numbers: Mapping[EntryId, int], games: ArrayLike) -> Meetings:
+    def plus(self, numbers: Mapping[EntryId, int], games: ArrayLike) -> EncounterCounts:
         """These and the meetings of more games; ``numbers`` may have grown too."""
-        more = Meetings(numbers, games)
+        more = EncounterCounts(numbers, games)
         layers = [*self._layers, *more._layers]
         while len(layers) > 1 and len(layers[-2].others) < STEP * len(layers[-1].others):
-            layers[-2:] = [_merged(layers[-2], layers[-1])]
+            layers[-2:] = [_merge_tables(layers[-2], layers[-1])]
         more._layers = tuple(layers)
         return more
 
-    def numbers(self, entries: Sequence[EntryId]) -> Places:
+    def numbers(self, entries: Sequence[EntryId]) -> Indices:
         """Their numbers; one past the last for an entry that is not known."""
         get, unknown = self._numbers.get, self._size
         return np.array([get(entry, unknown) for entry in entries], np.intp)
 
-    def between(self, lead: int, others: Places) -> Counts:
+    def between(self, lead: int, others: Indices) -> Counts:
         """Games that number ``lead`` had with each of these numbers."""
         found: Counts = np.zeros(len(others), np.int32)
         for layer in self._layers:
@@ -61,15 +61,15 @@ class Meetings:
 
 
 @dataclass(frozen=True, slots=True)
-class _Layer:
+class _SparseTable:
     """Rows of a sparse, symmetric table: whom each number met, and how often."""
 
     starts: NDArray[np.int64]
-    others: Places  # narrower ones would be widened at every look
+    others: Indices  # narrower ones would be widened at every look
     counts: Counts
 
 
-def _counted(games: NDArray[np.int64]) -> _Layer:
+def _count_games(games: NDArray[np.int64]) -> _SparseTable:
     keys = [
         games[:, a][both] << 32 | games[:, b][both]
         for a in range(games.shape[1])
@@ -78,24 +78,24 @@ def _counted(games: NDArray[np.int64]) -> _Layer:
         for both in [(games[:, a] >= 0) & (games[:, b] >= 0)]
     ]
     pairs, counts = np.unique(np.concatenate(keys), return_counts=True)
-    return _layer(pairs, counts)
+    return _table_from_pairs(pairs, counts)
 
 
-def _merged(one: _Layer, two: _Layer) -> _Layer:
-    pairs = np.concatenate((_pairs(one), _pairs(two)))
+def _merge_tables(one: _SparseTable, two: _SparseTable) -> _SparseTable:
+    pairs = np.concatenate((_pair_keys(one), _pair_keys(two)))
     order = np.argsort(pairs, kind="stable")  # two sorted runs: merged, not sorted
     pairs = pairs[order]
     first = np.flatnonzero(np.diff(pairs, prepend=-1))
     counts = np.concatenate((one.counts, two.counts))[order]
-    return _layer(pairs[first], np.add.reduceat(counts, first))
+    return _table_from_pairs(pairs[first], np.add.reduceat(counts, first))
 
 
-def _layer(pairs: NDArray[np.int64], counts: NDArray[np.generic]) -> _Layer:
+def _table_from_pairs(pairs: NDArray[np.int64], counts: NDArray[np.generic]) -> _SparseTable:
     size = int(pairs[-1] >> 32) + 1 if len(pairs) else 0
     starts = np.searchsorted(pairs >> 32, np.arange(size + 1))
-    return _Layer(starts, (pairs & 0xFFFFFFFF).astype(np.intp), counts.astype(np.int32))
+    return _SparseTable(starts, (pairs & 0xFFFFFFFF).astype(np.intp), counts.astype(np.int32))
 
 
-def _pairs(layer: _Layer) -> NDArray[np.int64]:
+def _pair_keys(layer: _SparseTable) -> NDArray[np.int64]:
     rows = np.repeat(np.arange(len(layer.starts) - 1), np.diff(layer.starts))
     return rows << 32 | layer.others

@@ -22,7 +22,7 @@ CELLS: Final = 512
 
 
 @lru_cache
-def information(seats: int) -> float:
+def fisher_information(seats: int) -> float:
     """Fisher information of one game about one of its players, per beta squared."""
     return LUCK / seats * sum(1 - 1 / m for m in range(2, seats + 1))
 

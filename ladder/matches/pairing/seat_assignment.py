@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from random import Random
 
 
-def seated(had: Sequence[Sequence[int]], rng: Random) -> list[int]:
+def assign_seats(had: Sequence[Sequence[int]], rng: Random) -> list[int]:
     """A permutation: who (place in ``had``) takes seat 0, 1, ...
 
     ``had`` holds the games of each by seat. It starts from chance and swaps while that makes

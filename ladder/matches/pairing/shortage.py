@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from ladder.matches.pairing.bipartite_matching import Holdings
-from ladder.matches.pairing.candidates import Candidate, free_anchors, together
+from ladder.matches.pairing.bipartite_matching import BundleMatching
+from ladder.matches.pairing.candidates import Candidate, free_anchors, may_share_lineup
 
 
-def shortage(field: Sequence[Candidate], seats: int, same_team_lineups: bool) -> str | None:
+def shortage_message(field: Sequence[Candidate], seats: int, same_team_lineups: bool) -> str | None:
     """Why this field fills no match, and what to add, as one sentence; None when it fills one.
 
     Anchors alone make no match of several seats: it would rate nobody.
     """
     playing = [each for each in field if each.weight > 0]
-    filled, remedy = _filled(playing, seats, same_team_lineups)
+    filled, remedy = _count_filled_seats(playing, seats, same_team_lineups)
     if filled < seats:
         return f"{filled} of {seats} seats can be filled: {remedy}"
     if seats > 1 and all(each.is_anchor for each in playing):
@@ -43,12 +43,14 @@ def anchors_to_add(entered: Collection[str], offered: Mapping[str, str], seats: 
     return added
 
 
-def _filled(field: Sequence[Candidate], seats: int, same_team_lineups: bool) -> tuple[int, str]:
+def _count_filled_seats(
+    field: Sequence[Candidate], seats: int, same_team_lineups: bool
+) -> tuple[int, str]:
     """How many seats of one match this field fills, and what would fill one more."""
-    if _first_come(field, seats, same_team_lineups) == seats:
+    if _filled_in_order(field, seats, same_team_lineups) == seats:
         return seats, ""
     bundles = len({(each.digest, each.profile) for each in field})
-    filled = bundles if same_team_lineups else Holdings(field, seats).most()
+    filled = bundles if same_team_lineups else BundleMatching(field, seats).most()
     if filled == len(field):
         return filled, "add an agent or an anchor"
     if filled == bundles:
@@ -58,13 +60,13 @@ def _filled(field: Sequence[Candidate], seats: int, same_team_lineups: bool) -> 
     )
 
 
-def _first_come(field: Sequence[Candidate], seats: int, same_team_lineups: bool) -> int:
+def _filled_in_order(field: Sequence[Candidate], seats: int, same_team_lineups: bool) -> int:
     """Seats that the candidates fill in their order: quick, but a matching may fill more."""
     free = free_anchors(field)
     taken: list[Candidate] = []
     for each in field:
         if len(taken) == seats:
             break
-        if together(each, taken, same_team_lineups, free):
+        if may_share_lineup(each, taken, same_team_lineups, free):
             taken.append(each)
     return len(taken)

@@ -13,15 +13,15 @@ CATCH_UP: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Runner:
+class EntryRound:
     """An active entry, and the last round that it has."""
 
     candidate: Candidate
     round: int
 
 
-def advance(
-    field: Sequence[Runner],
+def next_rounds(
+    field: Sequence[EntryRound],
     begun: int,
     most: int,
     admissible: Collection[str] | None = None,

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ladder.ratings.official.games import Games
-from ladder.ratings.official.truncated_gaussian import ahead, level
+from ladder.ratings.official.games import GameTable
+from ladder.ratings.official.truncated_gaussian import tie_moments, win_moments
 
 BLOCK = 8192
 """Games taken at once: the working arrays of a block fit the cache."""
@@ -45,7 +45,7 @@ class Chains:
 
 
 @dataclass
-class Followers:
+class FaultyFollowers:
     """Seats at fault, each behind the last of its game's chain."""
 
     rows: NDArray[np.intp]
@@ -58,15 +58,15 @@ class Followers:
 
 
 @dataclass
-class Layout:
+class GameGraph:
     """All games of a log, ready for rounds of messages."""
 
     chains: list[Chains]
-    followers: Followers
+    followers: FaultyFollowers
     games: int
 
 
-def lay_out(games: Games) -> Layout:
+def build_graph(games: GameTable) -> GameGraph:
     """Games by the shape of their chain; all messages are empty."""
     seats = games.seats
     present = games.contenders >= 0
@@ -100,7 +100,7 @@ def lay_out(games: Games) -> Layout:
             )
         )
     rows, at = np.nonzero(faulty & (counts > 0)[:, None])
-    followers = Followers(
+    followers = FaultyFollowers(
         rows,
         at,
         games.contenders[rows, at].astype(np.intp),
@@ -108,10 +108,10 @@ def lay_out(games: Games) -> Layout:
         np.zeros(len(rows)),
         np.zeros(len(rows)),
     )
-    return Layout(chains, followers, len(games))
+    return GameGraph(chains, followers, len(games))
 
 
-def components(layout: Layout, n: int) -> NDArray[np.intp]:
+def connected_components(layout: GameGraph, n: int) -> NDArray[np.intp]:
     """A number for each contender, the same for those whom a path of games connects."""
     label = np.arange(n)
     edges = [(layout.followers.last, layout.followers.who)]
@@ -134,23 +134,23 @@ def components(layout: Layout, n: int) -> NDArray[np.intp]:
             return np.unique(label, return_inverse=True)[1]
 
 
-def collect(who: NDArray[np.intp], values: Floats, n: int) -> Floats:
+def sum_by_contender(who: NDArray[np.intp], values: Floats, n: int) -> Floats:
     """Sums of values by contender, in their order."""
     return np.asarray(np.bincount(who, values, n), np.float64)
 
 
-def sums(layout: Layout, n: int) -> tuple[Floats, Floats]:
+def message_sums(layout: GameGraph, n: int) -> tuple[Floats, Floats]:
     """What the messages as they are tell each contender: precisions and shifts."""
     pi, tau = np.zeros(n), np.zeros(n)
-    everybody: list[Chains | Followers] = [*layout.chains, layout.followers]
+    everybody: list[Chains | FaultyFollowers] = [*layout.chains, layout.followers]
     for told in everybody:
-        pi += collect(told.who.ravel(), told.told_precision.ravel(), n)
-        tau += collect(told.who.ravel(), told.told_shift.ravel(), n)
+        pi += sum_by_contender(told.who.ravel(), told.told_precision.ravel(), n)
+        tau += sum_by_contender(told.who.ravel(), told.told_shift.ravel(), n)
     return pi, tau
 
 
-def sweep(
-    layout: Layout, precision: Floats, shift: Floats, margin: float, damping: float
+def pass_messages(
+    layout: GameGraph, precision: Floats, shift: Floats, margin: float, damping: float
 ) -> tuple[Floats, Floats]:
     """One parallel round: what all games tell each contender, given all marginals as they are."""
     n = len(precision)
@@ -159,22 +159,22 @@ def sweep(
     for chains in layout.chains:
         for start in range(0, len(chains.rows), BLOCK):
             block = slice(start, start + BLOCK)
-            last = _chain(chains, block, precision, shift, margin, damping)
+            last = _chain_messages(chains, block, precision, shift, margin, damping)
             if chains.followed:
                 rows = chains.rows[block]
                 last_precision[rows], last_shift[rows] = last
             who = chains.who[:, block].ravel()
-            told_precision += collect(who, chains.told_precision[:, block].ravel(), n)
-            told_shift += collect(who, chains.told_shift[:, block].ravel(), n)
+            told_precision += sum_by_contender(who, chains.told_precision[:, block].ravel(), n)
+            told_shift += sum_by_contender(who, chains.told_shift[:, block].ravel(), n)
     followers = layout.followers
     if len(followers.rows):
-        _follow(followers, last_precision, last_shift, precision, shift, margin, damping)
-        told_precision += collect(followers.who, followers.told_precision, n)
-        told_shift += collect(followers.who, followers.told_shift, n)
+        _follower_messages(followers, last_precision, last_shift, precision, shift, margin, damping)
+        told_precision += sum_by_contender(followers.who, followers.told_precision, n)
+        told_shift += sum_by_contender(followers.who, followers.told_shift, n)
     return told_precision, told_shift
 
 
-def _chain(
+def _chain_messages(
     chains: Chains,
     block: slice,
     precision: Floats,
@@ -196,7 +196,7 @@ def _chain(
     # From worst to best, with the links as they were.
     below_pi, below_tau = own_pi.copy(), own_tau.copy()  # each with all that is behind it
     for j in range(seats - 2, -1, -1):
-        pi, tau = _across(below_pi[j + 1], below_tau[j + 1], link_pi[j], link_tau[j])
+        pi, tau = _across_link(below_pi[j + 1], below_tau[j + 1], link_pi[j], link_tau[j])
         below_pi[j] += pi
         below_tau[j] += tau
     # From best to worst, with new links.
@@ -207,16 +207,16 @@ def _chain(
         variance = 1.0 / above_pi + 1.0 / right_pi
         mean = above_tau / above_pi - right_tau / right_pi
         sd = np.sqrt(variance)
-        v, w = ahead((mean - margin) / sd)
+        v, w = win_moments((mean - margin) / sd)
         if chains.ties is not None:
             tie = np.flatnonzero(chains.ties[j, block])
-            v[tie], w[tie] = level(mean[tie] / sd[tie], margin / sd[tie])
+            v[tie], w[tie] = tie_moments(mean[tie] / sd[tie], margin / sd[tie])
         left = variance * (1.0 - w)
         pi = w / left
         tau = (mean * w + sd * v) / left
         link_pi[j] += damping * (pi - link_pi[j])
         link_tau[j] += damping * (tau - link_tau[j])
-        pi, tau = _across(above_pi, above_tau, link_pi[j], -link_tau[j])
+        pi, tau = _across_link(above_pi, above_tau, link_pi[j], -link_tau[j])
         from_above.append((pi, tau))
         above_pi, above_tau = own_pi[j + 1] + pi, own_tau[j + 1] + tau
     # From worst to best again, to tell the skills.
@@ -228,12 +228,14 @@ def _chain(
         told_pi[j] += damping * (all_pi * scale - told_pi[j])
         told_tau[j] += damping * (all_tau * scale - told_tau[j])
         if j:
-            pi, tau = _across(own_pi[j] + pi, own_tau[j] + tau, link_pi[j - 1], link_tau[j - 1])
+            pi, tau = _across_link(
+                own_pi[j] + pi, own_tau[j] + tau, link_pi[j - 1], link_tau[j - 1]
+            )
     return above_pi, above_tau
 
 
-def _follow(
-    followers: Followers,
+def _follower_messages(
+    followers: FaultyFollowers,
     last_precision: Floats,
     last_shift: Floats,
     precision: Floats,
@@ -251,15 +253,17 @@ def _follow(
     variance = 1.0 / last_pi + 1.0 / own_pi
     mean = last_tau / last_pi - own_tau / own_pi
     sd = np.sqrt(variance)
-    v, w = ahead((mean - margin) / sd)
+    v, w = win_moments((mean - margin) / sd)
     left = variance * (1.0 - w)
-    pi, tau = _across(last_pi, last_tau, w / left, -(mean * w + sd * v) / left)
+    pi, tau = _across_link(last_pi, last_tau, w / left, -(mean * w + sd * v) / left)
     scale = 1.0 / (1.0 + pi)
     followers.told_precision += damping * (pi * scale - followers.told_precision)
     followers.told_shift += damping * (tau * scale - followers.told_shift)
 
 
-def _across(pi: Floats, tau: Floats, link_pi: Floats, link_tau: Floats) -> tuple[Floats, Floats]:
+def _across_link(
+    pi: Floats, tau: Floats, link_pi: Floats, link_tau: Floats
+) -> tuple[Floats, Floats]:
     """A performance's belief carried over a link to its neighbour."""
     scale = 1.0 / (pi + link_pi)
     return pi * link_pi * scale, (tau * link_pi + link_tau * pi) * scale

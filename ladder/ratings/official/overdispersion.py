@@ -15,8 +15,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ladder.ratings.official.message_passing import BLOCK, Layout, collect
-from ladder.ratings.official.truncated_gaussian import ahead, level
+from ladder.ratings.official.message_passing import BLOCK, GameGraph, sum_by_contender
+from ladder.ratings.official.truncated_gaussian import tie_moments, win_moments
 
 Floats = NDArray[np.float64]
 
@@ -34,7 +34,7 @@ DOUBT: Final = 1.0
 
 
 @dataclass(frozen=True)
-class Pairs:
+class MetPairs:
     """Every pair that met in games without a fault of theirs."""
 
     low: NDArray[np.intp]
@@ -48,7 +48,7 @@ class Pairs:
     """How often each outcome was seen there: [3, often], by ``LOW``, ``HIGH`` and ``TIE``."""
 
 
-def meetings(layout: Layout) -> NDArray[np.int64]:
+def sorted_meetings(layout: GameGraph) -> NDArray[np.int64]:
     """One number a meeting: the pair and who was ahead, sorted."""
     keys = [np.zeros(0, np.int64)]
     for chains in layout.chains:
@@ -67,12 +67,12 @@ def meetings(layout: Layout) -> NDArray[np.int64]:
     return np.sort(np.concatenate(keys))
 
 
-def tied(keys: NDArray[np.int64]) -> float:
+def tie_share(keys: NDArray[np.int64]) -> float:
     """The share of meetings that were ties."""
     return float((keys & TIE > 0).mean()) if len(keys) else 0.0
 
 
-def count(keys: NDArray[np.int64], n: int) -> Pairs:
+def count_pairs(keys: NDArray[np.int64], n: int) -> MetPairs:
     """The pairs of sorted meetings of ``n`` contenders."""
     pair = keys >> OUTCOME_BITS
     last = np.empty(len(keys), np.bool_)
@@ -92,11 +92,11 @@ def count(keys: NDArray[np.int64], n: int) -> Pairs:
     outcomes[LOW] = number_often - outcomes[HIGH] - outcomes[TIE]
     low, high = pair >> NUMBER_BITS, pair & ((1 << NUMBER_BITS) - 1)
     met = number.astype(np.float64)
-    played = collect(low, met, n) + collect(high, met, n)
-    return Pairs(low, high, met, played, often, outcomes)
+    played = sum_by_contender(low, met, n) + sum_by_contender(high, met, n)
+    return MetPairs(low, high, met, played, often, outcomes)
 
 
-def width(pairs: Pairs, mu: Floats, sigma: Floats) -> float:
+def difference_deviation(pairs: MetPairs, mu: Floats, sigma: Floats) -> float:
     """The standard deviation of the differences of performances, over all meetings."""
     square = 0.0
     for start in range(0, len(pairs.low), BLOCK):
@@ -108,19 +108,19 @@ def width(pairs: Pairs, mu: Floats, sigma: Floats) -> float:
     return float(np.sqrt(2.0 + 2.0 * square / max(float(pairs.played.sum()), 1.0)))
 
 
-def kappa(pairs: Pairs, mu: Floats, sigma: Floats, margin: float) -> float:
+def kappa(pairs: MetPairs, mu: Floats, sigma: Floats, margin: float) -> float:
     """The standard deviation of a pair's own advantage, in beta; shrunk by what may be chance."""
     low, high, outcomes = pairs.low[pairs.often], pairs.high[pairs.often], pairs.outcomes
     if not len(low):
         return 0.0
     root2 = 2.0**0.5
     t, m = (mu[low] - mu[high]) / root2, margin / root2
-    up, up_w = ahead(t - m)
-    down, down_w = ahead(-t - m)
+    up, up_w = win_moments(t - m)
+    down, down_w = win_moments(-t - m)
     residuals = np.stack([up, -down, np.zeros_like(t)]) / root2
     weights = np.stack([up_w, down_w, np.zeros_like(t)]) / 2.0
     if margin > 0:
-        even, even_w = level(t, np.full_like(t, m))
+        even, even_w = tie_moments(t, np.full_like(t, m))
         residuals[TIE], weights[TIE] = even / root2, even_w / 2.0
     unsure = sigma[low] ** 2 + sigma[high] ** 2
     # Sums over two different games of the pair: the square of the sum less the sum of the squares.
@@ -138,9 +138,9 @@ def kappa(pairs: Pairs, mu: Floats, sigma: Floats, margin: float) -> float:
     return min(MOST_KAPPA, float(np.sqrt(square - (DOUBT * noise) ** 2 / square)))
 
 
-def concentration(pairs: Pairs) -> Floats:
+def opponent_concentration(pairs: MetPairs) -> Floats:
     """The sum of the squared shares that each opponent has of one's meetings; 0 without any."""
     n, square = len(pairs.played), pairs.meetings**2
-    squares = collect(pairs.low, square, n) + collect(pairs.high, square, n)
+    squares = sum_by_contender(pairs.low, square, n) + sum_by_contender(pairs.high, square, n)
     shares: Floats = squares / np.maximum(pairs.played, 1.0) ** 2
     return shares

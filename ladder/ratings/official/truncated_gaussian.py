@@ -44,7 +44,7 @@ MILLS: Final = (
 )
 
 
-def mills(x: Array) -> Array:
+def mills_ratio(x: Array) -> Array:
     """(1 - Phi(x)) / phi(x) for x from 0."""
     scale = 1.0 / (x + CENTRE)
     u = (x - CENTRE) * scale
@@ -57,17 +57,17 @@ def mills(x: Array) -> Array:
     return ratio
 
 
-def lower(x: Array) -> Array:
+def lower_mills_ratio(x: Array) -> Array:
     """Phi(x) / phi(x), of which exp(x^2 / 2) is a part: for x up to ``WIDEST``."""
-    near = mills(np.abs(x))
+    near = mills_ratio(np.abs(x))
     return np.where(x < 0, near, SQRT2PI * np.exp(0.5 * np.maximum(x, 0.0) ** 2) - near)
 
 
-def ahead(t: Array) -> tuple[Array, Array]:
+def win_moments(t: Array) -> tuple[Array, Array]:
     """v and w of a difference known to be positive, with its mean at ``t``."""
     t = np.clip(t, -FARTHEST, FARTHEST)
     distance = np.abs(t)
-    ratio = mills(distance)
+    ratio = mills_ratio(distance)
     density = np.exp(-0.5 * t * t) / SQRT2PI
     behind = t < 0
     v = np.where(behind, 1.0, density) / np.where(behind, ratio, 1.0 - density * ratio)
@@ -75,20 +75,20 @@ def ahead(t: Array) -> tuple[Array, Array]:
     return v, np.clip(w, 0.0, 1.0 - CERTAIN)
 
 
-def level(t: Array, margin: Array) -> tuple[Array, Array]:
-    """v and w of a difference known to lie within ``margin`` of 0, with its mean at ``t``."""
+def tie_moments(t: Array, margin: Array) -> tuple[Array, Array]:
+    """v and w of a difference known to lie within ``tie_margin`` of 0, with its mean at ``t``."""
     margin = np.minimum(margin, WIDEST)
     distance = np.minimum(np.abs(t), FARTHEST)
     near, far = margin - distance, -margin - distance
     step = -2.0 * margin * distance
     tail = np.exp(step)
-    mass = lower(near) - tail * lower(far)
+    mass = lower_mills_ratio(near) - tail * lower_mills_ratio(far)
     v = np.expm1(step) / mass
     w = v * v + (near - far * tail) / mass
     return np.copysign(v, -t), np.clip(w, 0.0, 1.0 - CERTAIN)
 
 
-def margin(share: float, width: float = 2.0**0.5) -> float:
+def tie_margin(share: float, width: float = 2.0**0.5) -> float:
     """The difference (in beta) below which performances tie, if that share of them does.
 
     ``width`` is the standard deviation of all their differences; as given, that between equals.

@@ -36,7 +36,7 @@ def test_an_upload_counts_from_its_first_byte(world: World) -> None:
         yield GOOD
         time.sleep(2.5)
         with world.connect() as conn:
-            assert seasons.turn_seasons(conn) == [world.seasons["public"]]
+            assert seasons.lock_and_finish_due_seasons(conn) == [world.seasons["public"]]
         yield b"# late"
 
     assert send(world, slow()).status_code == 201

@@ -345,7 +345,7 @@ def words(world: World, league: str) -> dict[str, str]:
     act = world.client("host").rejudge(world.seasons[league], "a walk", node="node")
     play_rated(world, league)  # one that no rejudgement has taken
     with world.connect() as conn:
-        invitation, code = invitations.issue(
+        invitation, code = invitations.create_roster_invitation(
             conn,
             LeagueId(world.leagues[league]),
             role="competitor",

@@ -29,7 +29,7 @@ def test_the_wait_of_an_entry_in_validation_is_its_owners_to_know(world: World) 
     )
     entry = made["entry"]["id"]
     with world.connect() as conn:
-        workers.see_worker(conn, WORKER)
+        workers.record_heartbeat(conn, WORKER)
     assert client.insights(entry)["first_match_seconds"] > 0
     assert world.client("host").insights(entry)["first_match_seconds"] is None
     with pytest.raises(ApiError, match="no such entry"):

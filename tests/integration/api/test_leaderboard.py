@@ -9,8 +9,8 @@ import pytest
 
 from ladder.ids import SeasonId
 from ladder.leagues import seasons
-from ladder.ratings.fitting import Fitter
-from ladder.ratings.medal_sealing_rule import LOOKS
+from ladder.ratings.fitting import OfficialFitter
+from ladder.ratings.medal_sealing_rule import STANDINGS_THAT_MUST_AGREE
 from services.client import ApiError
 from tests.integration.api.world import World, play_rated
 
@@ -117,10 +117,10 @@ def test_a_medal_of_a_locked_season_is_shown_as_sealed(world: World) -> None:
             "update seasons set medals = %s where id = %s",
             (json.dumps({"kind": "lines", "gold": 9000, "silver": -8000, "bronze": -9000}), season),
         )
-    for _ in range(LOOKS):
+    for _ in range(STANDINGS_THAT_MUST_AGREE):
         play_rated(world, "public")
         with world.connect() as conn:
-            Fitter().refit(conn, season)
+            OfficialFitter().refit(conn, season)
             conn.commit()
     path = f"/v1/seasons/{season}/leaderboard"
     board = world.http.get(path).json()
@@ -133,7 +133,7 @@ def test_a_medal_of_a_locked_season_is_shown_as_sealed(world: World) -> None:
             " and games = 0 and state in ('pending', 'active')",
             (season,),
         )
-        Fitter().refit(conn, season)
+        OfficialFitter().refit(conn, season)
         conn.commit()
     board = world.http.get(path).json()
     shown = [(row["medal"], row["status"], row["sealed"]) for row in board["items"][:2]]

@@ -39,8 +39,8 @@ def test_lists_hold_exactly_what_may_be_seen_one_by_one(world: World, person: st
     """The conditions in SQL say what ladder.people.permissions says of each single thing."""
     client, token = world.client(person), world.tokens.get(person)
     with world.connect() as conn:
-        who = users.viewer(conn, token) if token else STRANGER
-        admin = users.viewer(conn, world.tokens["admin"])
+        who = users.viewer_of_token(conn, token) if token else STRANGER
+        admin = users.viewer_of_token(conn, world.tokens["admin"])
         assert who is not None
         assert admin is not None
         every = agents.list_agents(conn, viewer=admin, limit=1000)

@@ -37,7 +37,7 @@ def test_the_seed_of_a_match_is_hidden_until_it_is_over(world: World) -> None:
         for person in ("member", "host"):
             found = entries.get_entry(conn, world.entries[f"public.{person}"])  # type: ignore[arg-type]
             lineup.append(LineupSeat(found.id, found.submission_id, found.agent_id, found.team_id))
-        queued = matches.create(conn, season=season, kind=MatchKind.RATED, lineup=lineup)
+        queued = matches.create_match(conn, season=season, kind=MatchKind.RATED, lineup=lineup)
     for person in ("member", "host", "admin"):
         assert world.client(person).match(queued)["seed"] is None
 
@@ -157,8 +157,8 @@ def test_what_the_machines_said_of_a_void_match_is_for_who_runs_the_league(world
         season = seasons.get_season(conn, SeasonId(world.seasons["public"]))
         found = entries.get_entry(conn, world.entries["public.member"])  # type: ignore[arg-type]
         seat = LineupSeat(found.id, found.submission_id, found.agent_id, found.team_id)
-        made = matches.create(conn, season=season, kind=MatchKind.RATED, lineup=[seat] * 2)
-        matches.void(conn, [made], "3 attempts used up; the last: OSError: /srv/node-7/box")
+        made = matches.create_match(conn, season=season, kind=MatchKind.RATED, lineup=[seat] * 2)
+        matches.void_matches(conn, [made], "3 attempts used up; the last: OSError: /srv/node-7/box")
     for person in ("stranger", "rival", "member"):
         assert world.client(person).match(made)["void_reason"] == "3 attempts used up"
         page = world.http.get(f"/matches/{made}").text

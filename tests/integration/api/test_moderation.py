@@ -9,7 +9,7 @@ import pytest
 from ladder.ids import SeasonId
 from ladder.moderation import rejudgements
 from ladder.ratings import ratings
-from ladder.ratings.fitting import Fitter
+from ladder.ratings.fitting import OfficialFitter
 from services.client import ApiError
 from tests.integration.api.test_cli import Peck, peck, read  # noqa: F401 - a fixture
 from tests.integration.api.world import World, finish
@@ -82,18 +82,18 @@ def test_a_host_disqualifies_and_reinstates_by_name(peck: Peck, world: World) ->
 def judge_all(world: World) -> None:
     """What the scheduler, the workers, the rater and the fit do meanwhile."""
     with world.connect() as conn:
-        for act, match_id in rejudgements.waiting(conn, ["numpy"]):
-            made = rejudgements.queue(conn, act, match_id)
+        for act, match_id in rejudgements.matches_to_queue(conn, ["numpy"]):
+            made = rejudgements.queue_replacement_match(conn, act, match_id)
             conn.commit()
             assert made is not None
             finish(conn, world.blobs, made)
-        ratings.apply(conn, SeasonId(world.seasons["public"]))
+        ratings.rate_season(conn, SeasonId(world.seasons["public"]))
 
 
 def test_a_rejudgement_is_previewed_applied_and_followed(peck: Peck, world: World) -> None:  # noqa: F811
     season, token = world.seasons["public"], {"PECK_TOKEN": world.tokens["host"]}
     with world.connect() as conn:
-        Fitter().refit(conn, SeasonId(season))
+        OfficialFitter().refit(conn, SeasonId(season))
     asked = ("rejudge", "--league", "public", "--node", "node")
     seen = read(peck(*asked, "--json", **token))
     assert (seen["total"], seen["version"]) == (1, 1)

@@ -97,11 +97,11 @@ def test_a_lineup_of_gpu_seats_is_queued_to_nodes_with_as_many_gpus(world: World
         assert found.validation_match_id is not None
         match = history.get_match(conn, found.validation_match_id)
         assert match.queue == "play.gpu"
-        assert lease.claim(conn, match.id, "worker-more") is None
+        assert lease.claim_match(conn, match.id, "worker-more") is None
     serve(world, "torch-gpu", gpu=2)
     assert member.entry(made["entry"]["id"])["reason"] is None
     with world.connect() as conn:
-        assert lease.claim(conn, match.id, "worker-more") is not None
+        assert lease.claim_match(conn, match.id, "worker-more") is not None
 
 
 def test_a_bell_that_the_wrong_node_hears_is_rung_again_at_once(world: World) -> None:
@@ -114,5 +114,5 @@ def test_a_bell_that_the_wrong_node_hears_is_rung_again_at_once(world: World) ->
         assert match_id is not None
         assert waking.take(conn, {"validate": 9}) == [("validate", match_id)]
         assert waking.take(conn, {"validate": 9}) == []
-        assert lease.claim(conn, match_id, "worker-of-the-tests") is None
+        assert lease.claim_match(conn, match_id, "worker-of-the-tests") is None
         assert waking.take(conn, {"validate": 9}) == [("validate", match_id)]

@@ -56,7 +56,7 @@ def be_away(world: World, season: str, entry_ids: list[str]) -> None:
         found = [entries.get_entry(conn, EntryId(one)) for one in entry_ids]
         played_in = seasons.get_season(conn, found[0].season_id)
         for _ in range(3):
-            match_id = matches.create(
+            match_id = matches.create_match(
                 conn,
                 season=played_in,
                 kind=MatchKind.RATED,
@@ -65,9 +65,11 @@ def be_away(world: World, season: str, entry_ids: list[str]) -> None:
                     for e in found
                 ],
             )
-            order = lease.claim(conn, match_id, "far")
+            order = lease.claim_match(conn, match_id, "far")
             assert order is not None
-            assert remote_agents.away(conn, match_id, order.attempt, "far", {0: "no connection"})
+            assert remote_agents.void_for_unreachable_agents(
+                conn, match_id, order.attempt, "far", {0: "no connection"}
+            )
             conn.execute("update entries set struck_at = struck_at - interval '1 minute'")
         conn.commit()
 

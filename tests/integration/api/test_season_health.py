@@ -15,7 +15,7 @@ def lively(world: World) -> None:
     """A match has just been played, and a worker lives."""
     with world.connect() as conn:
         conn.execute("update entries set last_match_at = now()")
-        workers.see_worker(conn, WORKER)
+        workers.record_heartbeat(conn, WORKER)
 
 
 def silence(world: World) -> None:
@@ -110,7 +110,7 @@ def test_accepted_match_is_counted_once_in_the_histograms(world: World) -> None:
             "  now() - interval '20 s', now() from s returning id)"
             " insert into acceptances (season_id, no, match_id)"
             " select s.id, s.accepted_no, m.id from s, m",
-            (world.seasons["public"], ids.new("mat")),
+            (world.seasons["public"], ids.new_id("mat")),
         )
     for _ in range(2):
         after = samples(world.http.get("/metrics").text)

@@ -34,11 +34,11 @@ def alone(world: World) -> str:
         finish(conn, world.blobs, validation)
         season = seasons.get_season(conn, season_id)
         for number in (1, 2, 3):
-            [runner] = solo_seasons.runners(conn, season)[0]
-            match_id = solo_seasons.queue(conn, season, runner.candidate, number, 0)
+            [runner] = solo_seasons.entry_rounds(conn, season)[0]
+            match_id = solo_seasons.queue_round_match(conn, season, runner.candidate, number, 0)
             conn.commit()
             finish(conn, world.blobs, match_id)
-        ratings.apply(conn, season_id)
+        ratings.rate_season(conn, season_id)
     return entry_id
 
 

@@ -12,7 +12,7 @@ from tests.integration.ladder.contest import Contest
 def test_acts_are_listed_newest_first_with_their_author_and_reason(contest: Contest) -> None:
     conn, league = contest.conn, contest.league.id
     for n, by in enumerate((contest.host, None)):
-        audit_log.record(
+        audit_log.record_audit(
             conn, league, by=by, act="extend", subject=f"s{n}", reason="ill", details={"days": n}
         )
     second, first = audit_log.list_audits(conn, league)
@@ -25,7 +25,9 @@ def test_acts_are_listed_newest_first_with_their_author_and_reason(contest: Cont
 
 def test_what_was_done_cannot_be_unwritten(contest: Contest) -> None:
     conn = contest.conn
-    audit_log.record(conn, contest.league.id, by=None, act="extend", subject="s", reason="ill")
+    audit_log.record_audit(
+        conn, contest.league.id, by=None, act="extend", subject="s", reason="ill"
+    )
     for act in ("update audits set reason = 'none'", "delete from audits"):
         with pytest.raises(errors.DatabaseError, match="never changed"), conn.transaction():
             conn.execute(act)

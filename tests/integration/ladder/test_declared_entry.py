@@ -25,26 +25,26 @@ def test_a_team_stands_by_what_it_declared_in_both_layers_until_it_is_retired(
     refit(contest)
 
     def stands_by() -> str:
-        rows = leaderboard.read(conn, season).rows
+        rows = leaderboard.read_board(conn, season).rows
         return next(row.entry_id for row in rows if row.team_id == team)
 
     assert stands_by() == strong
     before = seasons.get_season(conn, season).revision
-    declared_entry.declare(conn, season, team, weak, owner)
-    assert declared_entry.of_team(conn, season, team) == weak
+    declared_entry.declare_entry(conn, season, team, weak, owner)
+    assert declared_entry.declared_entry_of_team(conn, season, team) == weak
     assert stands_by() == weak
     assert seasons.get_season(conn, season).revision == before + 1
     refit(contest)
-    found = standing_versions.latest(conn, season)
+    found = standing_versions.latest_version(conn, season)
     assert found is not None
     assert (found[1][strong].rank, found[1][weak].rank) == (None, 4)
-    declared_entry.declare(conn, season, team, None, owner)
+    declared_entry.declare_entry(conn, season, team, None, owner)
     assert stands_by() == strong
     for version in (1, 2):
         written = standing_versions.get_version(conn, season, version).digest
-        assert fitting.recomputed(conn, season, version) == written
-    declared_entry.declare(conn, season, team, weak, owner)
-    entries.retire(conn, weak)
+        assert fitting.recompute_digest(conn, season, version) == written
+    declared_entry.declare_entry(conn, season, team, weak, owner)
+    entries.retire_entry(conn, weak)
     assert stands_by() == strong
 
 
@@ -62,9 +62,9 @@ def test_only_an_active_entry_of_the_team_is_declared_and_only_until_uploads_loc
         (anchor, "reference agents"),
     ):
         with pytest.raises(Conflict, match=words):
-            declared_entry.declare(conn, season, team, entry, owner)
-    declared_entry.declare(conn, season, team, own, owner)
+            declared_entry.declare_entry(conn, season, team, entry, owner)
+    declared_entry.declare_entry(conn, season, team, own, owner)
     seasons.set_season_state(conn, season, "locked")
     with pytest.raises(Conflict, match="locked"):
-        declared_entry.declare(conn, season, team, None, owner)
-    assert declared_entry.of_team(conn, season, team) == own
+        declared_entry.declare_entry(conn, season, team, None, owner)
+    assert declared_entry.declared_entry_of_team(conn, season, team) == own

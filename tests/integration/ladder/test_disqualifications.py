@@ -12,11 +12,11 @@ from ladder.entries.records import EntryState
 from ladder.errors import Conflict, LadderError, NotFound
 from ladder.ids import EntryId
 from ladder.leagues import sealed_medals, seasons
-from ladder.leagues.medals import Kind, Medal, Rules
+from ladder.leagues.medals import Medal, MedalRuleKind, MedalRules
 from ladder.moderation import disqualifications
 from ladder.people import audit_log
 from ladder.ratings import fitting, ratings, standing_versions
-from ladder.ratings.fitting import Fitter
+from ladder.ratings.fitting import OfficialFitter
 from ladder.ratings.season_log import SeasonLog
 from ladder.standings import leaderboard
 from tests.integration.ladder.contest import Contest, raise_contest
@@ -40,26 +40,26 @@ def play(contest: Contest, lineup: list[EntryId], games: int, seed: int = 1) -> 
 
 
 def rate(contest: Contest) -> None:
-    while ratings.apply(contest.conn, contest.season.id):
+    while ratings.rate_season(contest.conn, contest.season.id):
         pass
 
 
-def out(contest: Contest, subject: str) -> disqualifications.Act:
+def out(contest: Contest, subject: str) -> disqualifications.DisqualificationAct:
     return disqualifications.disqualify(
         contest.conn, contest.season.id, subject, by=contest.host, reason="it colludes"
     )
 
 
-def back(contest: Contest, subject: str) -> disqualifications.Act:
+def back(contest: Contest, subject: str) -> disqualifications.DisqualificationAct:
     return disqualifications.reinstate(
         contest.conn, contest.season.id, subject, by=contest.host, reason="it did not"
     )
 
 
-def scores(contest: Contest, fitter: Fitter | None = None) -> dict[EntryId, float]:
+def scores(contest: Contest, fitter: OfficialFitter | None = None) -> dict[EntryId, float]:
     """Official scores after a fit made now."""
-    (fitter or Fitter()).refit(contest.conn, contest.season.id)
-    found = standing_versions.latest(contest.conn, contest.season.id)
+    (fitter or OfficialFitter()).refit(contest.conn, contest.season.id)
+    found = standing_versions.latest_version(contest.conn, contest.season.id)
     assert found is not None
     return {entry: place.score for entry, place in found[1].items()}
 
@@ -100,7 +100,7 @@ def test_a_disqualified_twin_takes_nothing_from_who_uploaded_the_same_bytes(
 def test_the_next_fit_is_cold_and_older_versions_are_still_recomputed(
     contest: Contest, four: list[EntryId]
 ) -> None:
-    fitter, season = Fitter(), contest.season.id
+    fitter, season = OfficialFitter(), contest.season.id
     play(contest, four, 12)
     scores(contest, fitter)
     play(contest, four, 3, seed=2)
@@ -115,13 +115,13 @@ def test_the_next_fit_is_cold_and_older_versions_are_still_recomputed(
     versions = standing_versions.list_versions(contest.conn, season)
     assert [version.parent for version in versions] == [None, None, 1, None]
     for version in versions:
-        assert fitting.recomputed(contest.conn, season, version.version) == version.digest
+        assert fitting.recompute_digest(contest.conn, season, version.version) == version.digest
     assert set(without) == set(four[1:])
 
 
 def contest_due(contest: Contest) -> list[str]:
     contest.conn.execute("update seasons set official_at = official_at - interval '2 s'")
-    return list(fitting.due(contest.conn))
+    return list(fitting.seasons_to_fit(contest.conn))
 
 
 def test_live_ratings_and_matches_stay_and_the_board_has_one_less(
@@ -129,12 +129,12 @@ def test_live_ratings_and_matches_stay_and_the_board_has_one_less(
 ) -> None:
     play(contest, four, 5)
     before = {entry: entries.get_entry(contest.conn, entry).mu for entry in four}
-    board = leaderboard.read(contest.conn, contest.season.id)
+    board = leaderboard.read_board(contest.conn, contest.season.id)
     act = out(contest, four[0])
     rate(contest)
     assert act.entries == (four[0],)
     assert {entry: entries.get_entry(contest.conn, entry).mu for entry in four} == before
-    now = leaderboard.read(contest.conn, contest.season.id)
+    now = leaderboard.read_board(contest.conn, contest.season.id)
     assert now.revision > board.revision
     assert {row.entry_id for row in now.rows} == set(four[1:])
     gone = entries.get_entry(contest.conn, four[0])
@@ -174,7 +174,7 @@ def test_a_whole_team_is_out_and_enters_nothing_more_until_it_is_reinstated(
     back(contest, team)
     states = [entries.get_entry(contest.conn, entry).state for entry in (*active, waiting)]
     assert states == [EntryState.ACTIVE, EntryState.ACTIVE, EntryState.PENDING]
-    assert entries.expire(contest.conn) == [waiting]
+    assert entries.expire_pending(contest.conn) == [waiting]
     contest.pending(agents[1])
 
 
@@ -244,34 +244,40 @@ def test_each_act_is_audited_with_its_author_and_refused_when_nothing_would_chan
 
 
 def test_a_sealed_medal_is_taken_back_and_given_to_whoever_deserves_it(conn: Connection) -> None:
-    contest = raise_contest(conn, medals=Rules(Kind.COUNTS, gold=1, silver=1, bronze=1))
-    four, fitter, season = [contest.active() for _ in range(4)], Fitter(), contest.season.id
+    contest = raise_contest(
+        conn, medals=MedalRules(MedalRuleKind.COUNTS, gold=1, silver=1, bronze=1)
+    )
+    four, fitter, season = [contest.active() for _ in range(4)], OfficialFitter(), contest.season.id
     play(contest, four, 80)
     seasons.set_season_state(conn, season, "finished")
     scores(contest, fitter)
-    board = leaderboard.read(conn, season).rows
+    board = leaderboard.read_board(conn, season).rows
     assert [row.entry_id for row in board] == four
-    assert set(sealed_medals.of_season(conn, season)) == {row.team_id for row in board[:3]}
+    assert set(sealed_medals.sealed_medals_of_season(conn, season)) == {
+        row.team_id for row in board[:3]
+    }
     act = out(contest, four[0])
-    assert board[0].team_id not in sealed_medals.of_season(conn, season)
+    assert board[0].team_id not in sealed_medals.sealed_medals_of_season(conn, season)
     # The games of who is out told of all: each medal is looked at anew.
-    assert {seal.audit_id for seal in sealed_medals.list_seals(conn, season)} == {act.audit_id}
-    assert sealed_medals.of_season(conn, season) == {}
+    assert {seal.audit_id for seal in sealed_medals.list_sealed_medals(conn, season)} == {
+        act.audit_id
+    }
+    assert sealed_medals.sealed_medals_of_season(conn, season) == {}
     rate(contest)
-    assert fitting.due(conn) == [season]
+    assert fitting.seasons_to_fit(conn) == [season]
     scores(contest, fitter)
-    now = leaderboard.read(conn, season).rows
+    now = leaderboard.read_board(conn, season).rows
     assert [(row.entry_id, row.medal) for row in now] == list(zip(four[1:], Medal, strict=True))
     back(contest, four[0])
     rate(contest)
     scores(contest, fitter)
-    assert leaderboard.read(conn, season).rows[0].entry_id == four[0]
+    assert leaderboard.read_board(conn, season).rows[0].entry_id == four[0]
 
 
 def test_a_finished_season_gets_a_new_cold_final_standing(
     contest: Contest, four: list[EntryId]
 ) -> None:
-    fitter = Fitter()
+    fitter = OfficialFitter()
     play(contest, four, 6)
     seasons.set_season_state(contest.conn, contest.season.id, "finished")
     scores(contest, fitter)

@@ -16,19 +16,19 @@ from ladder.errors import Conflict, LadderError
 from ladder.ids import EntryId, MatchId
 from ladder.leagues import seasons
 from ladder.matches import history, lease, matches, waking, workers
-from ladder.matches.records import Finish
+from ladder.matches.records import FinishResult
 from tests.integration.ladder.contest import Contest, hello, raise_contest
 
 
 def test_an_entry_takes_one_upload_and_a_repeat_takes_nothing(conn: Connection) -> None:
     contest = raise_contest(conn, daily_limit=2)
     submission = contest.submission()
-    entry, limits, created = entries.enter(conn, contest.season.id, submission.id)
+    entry, limits, created = entries.enter_season(conn, contest.season.id, submission.id)
     assert created
     assert (limits.used, limits.allowed, limits.left) == (1, 2, 1)
     assert limits.resets_at - datetime.now(UTC) <= timedelta(days=1)
     assert limits.resets_at.timetz().isoformat() == "00:00:00+00:00"
-    again, limits, created = entries.enter(conn, contest.season.id, submission.id)
+    again, limits, created = entries.enter_season(conn, contest.season.id, submission.id)
     assert (again.id, limits.used, created) == (entry.id, 1, False)
 
 
@@ -58,7 +58,7 @@ def test_uploads_at_the_same_moment_never_pass_the_limit(
     def enter(number: int) -> None:
         try:
             with db.connect(database_url) as own:
-                entries.enter(own, contest.season.id, submissions[number].id)
+                entries.enter_season(own, contest.season.id, submissions[number].id)
             outcomes.append(True)
         except entries.DailyLimitReached:
             outcomes.append(False)
@@ -75,9 +75,9 @@ def test_uploads_at_the_same_moment_never_pass_the_limit(
 def test_an_upload_that_is_rolled_back_takes_nothing(database_url: str, contest: Contest) -> None:
     submission = contest.submission()
     with db.connect(database_url) as own:
-        entries.enter(own, contest.season.id, submission.id)
+        entries.enter_season(own, contest.season.id, submission.id)
         own.rollback()
-    assert entries.limits(contest.conn, contest.season.id, submission.team_id).used == 0
+    assert entries.upload_limits(contest.conn, contest.season.id, submission.team_id).used == 0
 
 
 def test_a_bundle_that_is_too_large_and_a_locked_season_are_refused(conn: Connection) -> None:
@@ -112,7 +112,7 @@ def test_any_seat_at_fault_rejects_the_entry_with_reason_and_step(contest: Conte
     entry = entries.get_entry(contest.conn, entry_id)
     assert entry.state is EntryState.REJECTED
     assert entry.reason == "TIMEOUT at step 7: it broke"
-    assert entries.limits(contest.conn, contest.season.id, entry.team_id).used == 1
+    assert entries.upload_limits(contest.conn, contest.season.id, entry.team_id).used == 1
 
 
 def test_a_void_validation_is_made_again_and_at_last_is_our_fault(contest: Contest) -> None:
@@ -121,16 +121,16 @@ def test_a_void_validation_is_made_again_and_at_last_is_our_fault(contest: Conte
     for _ in range(entries.VALIDATIONS):
         match_id = _validation(contest, entry_id)
         seen.add(match_id)
-        assert entries.expire(contest.conn) == []
-        matches.void(contest.conn, [match_id], "the node burned")
-        assert entries.expire(contest.conn) == [entry_id]
+        assert entries.expire_pending(contest.conn) == []
+        matches.void_matches(contest.conn, [match_id], "the node burned")
+        assert entries.expire_pending(contest.conn) == [entry_id]
     assert len(seen) == entries.VALIDATIONS
     entry = entries.get_entry(contest.conn, entry_id)
     assert entry.state is EntryState.REJECTED
     assert entry.reason is not None
     assert entry.reason.startswith("our fault")
-    assert entries.limits(contest.conn, contest.season.id, entry.team_id).used == 0
-    assert entries.expire(contest.conn) == []
+    assert entries.upload_limits(contest.conn, contest.season.id, entry.team_id).used == 0
+    assert entries.expire_pending(contest.conn) == []
 
 
 def test_an_entry_past_its_deadline_gets_a_new_match_and_the_old_result_is_late(
@@ -142,8 +142,8 @@ def test_an_entry_past_its_deadline_gets_a_new_match_and_the_old_result_is_late(
     contest.conn.execute(
         "update entries set deadline_at = now() - interval '1 s' where id = %s", (entry_id,)
     )
-    assert entries.expire(contest.conn) == [entry_id]
-    assert contest.finish(old, order.attempt, [1, 1, 1, 1]) is Finish.LATE
+    assert entries.expire_pending(contest.conn) == [entry_id]
+    assert contest.finish(old, order.attempt, [1, 1, 1, 1]) is FinishResult.LATE
     new = _validation(contest, entry_id)
     assert new != old
     assert history.get_match(contest.conn, old).state is MatchState.VOID
@@ -164,16 +164,18 @@ def test_only_the_newest_entries_of_an_agent_stay_active_where_the_season_says_s
 def test_a_retired_entry_plays_no_more_and_keeps_what_is_under_way(contest: Contest) -> None:
     four = [contest.active() for _ in range(4)]
     running = contest.rated(*four)
-    entries.retire(contest.conn, four[0])
-    assert four[0] not in {c.entry_id for c in entries.candidates(contest.conn, contest.season.id)}
+    entries.retire_entry(contest.conn, four[0])
+    assert four[0] not in {
+        c.entry_id for c in entries.pairing_candidates(contest.conn, contest.season.id)
+    }
     with pytest.raises(Conflict, match="active"):
         contest.rated(*four)
     assert [entries.get_entry(contest.conn, e).in_flight for e in four] == [1, 1, 1, 1]
     contest.play(running, [1, 2, 3, 4])
     assert entries.get_entry(contest.conn, four[0]).in_flight == 0
     waiting = contest.pending()
-    entries.retire(contest.conn, waiting)
-    assert entries.expire(contest.conn) == []
+    entries.retire_entry(contest.conn, waiting)
+    assert entries.expire_pending(contest.conn) == []
     assert entries.get_entry(contest.conn, waiting).state is EntryState.RETIRED
 
 
@@ -252,7 +254,7 @@ def test_owner_sees_why_a_validation_is_tried_again(contest: Contest) -> None:
     match_id = _validation(contest, entry)
     order = contest.claim(match_id)
     late = "BoxLate: no box of torch was ready in time; 2 are being started at /secret"
-    assert lease.fail(contest.conn, match_id, order.attempt, "w1", "host", late)
+    assert lease.fail_attempt(contest.conn, match_id, order.attempt, "w1", "host", late)
     place = validations.place_in_queue(contest.conn, entry)
     assert place is not None
     assert place.reason is not None

@@ -14,7 +14,7 @@ from ladder.database.db import Connection
 from ladder.enums import MatchState
 from ladder.ids import MatchId
 from ladder.matches import history, lease, waking, workers
-from ladder.matches.records import EpisodeResult, Finish
+from ladder.matches.records import EpisodeResult, FinishResult
 from tests.integration.ladder.contest import Contest, digest, hello, raise_contest, results
 
 T = TypeVar("T")
@@ -77,8 +77,10 @@ def test_of_two_workers_claiming_at_once_one_gets_the_match(
     for worker in ("w1", "w2"):
         workers.register_worker(contest.conn, hello(worker))
     with db.connect(database_url) as first:
-        assert lease.claim(first, lineup, "w1") is not None
-        second = meanwhile(database_url, lambda conn: lease.claim(conn, lineup, "w2"), first.commit)
+        assert lease.claim_match(first, lineup, "w1") is not None
+        second = meanwhile(
+            database_url, lambda conn: lease.claim_match(conn, lineup, "w2"), first.commit
+        )
     assert second is None
     assert history.get_match(contest.conn, lineup).attempt == 1
 
@@ -94,7 +96,7 @@ def test_of_two_results_sent_at_once_one_is_accepted(
             lambda conn: contest.finish(lineup, order.attempt, [4, 3, 2, 1], conn=conn),
             first.commit,
         )
-    assert (done, again) == (Finish.ACCEPTED, Finish.LATE)
+    assert (done, again) == (FinishResult.ACCEPTED, FinishResult.LATE)
     placements = [seat.placement for seat in history.get_match(contest.conn, lineup).seats]
     assert placements == [1, 2, 3, 4]
 
@@ -103,8 +105,10 @@ def test_a_late_result_of_an_expired_attempt_is_refused(contest: Contest, lineup
     first = contest.claim(lineup)
     _let_lapse(contest, lineup)
     second = contest.claim(lineup, "w2")
-    assert contest.finish(lineup, first.attempt, [1, 2, 3, 4]) is Finish.LATE
-    assert contest.finish(lineup, second.attempt, [4, 3, 2, 1], worker="w2") is Finish.ACCEPTED
+    assert contest.finish(lineup, first.attempt, [1, 2, 3, 4]) is FinishResult.LATE
+    assert (
+        contest.finish(lineup, second.attempt, [4, 3, 2, 1], worker="w2") is FinishResult.ACCEPTED
+    )
     match = history.get_match(contest.conn, lineup)
     assert [seat.placement for seat in match.seats] == [4, 3, 2, 1]
     assert (match.attempt, match.accepted_no) == (2, 1)
@@ -126,8 +130,8 @@ def test_numbers_of_the_log_follow_the_commits_and_leave_no_gap(
             lambda conn: contest.finish(two, orders[two].attempt, [1, 2, 3, 4], conn=conn),
             early.commit,
         )
-    assert blocked is Finish.ACCEPTED
-    assert contest.finish(one, orders[one].attempt, [1, 2, 3, 4]) is Finish.ACCEPTED
+    assert blocked is FinishResult.ACCEPTED
+    assert contest.finish(one, orders[one].attempt, [1, 2, 3, 4]) is FinishResult.ACCEPTED
     log = contest.conn.execute("select no, match_id from acceptances order by no").fetchall()
     assert log == [(1, three), (2, two), (3, one)]
 
@@ -137,16 +141,16 @@ def test_a_worker_that_let_a_lease_lapse_is_refused_while_another_one_lives(
 ) -> None:
     contest.claim(lineup, "w1")
     _let_lapse(contest, lineup)
-    assert lease.claim(contest.conn, lineup, "w1") is not None  # nobody else is there
+    assert lease.claim_match(contest.conn, lineup, "w1") is not None  # nobody else is there
     _let_lapse(contest, lineup)
     workers.register_worker(contest.conn, hello("w2"))
-    assert lease.claim(contest.conn, lineup, "w1") is None
+    assert lease.claim_match(contest.conn, lineup, "w1") is None
     wait = contest.conn.execute(
         "select extract(epoch from refused_until - now()) from matches where id = %s", (lineup,)
     ).fetchone()
     assert wait is not None
     assert 0 < wait[0] <= 10
-    assert lease.claim(contest.conn, lineup, "w2") is not None
+    assert lease.claim_match(contest.conn, lineup, "w2") is not None
 
 
 @pytest.mark.parametrize(
@@ -163,10 +167,10 @@ def test_a_worker_gets_only_what_its_node_can_play(
 ) -> None:
     match_id = contest.rated(*(contest.active() for _ in range(4)), **terms)
     workers.register_worker(contest.conn, hello("lacking", **lacking))
-    assert lease.claim(contest.conn, match_id, "lacking") is None
+    assert lease.claim_match(contest.conn, match_id, "lacking") is None
     able = hello("able", gpu=2, queues=("play.cpu", "play.gpu"), profiles=("numpy", "torch"))
     workers.register_worker(contest.conn, able)
-    assert lease.claim(contest.conn, match_id, "able") is not None
+    assert lease.claim_match(contest.conn, match_id, "able") is not None
 
 
 def test_a_season_of_a_speed_class_goes_to_nodes_of_it(conn: Connection) -> None:
@@ -174,8 +178,8 @@ def test_a_season_of_a_speed_class_goes_to_nodes_of_it(conn: Connection) -> None
     match_id = entry_match(contest)
     workers.register_worker(conn, hello("slow", speed_class="b"))
     workers.register_worker(conn, hello("fast", speed_class="a"))
-    assert lease.claim(conn, match_id, "slow") is None
-    assert lease.claim(conn, match_id, "fast") is not None
+    assert lease.claim_match(conn, match_id, "slow") is None
+    assert lease.claim_match(conn, match_id, "fast") is not None
 
 
 def entry_match(contest: Contest) -> MatchId:
@@ -186,8 +190,8 @@ def entry_match(contest: Contest) -> MatchId:
 
 def test_a_worker_nobody_knows_is_told_to_say_hello(contest: Contest, lineup: MatchId) -> None:
     with pytest.raises(lease.ProtocolError, match="said hello"):
-        lease.claim(contest.conn, lineup, "stranger")
-    assert workers.see_worker(contest.conn, "stranger") is False
+        lease.claim_match(contest.conn, lineup, "stranger")
+    assert workers.record_heartbeat(contest.conn, "stranger") is False
 
 
 @pytest.mark.parametrize("placements", [[1, 2, 3], [1, 2, 3, 5], [1, 2, 3, 0], [1, 2, 3, 4, 5]])
@@ -198,7 +202,7 @@ def test_a_result_that_does_not_fit_is_refused_and_changes_nothing(
     with pytest.raises(lease.ProtocolError, match="each of its 4 seats"):
         contest.finish(lineup, order.attempt, placements)
     assert history.get_match(contest.conn, lineup).state is MatchState.RUNNING
-    assert contest.finish(lineup, order.attempt, [1, 1, 3, 3]) is Finish.ACCEPTED
+    assert contest.finish(lineup, order.attempt, [1, 1, 3, 3]) is FinishResult.ACCEPTED
 
 
 def test_a_failed_attempt_is_played_again_until_its_attempts_are_used_up(
@@ -207,8 +211,8 @@ def test_a_failed_attempt_is_played_again_until_its_attempts_are_used_up(
     for attempt in (1, 2, 3):
         order = contest.claim(lineup, f"w{attempt}")
         assert order.attempt == attempt
-        assert lease.fail(contest.conn, lineup, attempt, f"w{attempt}", "host", "disk full")
-        assert not lease.fail(contest.conn, lineup, attempt, f"w{attempt}", "host", "again")
+        assert lease.fail_attempt(contest.conn, lineup, attempt, f"w{attempt}", "host", "disk full")
+        assert not lease.fail_attempt(contest.conn, lineup, attempt, f"w{attempt}", "host", "again")
     match = history.get_match(contest.conn, lineup)
     assert match.state is MatchState.VOID
     assert match.void_reason == "3 attempts used up; the last: disk full"
@@ -279,11 +283,11 @@ def test_the_workers_role_may_play_and_nothing_else(
     with db.connect(database_url, autocommit=True) as worker:
         worker.execute("set role peck_worker")
         workers.register_worker(worker, hello("w1"))
-        order = lease.claim(worker, lineup, "w1")
+        order = lease.claim_match(worker, lineup, "w1")
         assert order is not None
-        assert lease.renew(worker, [(lineup, 1), (lineup, 2)]) == [(lineup, 1)]
-        assert not lease.fail(worker, lineup, 2, "w1", "host", "not mine")
-        done = lease.finish(
+        assert lease.renew_leases(worker, [(lineup, 1), (lineup, 2)]) == [(lineup, 1)]
+        assert not lease.fail_attempt(worker, lineup, 2, "w1", "host", "not mine")
+        done = lease.finish_match(
             worker,
             lineup,
             order.attempt,
@@ -294,7 +298,7 @@ def test_the_workers_role_may_play_and_nothing_else(
             image_digest="",
             rules_digest="",
         )
-        assert done is Finish.ACCEPTED
+        assert done is FinishResult.ACCEPTED
         for forbidden in (
             "select * from matches",
             "select hash from tokens",
@@ -312,4 +316,4 @@ def _let_lapse(contest: Contest, match_id: MatchId) -> None:
     contest.conn.execute(
         "update matches set lease_until = now() - interval '1 s' where id = %s", (match_id,)
     )
-    assert lease.reap(contest.conn).requeued == 1
+    assert lease.reap_lapsed_leases(contest.conn).requeued == 1

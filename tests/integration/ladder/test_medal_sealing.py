@@ -12,19 +12,19 @@ from ladder.entries import declared_entry, entries
 from ladder.errors import Conflict
 from ladder.ids import EntryId
 from ladder.leagues import sealed_medals, seasons
-from ladder.leagues.medals import Kind, Medal, Rules, Status
+from ladder.leagues.medals import Medal, MedalRuleKind, MedalRules, MedalStatus
 from ladder.matches import workers
 from ladder.people import audit_log
 from ladder.ratings import fitting, ratings, standing_versions
-from ladder.ratings.fitting import Fitter
-from ladder.ratings.medal_sealing_rule import LOOKS
+from ladder.ratings.fitting import OfficialFitter
+from ladder.ratings.medal_sealing_rule import STANDINGS_THAT_MUST_AGREE
 from ladder.standings import leaderboard
-from ladder.standings.standings import Standing
+from ladder.standings.standings import BoardRow
 from services.scheduler.jobs import close
 from tests.integration.ladder.contest import Contest, hello, raise_contest
 from tests.integration.ladder.test_fitting import play, refit
 
-ONE_EACH = Rules(Kind.COUNTS, gold=1, silver=1, bronze=1)
+ONE_EACH = MedalRules(MedalRuleKind.COUNTS, gold=1, silver=1, bronze=1)
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def four(contest: Contest) -> list[EntryId]:
 def settle(contest: Contest, four: list[EntryId]) -> None:
     """Games in which the earlier does better, looked at often enough before the last."""
     play(contest, four, 60, seed=3)
-    for _ in range(LOOKS - 1):
+    for _ in range(STANDINGS_THAT_MUST_AGREE - 1):
         refit(contest)
         play(contest, four, 5, seed=3)
 
@@ -50,12 +50,12 @@ def turn(contest: Contest, state: str) -> None:
     seasons.set_season_state(contest.conn, contest.season.id, state)
 
 
-def board(contest: Contest) -> tuple[Standing, ...]:
-    return leaderboard.read(contest.conn, contest.season.id).rows
+def board(contest: Contest) -> tuple[BoardRow, ...]:
+    return leaderboard.read_board(contest.conn, contest.season.id).rows
 
 
 def act(contest: Contest) -> str:
-    return audit_log.record(
+    return audit_log.record_audit(
         contest.conn,
         contest.league.id,
         by=contest.host,
@@ -72,13 +72,15 @@ def test_a_medal_is_likely_until_uploads_lock_and_then_sealed(
     settle(contest, four)
     refit(contest)
     assert [row.medal for row in board(contest)] == [*Medal, None]
-    assert {row.status for row in board(contest)[:3]} == {Status.LIKELY}
-    assert sealed_medals.of_season(contest.conn, contest.season.id) == {}
+    assert {row.status for row in board(contest)[:3]} == {MedalStatus.LIKELY}
+    assert sealed_medals.sealed_medals_of_season(contest.conn, contest.season.id) == {}
     turn(contest, "locked")
     refit(contest)
-    assert {row.status for row in board(contest)[:3]} == {Status.SEALED}
-    seals = sealed_medals.list_seals(contest.conn, contest.season.id)
-    assert {(seal.medal, seal.version) for seal in seals} == {(medal, LOOKS + 1) for medal in Medal}
+    assert {row.status for row in board(contest)[:3]} == {MedalStatus.SEALED}
+    seals = sealed_medals.list_sealed_medals(contest.conn, contest.season.id)
+    assert {(seal.medal, seal.version) for seal in seals} == {
+        (medal, STANDINGS_THAT_MUST_AGREE + 1) for medal in Medal
+    }
     assert all(seal.chance >= 0.8 and seal.unsealed_at is None for seal in seals)
     with pytest.raises(Conflict, match="medals are sealed"):
         turn(contest, "open")
@@ -90,8 +92,8 @@ def test_a_standing_that_is_not_sure_seals_nothing(conn: Connection) -> None:
     play(contest, four, 1)
     turn(contest, "locked")
     refit(contest)
-    assert sealed_medals.list_seals(contest.conn, contest.season.id) == []
-    assert [row.status for row in board(contest)] == [*[Status.LIKELY] * 3, None]
+    assert sealed_medals.list_sealed_medals(contest.conn, contest.season.id) == []
+    assert [row.status for row in board(contest)] == [*[MedalStatus.LIKELY] * 3, None]
     turn(contest, "open")
 
 
@@ -101,7 +103,7 @@ def test_a_sealed_medal_outlasts_the_games_that_would_take_it(
     settle(contest, four)
     turn(contest, "locked")
     refit(contest)
-    sealed = sealed_medals.of_season(contest.conn, contest.season.id)
+    sealed = sealed_medals.sealed_medals_of_season(contest.conn, contest.season.id)
     for _ in range(4):
         play(contest, four[::-1], 60)
     refit(contest)
@@ -120,16 +122,20 @@ def test_the_record_of_seals_is_only_added_to_and_an_audited_act_takes_one_back(
     refit(contest)
     conn, season = contest.conn, contest.season.id
     for table in ("sealed_medals", "unsealed_medals"):
-        sealed_medals.unseal(conn, season, board(contest)[0].team_id, act(contest))
+        sealed_medals.unseal_medals(conn, season, board(contest)[0].team_id, act(contest))
         with pytest.raises(Exception, match="never changed"), conn.transaction():
             conn.execute(f"delete from {table}")
     best = board(contest)[0]
-    assert (best.medal, best.status, best.sealed) == (Medal.GOLD, Status.LIKELY, None)
-    gone = [seal for seal in sealed_medals.list_seals(conn, season) if seal.unsealed_at is not None]
+    assert (best.medal, best.status, best.sealed) == (Medal.GOLD, MedalStatus.LIKELY, None)
+    gone = [
+        seal
+        for seal in sealed_medals.list_sealed_medals(conn, season)
+        if seal.unsealed_at is not None
+    ]
     assert [(seal.team_id, seal.medal) for seal in gone] == [(best.team_id, Medal.GOLD)]
     assert gone[0].audit_id is not None
     refit(contest)
-    assert board(contest)[0].status is Status.SEALED
+    assert board(contest)[0].status is MedalStatus.SEALED
 
 
 def test_nothing_is_sealed_while_games_are_judged_again(
@@ -141,25 +147,25 @@ def test_nothing_is_sealed_while_games_are_judged_again(
     turn(contest, "locked")
     again = contest.rated(*four, rejudges=wrong)
     refit(contest)
-    assert sealed_medals.of_season(contest.conn, contest.season.id) == {}
+    assert sealed_medals.sealed_medals_of_season(contest.conn, contest.season.id) == {}
     contest.play(again, [1, 2, 3, 4])
     play(contest, four, 1)
     refit(contest)
-    assert len(sealed_medals.of_season(contest.conn, contest.season.id)) == 3
+    assert len(sealed_medals.sealed_medals_of_season(contest.conn, contest.season.id)) == 3
 
 
 def test_the_number_of_teams_is_kept_once_uploads_lock(conn: Connection) -> None:
-    contest = raise_contest(conn, medals=Rules(Kind.SHARES, 0.25, 0.25, 0.25))
+    contest = raise_contest(conn, medals=MedalRules(MedalRuleKind.SHARES, 0.25, 0.25, 0.25))
     four = [contest.active() for _ in range(4)]
     play(contest, four, 20)
     turn(contest, "locked")
     refit(contest)
-    entries.retire(conn, four[3])
+    entries.retire_entry(conn, four[3])
     refit(contest)
     assert [row.medal for row in board(contest)] == [*Medal]
     version = standing_versions.get_version(conn, contest.season.id, 2)
     assert version.teams == 4
-    assert fitting.recomputed(conn, contest.season.id, 2) == version.digest
+    assert fitting.recompute_digest(conn, contest.season.id, 2) == version.digest
 
 
 def test_a_season_that_stops_when_sealed_ends_with_its_last_doubt(
@@ -180,7 +186,7 @@ def test_a_season_that_stops_when_sealed_ends_with_its_last_doubt(
     assert close(conn) == {"seasons_turned": 0}  # a game is still under way
     assert [season.id for season in seasons.playing_seasons(conn)] == [patient.season.id]
     contest.play(last, [1, 2, 3, 4])
-    ratings.apply(conn, contest.season.id)
+    ratings.rate_season(conn, contest.season.id)
     assert close(conn) == {"seasons_turned": 1}
     states = [seasons.get_season(conn, each.season.id).state for each in (contest, patient)]
     assert states == ["finished", "locked"]
@@ -197,32 +203,32 @@ def test_the_final_standing_is_cold_and_nothing_moves_it_but_a_longer_log(
 ) -> None:
     conn, season = contest.conn, contest.season.id
     play(contest, four, 6)
-    fitter = Fitter()
+    fitter = OfficialFitter()
     refit(contest, fitter)
     last = contest.rated(*four)
     turn(contest, "finished")
-    assert fitting.due(conn) == []  # a game is still under way
+    assert fitting.seasons_to_fit(conn) == []  # a game is still under way
     contest.play(last, [1, 2, 3, 4])
-    assert fitting.due(conn) == []  # and not rated
-    ratings.apply(conn, season)
-    assert fitting.due(conn) == [season]
+    assert fitting.seasons_to_fit(conn) == []  # and not rated
+    ratings.rate_season(conn, season)
+    assert fitting.seasons_to_fit(conn) == [season]
     refit(contest, fitter)
     final = standing_versions.get_version(conn, season, 2)
     assert (final.parent, final.log_no) == (None, 7)
-    before = leaderboard.read(conn, season)
+    before = leaderboard.read_board(conn, season)
     assert before.terms.is_final
-    assert {row.status for row in before.rows} <= {Status.SEALED, Status.AWARDED, None}
+    assert {row.status for row in before.rows} <= {MedalStatus.SEALED, MedalStatus.AWARDED, None}
     assert [row.medal for row in before.rows] == [*Medal, None]
     with pytest.raises(Conflict, match="finished"):
-        entries.retire(conn, four[0])
+        entries.retire_entry(conn, four[0])
     with pytest.raises(Conflict, match="finished for good"):
         turn(contest, "open")
     conn.execute("update seasons set official_is_stale = true where id = %s", (season,))
-    assert fitting.due(conn) == []
-    assert leaderboard.read(conn, season) == before
+    assert fitting.seasons_to_fit(conn) == []
+    assert leaderboard.read_board(conn, season) == before
     contest.play(contest.rated(*four, rejudges=last), [4, 3, 2, 1])
-    ratings.apply(conn, season)
-    assert fitting.due(conn) == [season]
+    ratings.rate_season(conn, season)
+    assert fitting.seasons_to_fit(conn) == [season]
 
 
 def test_nothing_is_sealed_while_somebody_who_was_in_time_has_not_played(
@@ -232,10 +238,10 @@ def test_nothing_is_sealed_while_somebody_who_was_in_time_has_not_played(
     late = contest.pending()
     turn(contest, "locked")
     refit(contest)
-    assert sealed_medals.of_season(contest.conn, contest.season.id) == {}
-    entries.retire(contest.conn, late)
+    assert sealed_medals.sealed_medals_of_season(contest.conn, contest.season.id) == {}
+    entries.retire_entry(contest.conn, late)
     refit(contest)
-    assert len(sealed_medals.of_season(contest.conn, contest.season.id)) == 3
+    assert len(sealed_medals.sealed_medals_of_season(contest.conn, contest.season.id)) == 3
 
 
 def test_who_no_node_can_play_keeps_nothing_open_for_long(
@@ -248,7 +254,7 @@ def test_who_no_node_can_play_keeps_nothing_open_for_long(
 
     def sealed() -> int:
         refit(contest)
-        return len(sealed_medals.of_season(contest.conn, contest.season.id))
+        return len(sealed_medals.sealed_medals_of_season(contest.conn, contest.season.id))
 
     assert sealed() == 0  # nobody has been up for long enough to tell
     contest.conn.execute("update workers set started_at = now() - interval '2 hours'")
@@ -270,33 +276,33 @@ def test_a_declared_entry_is_not_retired_once_uploads_are_locked(
 ) -> None:
     play(contest, four, 4)
     team = entries.get_entry(contest.conn, four[3]).team_id
-    declared_entry.declare(contest.conn, contest.season.id, team, four[3], contest.host)
+    declared_entry.declare_entry(contest.conn, contest.season.id, team, four[3], contest.host)
     turn(contest, "locked")
     with pytest.raises(Conflict, match="declared"):
-        entries.retire(contest.conn, four[3])
+        entries.retire_entry(contest.conn, four[3])
 
 
 def test_a_season_that_ends_while_it_is_fitted_ends_with_a_cold_fit(
     contest: Contest, four: list[EntryId], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     play(contest, four, 20)
-    fitter = Fitter()
+    fitter = OfficialFitter()
     refit(contest, fitter)
     play(contest, four, 4)
-    fitted = fitting._fitted
+    fitted = fitting._fit_log
 
     def slow(conn: Connection, *rest: Any) -> Any:
         found = fitted(conn, *rest)
         turn(contest, "finished")
         return found
 
-    monkeypatch.setattr(fitting, "_fitted", slow)
+    monkeypatch.setattr(fitting, "_fit_log", slow)
     version = refit(contest, fitter)
     assert standing_versions.get_version(contest.conn, contest.season.id, version).parent is None
     monkeypatch.undo()
-    again = fitting.recomputed(contest.conn, contest.season.id, version)
+    again = fitting.recompute_digest(contest.conn, contest.season.id, version)
     assert again == standing_versions.get_version(contest.conn, contest.season.id, version).digest
-    assert fitting.due(contest.conn) == []
+    assert fitting.seasons_to_fit(contest.conn) == []
 
 
 def test_teams_that_hold_the_same_bytes_take_one_place_and_one_medal(contest: Contest) -> None:
@@ -328,5 +334,5 @@ def test_one_sure_standing_seals_nothing_before_the_others_that_agree(
         play(contest, four, games, seed=3)
         refit(contest)
         refit(contest)
-        sealed.append(len(sealed_medals.of_season(contest.conn, contest.season.id)))
+        sealed.append(len(sealed_medals.sealed_medals_of_season(contest.conn, contest.season.id)))
     assert sealed == [0, 0, 0, 0, 3]

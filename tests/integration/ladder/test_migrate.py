@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from ladder.database import db, migrate
-from ladder.database.migrate import Migrated
+from ladder.database.migrate import MigrationResult
 from tests.integration.ladder.contest import raise_contest
 
 EARLIER = [
@@ -50,12 +50,12 @@ class Version:
     def is_now(self, *migrations: migrate.File, **functions: str) -> None:
         """Replace the files that ``migrate`` finds."""
         ours = [file for file in OURS if not file[0].startswith("0002_")]
-        self.patch.setattr(migrate, "files", lambda: [*ours, *migrations])
+        self.patch.setattr(migrate, "migration_files", lambda: [*ours, *migrations])
         more = [(f"functions/{name}.sql", text) for name, text in functions.items()]
-        self.patch.setattr(migrate, "functions", lambda: [*OUR_FUNCTIONS, *more])
+        self.patch.setattr(migrate, "function_files", lambda: [*OUR_FUNCTIONS, *more])
 
 
-OURS, OUR_FUNCTIONS = migrate.files(), migrate.functions()
+OURS, OUR_FUNCTIONS = migrate.migration_files(), migrate.function_files()
 
 
 @pytest.fixture
@@ -83,19 +83,19 @@ def columns(url: str, table: str) -> list[str]:
 
 
 def test_a_migrated_database_needs_nothing(database_url: str) -> None:
-    assert migrate.migrate(database_url) == Migrated([], [])
+    assert migrate.migrate(database_url) == MigrationResult([], [])
 
 
 def test_a_changed_migration_is_refused(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    changed = [(name, text + "\n-- changed") for name, text in migrate.files()]
-    monkeypatch.setattr(migrate, "files", lambda: changed)
+    changed = [(name, text + "\n-- changed") for name, text in migrate.migration_files()]
+    monkeypatch.setattr(migrate, "migration_files", lambda: changed)
     with pytest.raises(migrate.MigrationChanged, match=r"0001_schema.sql was applied with other"):
         migrate.migrate(database_url)
 
 
 def test_of_several_migrating_at_once_one_does_the_work(database_url: str) -> None:
     empty(database_url)
-    done: list[Migrated] = []
+    done: list[MigrationResult] = []
     threads = [
         threading.Thread(target=lambda: done.append(migrate.migrate(database_url)))
         for _ in range(3)
@@ -104,7 +104,7 @@ def test_of_several_migrating_at_once_one_does_the_work(database_url: str) -> No
         thread.start()
     for thread in threads:
         thread.join(60)
-    everything = len(migrate.files()) + len(migrate.functions())
+    everything = len(migrate.migration_files()) + len(migrate.function_files())
     assert sorted(len(each.applied) for each in done) == [0, 0, everything]
 
 
@@ -112,10 +112,10 @@ def test_an_after_file_waits_for_the_end_of_the_roll_out(
     database_url: str, version: Version
 ) -> None:
     version.is_now(ADD, DROP)
-    assert migrate.migrate(database_url) == Migrated([ADD[0]], [DROP[0]])
+    assert migrate.migrate(database_url) == MigrationResult([ADD[0]], [DROP[0]])
     assert "motto" in columns(database_url, "teams")
     assert "turn" in columns(database_url, "matches")
-    assert migrate.migrate(database_url, after=True) == Migrated([DROP[0]], [])
+    assert migrate.migrate(database_url, after=True) == MigrationResult([DROP[0]], [])
     assert "turn" not in columns(database_url, "matches")
 
 
@@ -129,8 +129,8 @@ def test_a_new_database_gets_the_files_of_both_phases(database_url: str, version
 
 def test_files_of_one_number_run_before_first(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ["0010_after_a.sql", "0002_before_b.sql", "0010_before_z.sql", "0001_schema.sql"]
-    monkeypatch.setattr(migrate, "_sql", lambda _: [(name, "") for name in names])
-    assert [name for name, _ in migrate.files()] == [
+    monkeypatch.setattr(migrate, "_sql_files", lambda _: [(name, "") for name in names])
+    assert [name for name, _ in migrate.migration_files()] == [
         "0001_schema.sql",
         "0002_before_b.sql",
         "0010_before_z.sql",
@@ -140,11 +140,11 @@ def test_files_of_one_number_run_before_first(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_changed_file_of_functions_runs_again(database_url: str, version: Version) -> None:
     version.is_now(greeting=OLD_GREETING)
-    assert migrate.migrate(database_url) == Migrated(["functions/greeting.sql"], [])
+    assert migrate.migrate(database_url) == MigrationResult(["functions/greeting.sql"], [])
     version.is_now(greeting=OLD_GREETING.replace("select p_name", "select 'dear ' || p_name"))
-    assert migrate.migrate(database_url) == Migrated(["functions/greeting.sql"], [])
+    assert migrate.migrate(database_url) == MigrationResult(["functions/greeting.sql"], [])
     assert ask(database_url, "select greet('goose')") == ["dear goose"]
-    assert migrate.migrate(database_url) == Migrated([], [])
+    assert migrate.migrate(database_url) == MigrationResult([], [])
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_a_database_of_a_newer_version_is_left_as_it_is(
     version.is_now(ADD, greeting=OLD_GREETING)
     migrate.migrate(database_url)
     version.is_now()
-    assert migrate.migrate(database_url) == Migrated([], [])
+    assert migrate.migrate(database_url) == MigrationResult([], [])
     assert ask(database_url, "select greet('goose')") == ["goose"]
 
 

@@ -12,15 +12,15 @@ from ladder.entries import entries
 from ladder.errors import Conflict, LadderError
 from ladder.ids import EntryId, MatchId
 from ladder.leagues import sealed_medals, seasons
-from ladder.leagues.medals import Kind, Medal, Rules
+from ladder.leagues.medals import Medal, MedalRuleKind, MedalRules
 from ladder.matches import history, lease, matches
-from ladder.matches.records import Finish
+from ladder.matches.records import FinishResult
 from ladder.moderation import rejudgements as again
 from ladder.moderation.suspects import Predicate
 from ladder.people import audit_log
 from ladder.ratings import fitting, ratings, standing_versions
-from ladder.ratings.fitting import Fitter
-from ladder.ratings.medal_sealing_rule import LOOKS
+from ladder.ratings.fitting import OfficialFitter
+from ladder.ratings.medal_sealing_rule import STANDINGS_THAT_MUST_AGREE
 from ladder.standings import leaderboard
 from tests.integration.ladder.contest import Contest, raise_contest
 
@@ -52,25 +52,26 @@ def placements(games: int, seed: int) -> list[list[int]]:
 
 
 def rate(contest: Contest) -> None:
-    while ratings.apply(contest.conn, contest.season.id):
+    while ratings.rate_season(contest.conn, contest.season.id):
         pass
 
 
 def fits(contest: Contest, **given: object) -> list[MatchId]:
     predicate = Predicate(**given)  # type: ignore[arg-type]
-    seen = again.preview(contest.conn, contest.season.id, predicate)
+    seen = again.preview_rejudgement(contest.conn, contest.season.id, predicate)
     return [one.match_id for one in seen.suspects]
 
 
 def judge(contest: Contest, predicate: Predicate = FITTING) -> again.Rejudgement:
-    return again.rejudge(
+    return again.create_rejudgement(
         contest.conn, contest.season.id, predicate, by=contest.host, reason="a bad node"
     )
 
 
 def queue(contest: Contest, at_once: int = again.AT_ONCE) -> list[MatchId | None]:
     return [
-        again.queue(contest.conn, *one) for one in again.waiting(contest.conn, ["numpy"], at_once)
+        again.queue_replacement_match(contest.conn, *one)
+        for one in again.matches_to_queue(contest.conn, ["numpy"], at_once)
     ]
 
 
@@ -80,7 +81,7 @@ def test_a_predicate_fits_what_has_all_of_it(contest: Contest, four: list[EntryI
     contest.play(first, [1, 2, 3, 4], ["DONE", "DONE", "TIMEOUT", "DONE"])
     second = contest.rated(*four)
     order = contest.claim(second, "w2")
-    assert lease.fail(conn, second, order.attempt, "w2", "host", "disk full")
+    assert lease.fail_attempt(conn, second, order.attempt, "w2", "host", "disk full")
     order = contest.claim(second, "w3")
     contest.finish(second, order.attempt, [1, 2, 3, 4], worker="w3")
     agents = [entries.get_entry(conn, entry).agent_id for entry in four]
@@ -110,9 +111,9 @@ def test_a_preview_shows_the_board_without_the_results_and_writes_nothing(
     play(contest, four, 12)
     before = datetime.now(UTC)
     play(contest, four[::-1], 25, seed=2)
-    Fitter().refit(conn, season)
-    board = leaderboard.read(conn, season)
-    seen = again.preview(conn, season, Predicate(since=before))
+    OfficialFitter().refit(conn, season)
+    board = leaderboard.read_board(conn, season)
+    seen = again.preview_rejudgement(conn, season, Predicate(since=before))
     assert (len(seen.suspects), seen.version) == (25, 1)
     turned = {change.before.entry_id: change for change in seen.changes if change.before}
     best, worst = turned[four[0]], turned[four[3]]
@@ -121,15 +122,17 @@ def test_a_preview_shows_the_board_without_the_results_and_writes_nothing(
     assert worst.after is not None
     assert (best.before.rank, best.after.rank, worst.after.rank) == (4, 1, 4)
     assert (best.after.score or 0.0) > (best.before.score or 0.0) + 10
-    assert leaderboard.read(conn, season) == board
+    assert leaderboard.read_board(conn, season) == board
     assert len(standing_versions.list_versions(conn, season)) == 1
     assert audit_log.list_audits(conn, contest.league.id) == []
 
     straight = raise_contest(conn)
     same = [straight.active() for _ in range(4)]
     play(straight, same, 12)
-    Fitter().refit(conn, straight.season.id)
-    alone = {row.entry_id: row.shown[0] for row in leaderboard.read(conn, straight.season.id).rows}
+    OfficialFitter().refit(conn, straight.season.id)
+    alone = {
+        row.entry_id: row.shown[0] for row in leaderboard.read_board(conn, straight.season.id).rows
+    }
     after = {change.after.entry_id: change.after.score for change in seen.changes if change.after}
     for one, two in zip(four, same, strict=True):
         assert after[one] == pytest.approx(alone[two], abs=1e-6)
@@ -137,8 +140,8 @@ def test_a_preview_shows_the_board_without_the_results_and_writes_nothing(
 
 def test_a_preview_of_nothing_changes_nothing(contest: Contest, four: list[EntryId]) -> None:
     play(contest, four, 9)
-    Fitter().refit(contest.conn, contest.season.id)
-    seen = again.preview(contest.conn, contest.season.id, Predicate(node="another"))
+    OfficialFitter().refit(contest.conn, contest.season.id)
+    seen = again.preview_rejudgement(contest.conn, contest.season.id, Predicate(node="another"))
     assert (seen.suspects, seen.changes) == ((), ())
 
 
@@ -166,7 +169,7 @@ def test_matches_are_judged_again_a_few_at_a_time_until_all_are(
     assert (now.waiting, now.under_way, now.done) == (3, 0, 2)
     lost, *rest = queue(contest)
     assert lost is not None
-    matches.void(conn, [lost], "no worker")
+    matches.void_matches(conn, [lost], "no worker")
     for match_id in rest:
         assert match_id is not None
         contest.play(match_id, [4, 3, 2, 1])
@@ -211,7 +214,7 @@ def test_a_rejudge_has_the_lineup_of_the_match_it_replaces(
 
 def test_a_retired_entry_is_judged_again_too(contest: Contest, four: list[EntryId]) -> None:
     play(contest, four, 1)
-    entries.retire(contest.conn, four[0])
+    entries.retire_entry(contest.conn, four[0])
     judge(contest)
     (made,) = queue(contest)
     assert made is not None
@@ -223,9 +226,9 @@ def test_a_retired_entry_is_judged_again_too(contest: Contest, four: list[EntryI
 def test_what_is_sealed_for_those_who_sat_in_them_is_open_until_all_are_judged(
     conn: Connection,
 ) -> None:
-    medals = Rules(Kind.COUNTS, gold=1, silver=1, bronze=1)
+    medals = MedalRules(MedalRuleKind.COUNTS, gold=1, silver=1, bronze=1)
     contest = raise_contest(conn, medals=medals, medal_confidence=0.6)
-    four, fitter, season = [contest.active() for _ in range(4)], Fitter(), contest.season.id
+    four, fitter, season = [contest.active() for _ in range(4)], OfficialFitter(), contest.season.id
     play(contest, four[::-1], 3, seed=3)
     before = datetime.now(UTC)
     for games in (70, 5, 5):  # looked at often enough to be sealed
@@ -233,18 +236,20 @@ def test_what_is_sealed_for_those_who_sat_in_them_is_open_until_all_are_judged(
         fitter.refit(conn, season)
     seasons.set_season_state(conn, season, "locked")
     fitter.refit(conn, season)
-    assert len(sealed_medals.of_season(conn, season)) == 3
+    assert len(sealed_medals.sealed_medals_of_season(conn, season)) == 3
     suspects = Predicate(since=before)
     turned = {
         change.after.entry_id: change.after.medal
-        for change in again.preview(conn, season, suspects).changes
+        for change in again.preview_rejudgement(conn, season, suspects).changes
         if change.after
     }
     assert turned[four[3]] is Medal.GOLD
     act = judge(contest, suspects)
-    assert sealed_medals.of_season(conn, season) == {}
+    assert sealed_medals.sealed_medals_of_season(conn, season) == {}
     fitter.refit(conn, season)
-    assert sealed_medals.of_season(conn, season) == {}  # none of them is queued, all of them wait
+    assert (
+        sealed_medals.sealed_medals_of_season(conn, season) == {}
+    )  # none of them is queued, all of them wait
     results = iter(placements(80, seed=4))
     while made := queue(contest):
         for match_id in made:
@@ -253,13 +258,13 @@ def test_what_is_sealed_for_those_who_sat_in_them_is_open_until_all_are_judged(
     rate(contest)
     fitter.refit(conn, season)
     assert again.get_rejudgement(conn, act.id).done == 80
-    assert len(sealed_medals.of_season(conn, season)) == 3
+    assert len(sealed_medals.sealed_medals_of_season(conn, season)) == 3
 
 
 def test_a_finished_season_plays_what_is_judged_again_and_gets_a_new_final_standing(
     contest: Contest, four: list[EntryId]
 ) -> None:
-    conn, season, fitter = contest.conn, contest.season.id, Fitter()
+    conn, season, fitter = contest.conn, contest.season.id, OfficialFitter()
     play(contest, four, 4)
     seasons.set_season_state(conn, season, "finished")
     fitter.refit(conn, season)
@@ -269,20 +274,20 @@ def test_a_finished_season_plays_what_is_judged_again_and_gets_a_new_final_stand
         contest.play(made, [4, 3, 2, 1])
     rate(contest)
     conn.execute("update seasons set official_at = official_at - interval '2 s'")
-    assert fitting.due(conn) == [season]
+    assert fitting.seasons_to_fit(conn) == [season]
     fitter.refit(conn, season)
     last, first = standing_versions.list_versions(conn, season)
     assert (last.parent, again.get_rejudgement(conn, act.id).done) == (None, 4)
     for version in (last, first):
-        assert fitting.recomputed(conn, season, version.version) == version.digest
-    rows = leaderboard.read(conn, season).rows
+        assert fitting.recompute_digest(conn, season, version.version) == version.digest
+    rows = leaderboard.read_board(conn, season).rows
     assert [row.entry_id for row in rows] == four[::-1]
 
 
-def looked_at(contest: Contest, four: list[EntryId], fitter: Fitter) -> list[MatchId]:
+def looked_at(contest: Contest, four: list[EntryId], fitter: OfficialFitter) -> list[MatchId]:
     """Eighty games, of which standings were made as often as a seal asks for."""
-    played = play(contest, four, 80 - 5 * (LOOKS - 1))
-    for _ in range(LOOKS - 1):
+    played = play(contest, four, 80 - 5 * (STANDINGS_THAT_MUST_AGREE - 1))
+    for _ in range(STANDINGS_THAT_MUST_AGREE - 1):
         fitter.refit(contest.conn, contest.season.id)
         played += play(contest, four, 5)
     return played
@@ -291,9 +296,9 @@ def looked_at(contest: Contest, four: list[EntryId], fitter: Fitter) -> list[Mat
 def test_what_was_not_played_again_keeps_its_result_when_an_act_is_called_off(
     conn: Connection,
 ) -> None:
-    medals = Rules(Kind.COUNTS, gold=1, silver=1, bronze=1)
+    medals = MedalRules(MedalRuleKind.COUNTS, gold=1, silver=1, bronze=1)
     contest = raise_contest(conn, medals=medals, medal_confidence=0.6)
-    four, fitter, season = [contest.active() for _ in range(4)], Fitter(), contest.season.id
+    four, fitter, season = [contest.active() for _ in range(4)], OfficialFitter(), contest.season.id
     old = looked_at(contest, four, fitter)
     seasons.set_season_state(conn, season, "locked")
     act = judge(contest)
@@ -303,29 +308,31 @@ def test_what_was_not_played_again_keeps_its_result_when_an_act_is_called_off(
     assert waiting is not None
     contest.play(first, [1, 2, 3, 4])
     order = contest.claim(running)
-    listed = again.waiting(conn, ["numpy"])
+    listed = again.matches_to_queue(conn, ["numpy"])
     rate(contest)
     fitter.refit(conn, season)
-    assert sealed_medals.of_season(conn, season) == {}
+    assert sealed_medals.sealed_medals_of_season(conn, season) == {}
 
-    ended = again.cancel(conn, act.id, by=contest.host, reason="no node serves it any more")
+    ended = again.cancel_rejudgement(
+        conn, act.id, by=contest.host, reason="no node serves it any more"
+    )
     assert (ended.state, ended.done, ended.void, ended.refused) == ("cancelled", 1, 2, 77)
     assert (ended.waiting, ended.under_way) == (0, 0)
     assert ended.ended_at is not None
-    assert contest.finish(running, order.attempt, [4, 3, 2, 1]) is not Finish.ACCEPTED
-    assert [again.queue(conn, *one) for one in listed] == [None] * len(listed)
-    assert again.waiting(conn, ["numpy"]) == []
+    assert contest.finish(running, order.attempt, [4, 3, 2, 1]) is not FinishResult.ACCEPTED
+    assert [again.queue_replacement_match(conn, *one) for one in listed] == [None] * len(listed)
+    assert again.matches_to_queue(conn, ["numpy"]) == []
     assert fits(contest, node="node") == [*old[1:], first]
     audit = audit_log.list_audits(conn, contest.league.id)[0]
     assert (audit.act, audit.subject, audit.by_user) == ("cancel", act.id, contest.host)
     assert audit.details == {"done": 1, "called_off": 79}
     with pytest.raises(Conflict, match="it has ended"):
-        again.cancel(conn, act.id, by=contest.host, reason="once more")
+        again.cancel_rejudgement(conn, act.id, by=contest.host, reason="once more")
 
     conn.execute("update seasons set official_at = official_at - interval '2 s'")
-    assert fitting.due(conn) == [season]
+    assert fitting.seasons_to_fit(conn) == [season]
     fitter.refit(conn, season)
-    assert len(sealed_medals.of_season(conn, season)) == 3
+    assert len(sealed_medals.sealed_medals_of_season(conn, season)) == 3
 
 
 def test_an_act_ends_when_nothing_of_it_is_left_to_be_played(
@@ -334,29 +341,33 @@ def test_an_act_ends_when_nothing_of_it_is_left_to_be_played(
     conn, season = contest.conn, contest.season.id
     play(contest, four, 2)
     lost = judge(contest)
-    assert again.settle(conn) == []
+    assert again.end_finished_rejudgements(conn) == []
     made = [match_id for match_id in queue(contest) if match_id is not None]
-    matches.void(conn, made[:1], "no worker")
-    assert again.settle(conn) == []  # one is under way
-    matches.void(conn, made[1:], "no worker")
-    Fitter().refit(conn, season)
-    assert [(act.id, act.state) for act in again.settle(conn)] == [(lost.id, again.State.VOID)]
+    matches.void_matches(conn, made[:1], "no worker")
+    assert again.end_finished_rejudgements(conn) == []  # one is under way
+    matches.void_matches(conn, made[1:], "no worker")
+    OfficialFitter().refit(conn, season)
+    assert [(act.id, act.state) for act in again.end_finished_rejudgements(conn)] == [
+        (lost.id, again.RejudgementState.VOID)
+    ]
     conn.execute("update seasons set official_at = official_at - interval '2 s'")
-    assert fitting.due(conn) == [season]  # what was open may be sealed again
-    assert again.settle(conn) == []
+    assert fitting.seasons_to_fit(conn) == [season]  # what was open may be sealed again
+    assert again.end_finished_rejudgements(conn) == []
     done = judge(contest)
     one, other = (match_id for match_id in queue(contest) if match_id is not None)
-    matches.void(conn, [one], "no worker")
+    matches.void_matches(conn, [one], "no worker")
     contest.play(other, [4, 3, 2, 1])
-    assert [(act.id, act.state) for act in again.settle(conn)] == [(done.id, again.State.DONE)]
+    assert [(act.id, act.state) for act in again.end_finished_rejudgements(conn)] == [
+        (done.id, again.RejudgementState.DONE)
+    ]
 
 
 def test_nothing_is_sealed_by_a_standing_that_knows_a_result_that_was_withdrawn(
     conn: Connection,
 ) -> None:
-    medals = Rules(Kind.COUNTS, gold=1, silver=1, bronze=1)
+    medals = MedalRules(MedalRuleKind.COUNTS, gold=1, silver=1, bronze=1)
     contest = raise_contest(conn, medals=medals, medal_confidence=0.6)
-    four, fitter, season = [contest.active() for _ in range(4)], Fitter(), contest.season.id
+    four, fitter, season = [contest.active() for _ in range(4)], OfficialFitter(), contest.season.id
     looked_at(contest, four, fitter)
     seasons.set_season_state(conn, season, "locked")
     judge(contest)
@@ -365,7 +376,7 @@ def test_nothing_is_sealed_by_a_standing_that_knows_a_result_that_was_withdrawn(
             assert match_id is not None
             contest.play(match_id, [1, 2, 3, 4])
     fitter.refit(conn, season)  # of what is rated: the old results
-    assert sealed_medals.of_season(conn, season) == {}
+    assert sealed_medals.sealed_medals_of_season(conn, season) == {}
     rate(contest)
     fitter.refit(conn, season)
-    assert len(sealed_medals.of_season(conn, season)) == 3
+    assert len(sealed_medals.sealed_medals_of_season(conn, season)) == 3

@@ -17,7 +17,7 @@ from ladder.errors import Conflict, LimitReached, NotFound
 from ladder.ids import AgentId, EntryId, MatchId
 from ladder.leagues import seasons
 from ladder.matches import history, lease, matches, workers
-from ladder.matches.records import Finish
+from ladder.matches.records import FinishResult
 from ladder.moderation import disqualifications
 from ladder.people.records import Viewer
 from ladder.reports import feed, season_health
@@ -50,7 +50,7 @@ def entered(contest: Contest, agent: AgentId | None = None, path: str = "") -> E
     submission, _ = agents.add_submission(
         contest.conn, agent or contest.agent(), digest(url), 60, "url", "", None, url=url
     )
-    return entries.enter(contest.conn, contest.season.id, submission.id)[0].id
+    return entries.enter_season(contest.conn, contest.season.id, submission.id)[0].id
 
 
 def active(contest: Contest, agent: AgentId | None = None) -> EntryId:
@@ -64,7 +64,7 @@ def judge(contest: Contest, entry: EntryId, verdict: str = "DONE") -> None:
     """Plays the validation match that the entry waits for."""
     match_id = entries.get_entry(contest.conn, entry).validation_match_id
     assert match_id is not None
-    assert play(contest, match_id, verdicts=[verdict] * 2) is Finish.ACCEPTED
+    assert play(contest, match_id, verdicts=[verdict] * 2) is FinishResult.ACCEPTED
 
 
 def play(
@@ -73,8 +73,8 @@ def play(
     *,
     answered: bool = True,
     verdicts: list[str] | None = None,
-) -> Finish:
-    order = lease.claim(contest.conn, match_id, "w1")
+) -> FinishResult:
+    order = lease.claim_match(contest.conn, match_id, "w1")
     assert order is not None
     return contest.finish(match_id, order.attempt, [1, 2], verdicts, answered=answered)
 
@@ -84,9 +84,11 @@ def be_away(contest: Contest, entry: EntryId, other: EntryId, times: int = 1) ->
     for _ in range(times):
         rested(contest, entry)
         match_id = contest.rated(entry, other)
-        order = lease.claim(contest.conn, match_id, "w1")
+        order = lease.claim_match(contest.conn, match_id, "w1")
         assert order is not None
-        assert remote_agents.away(contest.conn, match_id, order.attempt, "w1", {0: AWAY})
+        assert remote_agents.void_for_unreachable_agents(
+            contest.conn, match_id, order.attempt, "w1", {0: AWAY}
+        )
     return match_id
 
 
@@ -130,7 +132,7 @@ def test_a_remote_entry_has_the_profile_remote_whatever_is_asked_for(contest: Co
     assert (entry.profile, entry.remote) == ("remote", True)
     submission = agents.get_submission(contest.conn, entry.submission_id)
     with pytest.raises(Conflict, match="give a bundle"):
-        entries.enter(
+        entries.enter_season(
             contest.conn,
             seasons.create_season(
                 contest.conn,
@@ -159,9 +161,9 @@ def test_an_address_that_was_rejected_is_validated_again_when_it_is_submitted_ag
     assert again == entry
     found = entries.get_entry(contest.conn, entry)
     assert (found.state, found.reason) == (EntryState.PENDING, None)
-    assert entries.limits(contest.conn, contest.season.id, found.team_id).used == 2
+    assert entries.upload_limits(contest.conn, contest.season.id, found.team_id).used == 2
     assert entered(contest, agent, "k3J9") == entry  # it waits already, and costs nothing
-    assert entries.limits(contest.conn, contest.season.id, found.team_id).used == 2
+    assert entries.upload_limits(contest.conn, contest.season.id, found.team_id).used == 2
     judge(contest, entry)
     assert state(contest, entry) is EntryState.ACTIVE
 
@@ -190,7 +192,7 @@ def test_a_match_without_an_answered_move_is_a_strike_and_ten_with_one_take_it_a
         if not answered:
             rested(contest, silent)
         match_id = contest.rated(silent, there)
-        assert play(contest, match_id, answered=answered) is Finish.ACCEPTED
+        assert play(contest, match_id, answered=answered) is FinishResult.ACCEPTED
         counted.append(entries.get_entry(contest.conn, silent).strikes)
         if counted[-1] == 3:
             break
@@ -219,14 +221,18 @@ def test_matches_of_one_moment_are_one_strike_and_who_was_struck_rests_a_minute(
     away, there = active(contest), contest.active()
     together = [contest.rated(away, there) for _ in range(3)]
     for match_id in together:
-        order = lease.claim(contest.conn, match_id, "w1")
+        order = lease.claim_match(contest.conn, match_id, "w1")
         assert order is not None
-        assert remote_agents.away(contest.conn, match_id, order.attempt, "w1", {0: AWAY})
+        assert remote_agents.void_for_unreachable_agents(
+            contest.conn, match_id, order.attempt, "w1", {0: AWAY}
+        )
     found = entries.get_entry(contest.conn, away)
     assert (found.state, found.strikes, found.in_flight) == (EntryState.ACTIVE, 1, 0)
 
     def paired() -> set[EntryId]:
-        return {each.entry_id for each in entries.candidates(contest.conn, contest.season.id)}
+        return {
+            each.entry_id for each in entries.pairing_candidates(contest.conn, contest.season.id)
+        }
 
     assert paired() == {there}
     rested(contest, away)
@@ -236,20 +242,26 @@ def test_matches_of_one_moment_are_one_strike_and_who_was_struck_rests_a_minute(
 def test_late_attempts_other_kinds_and_seats_of_bundles_are_refused(contest: Contest) -> None:
     away, bundle = active(contest), contest.active()
     match_id = contest.rated(away, bundle)
-    order = lease.claim(contest.conn, match_id, "w1")
+    order = lease.claim_match(contest.conn, match_id, "w1")
     assert order is not None
     for attempt, worker in ((order.attempt - 1, "w1"), (order.attempt, "w2")):
-        assert not remote_agents.away(contest.conn, match_id, attempt, worker, {0: AWAY})
+        assert not remote_agents.void_for_unreachable_agents(
+            contest.conn, match_id, attempt, worker, {0: AWAY}
+        )
     for seats in ({1: AWAY}, {0: AWAY, 1: AWAY}, {7: AWAY}, {}):
         with pytest.raises(lease.ProtocolError, match="only remote seats"):
-            remote_agents.away(contest.conn, match_id, order.attempt, "w1", seats)
+            remote_agents.void_for_unreachable_agents(
+                contest.conn, match_id, order.attempt, "w1", seats
+            )
     assert history.get_match(contest.conn, match_id).state is MatchState.RUNNING
     trial = entries.get_entry(contest.conn, entered(contest)).validation_match_id
     assert trial is not None
-    tried = lease.claim(contest.conn, trial, "w1")
+    tried = lease.claim_match(contest.conn, trial, "w1")
     assert tried is not None
     with pytest.raises(lease.ProtocolError, match="no rated match"):
-        remote_agents.away(contest.conn, trial, tried.attempt, "w1", {0: AWAY})
+        remote_agents.void_for_unreachable_agents(
+            contest.conn, trial, tried.attempt, "w1", {0: AWAY}
+        )
 
 
 def test_the_workers_role_may_say_who_is_away_and_change_nothing_else(
@@ -257,11 +269,13 @@ def test_the_workers_role_may_say_who_is_away_and_change_nothing_else(
 ) -> None:
     away, there = active(contest), active(contest)
     match_id = contest.rated(away, there)
-    order = lease.claim(conn, match_id, "w1")
+    order = lease.claim_match(conn, match_id, "w1")
     assert order is not None
     conn.execute("set role peck_worker")
     try:
-        assert remote_agents.away(conn, match_id, order.attempt, "w1", {0: AWAY})
+        assert remote_agents.void_for_unreachable_agents(
+            conn, match_id, order.attempt, "w1", {0: AWAY}
+        )
         for forbidden in (f"remote_strike('{away}', 'x')", f"remote_count('{match_id}', '[]')"):
             with pytest.raises(InsufficientPrivilege), conn.transaction():
                 conn.execute(f"select {forbidden}")
@@ -274,7 +288,7 @@ def test_the_third_strike_pauses_an_entry_and_it_keeps_its_place(
 ) -> None:
     away, there = active(contest), active(contest)
     play(contest, contest.rated(away, there))
-    revision = leaderboard.revision(contest.conn, contest.season.id)
+    revision = leaderboard.board_revision(contest.conn, contest.season.id)
     be_away(contest, away, there, times=2)
     assert state(contest, away) is EntryState.ACTIVE
     be_away(contest, away, there)
@@ -283,13 +297,13 @@ def test_the_third_strike_pauses_an_entry_and_it_keeps_its_place(
     assert found.reason == f"three strikes; the last: {AWAY}"
     assert found.paused_at is not None
     assert 590 < wait_seconds(contest, away) <= 600
-    board = leaderboard.read(contest.conn, contest.season.id)
+    board = leaderboard.read_board(contest.conn, contest.season.id)
     assert board.revision > revision
     rows = {row.entry_id: (row.remote, row.paused) for row in board.rows}
     assert rows == {away: (True, True), there: (True, False)}
-    assert [each.entry_id for each in entries.candidates(contest.conn, contest.season.id)] == [
-        there
-    ]
+    assert [
+        each.entry_id for each in entries.pairing_candidates(contest.conn, contest.season.id)
+    ] == [there]
     with pytest.raises(Conflict, match="active entries"):
         contest.rated(away, there)
 
@@ -304,10 +318,10 @@ def paused(contest: Contest, agent: AgentId | None = None) -> EntryId:
 def test_it_is_tried_after_ten_minutes_an_hour_six_hours_and_then_daily(contest: Contest) -> None:
     entry = paused(contest)
     for hours in (1.0, 6.0, 24.0, 24.0):
-        assert remote_agents.try_due(contest.conn) == []
+        assert remote_agents.retry_due_entries(contest.conn) == []
         contest.conn.execute("update entries set next_try_at = now() where id = %s", (entry,))
-        assert remote_agents.try_due(contest.conn) == [entry]
-        assert remote_agents.try_due(contest.conn) == []  # one try at a time
+        assert remote_agents.retry_due_entries(contest.conn) == [entry]
+        assert remote_agents.retry_due_entries(contest.conn) == []  # one try at a time
         assert validations.place_in_queue(contest.conn, entry) is not None
         judge(contest, entry, "ERROR")
         found = entries.get_entry(contest.conn, entry)
@@ -318,39 +332,39 @@ def test_it_is_tried_after_ten_minutes_an_hour_six_hours_and_then_daily(contest:
 def test_a_try_that_passes_has_it_play_again_as_if_nothing_had_been(contest: Contest) -> None:
     entry = paused(contest)
     since = entries.get_entry(contest.conn, entry).activated_at
-    remote_agents.resume(contest.conn, entry)
+    remote_agents.retry_paused_entry(contest.conn, entry)
     with pytest.raises(Conflict, match="being tried"):
-        remote_agents.resume(contest.conn, entry)
+        remote_agents.retry_paused_entry(contest.conn, entry)
     judge(contest, entry)
     found = entries.get_entry(contest.conn, entry)
     assert (found.state, found.strikes, found.reason) == (EntryState.ACTIVE, 0, None)
     assert (found.paused_at, found.next_try_at, found.deadline_at) == (None, None, None)
     assert found.activated_at == since
     with pytest.raises(Conflict, match="only a paused one"):
-        remote_agents.resume(contest.conn, entry)
+        remote_agents.retry_paused_entry(contest.conn, entry)
 
 
 def test_its_owner_may_try_at_any_time_but_not_all_the_time(contest: Contest) -> None:
     entry = paused(contest)
-    remote_agents.resume(contest.conn, entry)
+    remote_agents.retry_paused_entry(contest.conn, entry)
     judge(contest, entry, "ERROR")
     assert 590 < wait_seconds(contest, entry) <= 600  # the owner's tries are not counted
     with pytest.raises(LimitReached, match=r"less than a minute ago; .* from .*:\d\d UTC on$"):
-        remote_agents.resume(contest.conn, entry)
+        remote_agents.retry_paused_entry(contest.conn, entry)
 
 
 def test_a_try_that_came_to_nothing_by_our_fault_is_made_again(contest: Contest) -> None:
     entry = paused(contest)
-    remote_agents.resume(contest.conn, entry)
+    remote_agents.retry_paused_entry(contest.conn, entry)
     match_id = entries.get_entry(contest.conn, entry).validation_match_id
     assert match_id is not None
-    matches.void(contest.conn, [match_id], "our fault")
-    assert remote_agents.try_due(contest.conn) == [entry]
+    matches.void_matches(contest.conn, [match_id], "our fault")
+    assert remote_agents.retry_due_entries(contest.conn) == [entry]
     assert 590 < wait_seconds(contest, entry) <= 600
     earlier(contest, entry, minutes=11)
-    assert remote_agents.try_due(contest.conn) == [entry]
+    assert remote_agents.retry_due_entries(contest.conn) == [entry]
     earlier(contest, entry, days=1)  # nobody played it in time
-    assert remote_agents.try_due(contest.conn) == [entry]
+    assert remote_agents.retry_due_entries(contest.conn) == [entry]
     assert state(contest, entry) is EntryState.PAUSED
     assert wait_seconds(contest, entry) > 3000
 
@@ -358,35 +372,35 @@ def test_a_try_that_came_to_nothing_by_our_fault_is_made_again(contest: Contest)
 def test_after_seven_days_it_is_retired_but_not_from_a_finished_season(contest: Contest) -> None:
     gone, kept = paused(contest), paused(contest)
     earlier(contest, gone, days=8)
-    assert remote_agents.try_due(contest.conn) == [gone]
+    assert remote_agents.retry_due_entries(contest.conn) == [gone]
     found = entries.get_entry(contest.conn, gone)
     assert (found.state, found.reason) == (EntryState.RETIRED, remote_agents.GIVEN_UP)
     seasons.set_season_state(contest.conn, contest.season.id, "finished")
     earlier(contest, kept, days=8)
-    assert remote_agents.try_due(contest.conn) == [kept]
-    assert remote_agents.try_due(contest.conn) == []
+    assert remote_agents.retry_due_entries(contest.conn) == [kept]
+    assert remote_agents.retry_due_entries(contest.conn) == []
     assert state(contest, kept) is EntryState.PAUSED
-    for act in (remote_agents.resume, entries.retire):
+    for act in (remote_agents.retry_paused_entry, entries.retire_entry):
         with pytest.raises(Conflict, match="season is"):
             act(contest.conn, kept)
 
 
 def test_a_paused_entry_may_be_retired_and_disqualified_and_come_back(contest: Contest) -> None:
     first, second = paused(contest), paused(contest)
-    remote_agents.resume(contest.conn, first)
+    remote_agents.retry_paused_entry(contest.conn, first)
     trial = entries.get_entry(contest.conn, first).validation_match_id
     assert trial is not None
-    assert entries.retire(contest.conn, first).state is EntryState.RETIRED
+    assert entries.retire_entry(contest.conn, first).state is EntryState.RETIRED
     assert history.get_match(contest.conn, trial).state is MatchState.VOID
-    remote_agents.resume(contest.conn, second)
+    remote_agents.retry_paused_entry(contest.conn, second)
     disqualifications.disqualify(contest.conn, contest.season.id, second, by=None, reason="cheated")
     assert state(contest, second) is EntryState.RETIRED
-    assert remote_agents.try_due(contest.conn) == []
+    assert remote_agents.retry_due_entries(contest.conn) == []
     disqualifications.reinstate(
         contest.conn, contest.season.id, second, by=None, reason="it had not"
     )
     assert state(contest, second) is EntryState.PAUSED
-    assert remote_agents.try_due(contest.conn) == [second]
+    assert remote_agents.retry_due_entries(contest.conn) == [second]
     judge(contest, second)
     assert state(contest, second) is EntryState.ACTIVE
 
@@ -398,7 +412,7 @@ def test_a_newer_submission_takes_the_place_of_a_paused_one(conn: Connection) ->
     old = paused(contest, agent)
     new = active(contest, agent)
     assert state(contest, old) is EntryState.PAUSED
-    remote_agents.resume(conn, old)
+    remote_agents.retry_paused_entry(conn, old)
     judge(contest, old)
     assert (state(contest, old), state(contest, new)) == (EntryState.RETIRED, EntryState.ACTIVE)
     assert entries.get_entry(conn, old).reason == "newer submissions of its agent play instead"
@@ -414,7 +428,7 @@ def test_one_that_comes_back_after_a_week_of_disqualification_has_its_days_to_an
     disqualifications.reinstate(
         contest.conn, contest.season.id, entry, by=None, reason="it had not"
     )
-    assert remote_agents.try_due(contest.conn) == [entry]
+    assert remote_agents.retry_due_entries(contest.conn) == [entry]
     assert state(contest, entry) is EntryState.PAUSED
     judge(contest, entry)
     assert state(contest, entry) is EntryState.ACTIVE
@@ -436,13 +450,13 @@ def test_who_was_paused_before_its_first_game_keeps_no_medal_from_being_sealed(
     entry, other = active(contest), played(contest)
     seasons.set_season_state(contest.conn, contest.season.id, "locked")
     with contest.conn.transaction():
-        assert deadlines.awaited(contest.conn, contest.season.id)
+        assert deadlines.is_waiting_for_entries(contest.conn, contest.season.id)
     be_away(contest, entry, other, times=3)
-    remote_agents.resume(contest.conn, entry)
+    remote_agents.retry_paused_entry(contest.conn, entry)
     judge(contest, entry)
     assert state(contest, entry) is EntryState.ACTIVE
     with contest.conn.transaction():
-        assert not deadlines.awaited(contest.conn, contest.season.id)
+        assert not deadlines.is_waiting_for_entries(contest.conn, contest.season.id)
 
 
 def played(contest: Contest) -> EntryId:
@@ -455,12 +469,12 @@ def played(contest: Contest) -> EntryId:
 def test_its_team_is_told_of_pauses_and_of_their_end(contest: Contest) -> None:
     _, team = contest.team()
     entry = paused(contest, contest.agent(team))
-    remote_agents.resume(contest.conn, entry)
+    remote_agents.retry_paused_entry(contest.conn, entry)
     judge(contest, entry)
     be_away(contest, entry, contest.entries[0], times=3)
     earlier(contest, entry, days=8)
-    remote_agents.try_due(contest.conn)
-    items = feed.latest(contest.conn, Viewer(team_ids=frozenset({team})))
+    remote_agents.retry_due_entries(contest.conn)
+    items = feed.latest_items(contest.conn, Viewer(team_ids=frozenset({team})))
     told = [(item.kind.value, item.reason) for item in reversed(items)]
     assert told == [
         ("passed", None),
@@ -478,7 +492,7 @@ def test_a_scrim_with_a_paused_agent_is_refused_with_the_reason(contest: Contest
     contest.conn.execute("update agents set open_for_scrims = true")
     lineup = [entry.submission_id, rival.submission_id]
     with pytest.raises(Conflict, match=f"{entry.agent_name} is paused: its address was away"):
-        scrims.request(
+        scrims.request_scrim(
             contest.conn,
             season=contest.season,
             team_id=team,
@@ -487,7 +501,7 @@ def test_a_scrim_with_a_paused_agent_is_refused_with_the_reason(contest: Contest
             games=1,
         )
     with pytest.raises(Conflict, match="is paused"):
-        scrims.request(
+        scrims.request_scrim(
             contest.conn,
             season=contest.season,
             team_id=rival.team_id,
@@ -495,9 +509,9 @@ def test_a_scrim_with_a_paused_agent_is_refused_with_the_reason(contest: Contest
             lineup=lineup,
             games=1,
         )
-    remote_agents.resume(contest.conn, entry.id)
+    remote_agents.retry_paused_entry(contest.conn, entry.id)
     judge(contest, entry.id)
-    made = scrims.request(
+    made = scrims.request_scrim(
         contest.conn, season=contest.season, team_id=team, user_id=user, lineup=lineup, games=1
     )
     assert made.games == 1
@@ -505,15 +519,15 @@ def test_a_scrim_with_a_paused_agent_is_refused_with_the_reason(contest: Contest
 
 def test_a_season_whose_agents_are_paused_tells_so(contest: Contest) -> None:
     entry = paused(contest)
-    entries.retire(contest.conn, contest.entries[0])
+    entries.retire_entry(contest.conn, contest.entries[0])
     contest.conn.execute(
         "update entries set last_match_at = now() - interval '1 day'; "
         "update seasons set opens_at = now() - interval '1 day'"
     )
     season = seasons.get_season(contest.conn, contest.season.id)
-    alarm = season_health.look(contest.conn, season, contest.league).alarm
+    alarm = season_health.read_health(contest.conn, season, contest.league).alarm
     assert alarm is not None
-    assert alarm.cause is season_health.Cause.AGENTS_AWAY
+    assert alarm.cause is season_health.AlarmCause.AGENTS_AWAY
     assert "0 of 2 seats can be filled" in alarm.reason
     assert "1 paused" in alarm.reason
     assert state(contest, entry) is EntryState.PAUSED
@@ -521,4 +535,4 @@ def test_a_season_whose_agents_are_paused_tells_so(contest: Contest) -> None:
 
 def test_there_is_nothing_to_resume_where_there_is_no_entry(conn: Connection) -> None:
     with pytest.raises(NotFound):
-        remote_agents.resume(conn, EntryId("ent_0"))
+        remote_agents.retry_paused_entry(conn, EntryId("ent_0"))

@@ -128,8 +128,8 @@ def test_the_summary_counts_wins_and_gives_their_interval(
     first, second, third = reversed(history.list_matches(contest.conn, scrim_id=scrim.id))
     contest.play(first.id, [4, 1, 2, 3])  # the opponent wins
     contest.play(second.id, [1, 1, 3, 4])  # the opponent, in seat 0, shares the first place
-    matches.void(contest.conn, [third.id], "no luck")
-    theirs, mine = scrims.summary(contest.conn, scrim.id)
+    matches.void_matches(contest.conn, [third.id], "no luck")
+    theirs, mine = scrims.scrim_summary(contest.conn, scrim.id)
     assert (theirs.submission_id, theirs.games, theirs.wins) == (other, 2, 1.5)
     assert (theirs.win_rate, theirs.mean_placement) == (0.75, 1.0)
     assert 0 < theirs.low < 0.75 < theirs.high < 1
@@ -146,10 +146,10 @@ def test_a_cancelled_scrim_keeps_what_was_played(
     newest = history.list_matches(contest.conn, scrim_id=scrim.id)
     contest.play(newest[0].id, [1, 2, 3, 4])
     running = contest.claim(newest[1].id)
-    done = scrims.cancel(contest.conn, scrim.id)
+    done = scrims.cancel_scrim(contest.conn, scrim.id)
     assert (done.state, done.finished_games, done.void_games) == ("cancelled", 1, 2)
     assert contest.finish(newest[1].id, running.attempt, [1, 2, 3, 4]) == "late"
-    assert scrims.cancel(contest.conn, scrim.id) == done
+    assert scrims.cancel_scrim(contest.conn, scrim.id) == done
     assert history.get_match(contest.conn, newest[0].id).state is MatchState.FINISHED
     assert scrims.list_scrims(contest.conn, [own[1]]) == [done]
 
@@ -161,7 +161,7 @@ def _request(
     games: int = 1,
     seeds: list[bytes] | None = None,
 ) -> Scrim:
-    return scrims.request(
+    return scrims.request_scrim(
         contest.conn,
         season=contest.season,
         team_id=own[1],

@@ -14,12 +14,12 @@ from ladder.entries import entries
 from ladder.enums import MatchState
 from ladder.ids import EntryId, MatchId
 from ladder.leagues import seasons
-from ladder.leagues.measures import Kind, Measure
-from ladder.leagues.medals import Kind as MedalKind
-from ladder.leagues.medals import Rules, Status
+from ladder.leagues.measures import Measure, MeasureKind
+from ladder.leagues.medals import MedalRuleKind as MedalKind
+from ladder.leagues.medals import MedalRules, MedalStatus
 from ladder.matches import history, lease, matches
-from ladder.matches.pairing import advance
-from ladder.matches.records import EpisodeResult, Finish
+from ladder.matches.pairing import next_rounds
+from ladder.matches.records import EpisodeResult, FinishResult
 from ladder.moderation import disqualifications
 from ladder.people.records import Viewer
 from ladder.ratings import fitting, ratings, solo_seasons
@@ -29,29 +29,34 @@ from ladder.standings.standings import Board
 from tests.integration.ladder.contest import Contest, digest, raise_contest, results
 
 SNAKE = (
-    Measure("won", "Won", Kind.SHARE),
-    Measure("length", "Length", Kind.MEAN),
-    Measure("steps", "Steps of won games", Kind.MEAN, is_higher_better=False, of="won"),
+    Measure("won", "Won", MeasureKind.SHARE),
+    Measure("length", "Length", MeasureKind.MEAN),
+    Measure("steps", "Steps of won games", MeasureKind.MEAN, is_higher_better=False, of="won"),
 )
 
 
 @pytest.fixture
 def alone(conn: Connection) -> Contest:
     """An open season of one seat that gives a gold medal, without entries."""
-    return raise_contest(conn, seats=1, measures=SNAKE, medals=Rules(MedalKind.COUNTS, 1, 0, 0))
+    return raise_contest(
+        conn, seats=1, measures=SNAKE, medals=MedalRules(MedalKind.COUNTS, 1, 0, 0)
+    )
 
 
 def queue(contest: Contest, most: int) -> list[MatchId]:
     season = seasons.get_season(contest.conn, contest.season.id)
-    proposed = advance(*solo_seasons.runners(contest.conn, season), most)
-    return [solo_seasons.queue(contest.conn, season, each, number, 0) for each, number in proposed]
+    proposed = next_rounds(*solo_seasons.entry_rounds(contest.conn, season), most)
+    return [
+        solo_seasons.queue_round_match(contest.conn, season, each, number, 0)
+        for each, number in proposed
+    ]
 
 
 def play(contest: Contest, match_id: MatchId, won: int, length: int, steps: int = 100) -> None:
     order = contest.claim(match_id)
     [seat] = results([1])
     told = {"won": won, "length": length, "steps": steps}
-    finished = lease.finish(
+    finished = lease.finish_match(
         contest.conn,
         match_id,
         order.attempt,
@@ -62,16 +67,16 @@ def play(contest: Contest, match_id: MatchId, won: int, length: int, steps: int 
         image_digest="sha256:image",
         rules_digest="sha256:rules",
     )
-    assert finished is Finish.ACCEPTED
+    assert finished is FinishResult.ACCEPTED
 
 
 def rate(contest: Contest, limit: int = 200) -> None:
-    while ratings.apply(contest.conn, contest.season.id, limit):
+    while ratings.rate_season(contest.conn, contest.season.id, limit):
         pass
 
 
 def board(contest: Contest) -> Board:
-    return leaderboard.read(contest.conn, contest.season.id)
+    return leaderboard.read_board(contest.conn, contest.season.id)
 
 
 def entry_of(contest: Contest, match_id: MatchId) -> EntryId:
@@ -126,10 +131,10 @@ def test_the_board_ranks_by_the_measures_and_gives_medals_without_odds(alone: Co
     assert (won.value, won.games, length.value, steps.games) == (1.0, 3, 90.0, 3)
     assert won.low is not None
     assert 0.3 < won.low < 0.6
-    assert (shown.rows[0].medal, shown.rows[0].status) == ("gold", Status.LIKELY)
+    assert (shown.rows[0].medal, shown.rows[0].status) == ("gold", MedalStatus.LIKELY)
     assert shown.rows[0].chance is None
     assert shown.measures == SNAKE
-    assert fitting.due(alone.conn) == []
+    assert fitting.seasons_to_fit(alone.conn) == []
 
 
 def test_a_result_counts_once_however_the_log_is_cut(alone: Contest) -> None:
@@ -197,37 +202,37 @@ def test_a_finished_season_is_final_once_its_last_game_is_counted(alone: Contest
     play(alone, one, 1, 100)
     rate(alone)
     seasons.set_season_state(alone.conn, alone.season.id, "finished")
-    assert fitting.due(alone.conn) == []  # a game is under way
+    assert fitting.seasons_to_fit(alone.conn) == []  # a game is under way
     play(alone, two, 0, 10)
     rate(alone)
-    assert fitting.due(alone.conn) == [alone.season.id]
-    fitting.Fitter().refit(alone.conn, alone.season.id)
-    assert fitting.due(alone.conn) == []
+    assert fitting.seasons_to_fit(alone.conn) == [alone.season.id]
+    fitting.OfficialFitter().refit(alone.conn, alone.season.id)
+    assert fitting.seasons_to_fit(alone.conn) == []
     final = board(alone)
     assert final.terms.is_final
     assert final.rows[0].entry_id == entry
-    assert final.rows[0].status is Status.AWARDED
+    assert final.rows[0].status is MedalStatus.AWARDED
     owner = Viewer(team_ids=frozenset({final.rows[0].team_id}))
-    told = feed.latest(alone.conn, owner)[0]
+    told = feed.latest_items(alone.conn, owner)[0]
     assert (told.kind, told.medal, told.chance) == ("awarded", "gold", None)
     disqualifications.disqualify(
         alone.conn, alone.season.id, entry, by=alone.host, reason="it colludes"
     )
     rate(alone)
-    assert fitting.due(alone.conn) == [alone.season.id]
-    fitting.Fitter().refit(alone.conn, alone.season.id)
+    assert fitting.seasons_to_fit(alone.conn) == [alone.season.id]
+    fitting.OfficialFitter().refit(alone.conn, alone.season.id)
     assert [row.rank for row in board(alone).rows] == [1]
 
 
 def test_an_entry_that_retires_leaves_no_match_behind(alone: Contest) -> None:
     entry = alone.active()
     season = seasons.get_season(alone.conn, alone.season.id)
-    field, _ = solo_seasons.runners(alone.conn, season)
-    entries.retire(alone.conn, entry)
+    field, _ = solo_seasons.entry_rounds(alone.conn, season)
+    entries.retire_entry(alone.conn, entry)
     with pytest.raises(Exception, match="active entries"):
-        solo_seasons.queue(alone.conn, season, field[0].candidate, 1, 0)
+        solo_seasons.queue_round_match(alone.conn, season, field[0].candidate, 1, 0)
     assert seasons.get_season(alone.conn, season.id).accepted_no == 0
-    assert matches.in_flight(alone.conn, season.id) == 0
+    assert matches.matches_in_flight(alone.conn, season.id) == 0
 
 
 def test_a_game_without_measures_is_ranked_by_its_reward(conn: Connection) -> None:
@@ -250,7 +255,7 @@ def paid(contest: Contest, match_id: MatchId, reward: float | None) -> None:
     """Plays the match with this reward; None: the entry fails in it."""
     order = contest.claim(match_id)
     [seat] = results([1], ["DONE" if reward is not None else "ERROR"])
-    finished = lease.finish(
+    finished = lease.finish_match(
         contest.conn,
         match_id,
         order.attempt,
@@ -261,7 +266,7 @@ def paid(contest: Contest, match_id: MatchId, reward: float | None) -> None:
         image_digest="sha256:image",
         rules_digest="sha256:rules",
     )
-    assert finished is Finish.ACCEPTED
+    assert finished is FinishResult.ACCEPTED
 
 
 def test_crashing_where_rewards_are_negative_ranks_behind_playing(conn: Connection) -> None:
@@ -276,12 +281,12 @@ def test_crashing_where_rewards_are_negative_ranks_behind_playing(conn: Connecti
     least = conn.execute("select min(reward) from seats").fetchone()
     assert (of_crashing.games, of_crashing.value) == (3, (least or (None,))[0])
     season = seasons.get_season(conn, contest.season.id)
-    told = insights.read(conn, entries.get_entry(conn, crashing), season, 10.0)
+    told = insights.read_insights(conn, entries.get_entry(conn, crashing), season, 10.0)
     assert told.estimates == (of_crashing,)
 
 
 def void(contest: Contest, match_id: MatchId) -> None:
-    assert matches.void(contest.conn, [match_id], "the node burned") == 1
+    assert matches.void_matches(contest.conn, [match_id], "the node burned") == 1
 
 
 def test_a_round_that_came_to_nothing_is_made_again_on_its_own_seed(alone: Contest) -> None:
@@ -292,19 +297,19 @@ def test_a_round_that_came_to_nothing_is_made_again_on_its_own_seed(alone: Conte
     for match_id in others:
         play(alone, match_id, 1, 10)
     season = seasons.get_season(alone.conn, alone.season.id)
-    [gap] = solo_seasons.gaps(alone.conn, season.id)
+    [gap] = solo_seasons.void_rounds(alone.conn, season.id)
     assert (gap.match_id, gap.entry_id, gap.round) == (lost, entry, 1)
     [candidate] = [
         each.candidate
-        for each in solo_seasons.runners(alone.conn, season)[0]
+        for each in solo_seasons.entry_rounds(alone.conn, season)[0]
         if each.candidate.entry_id == entry
     ]
-    again = solo_seasons.queue_again(alone.conn, season, candidate, gap, 0)
+    again = solo_seasons.requeue_round_match(alone.conn, season, candidate, gap, 0)
     assert history.get_match(alone.conn, again).seed == seed
     assert entry_of(alone, again) == entry
-    assert solo_seasons.gaps(alone.conn, season.id) == []
+    assert solo_seasons.void_rounds(alone.conn, season.id) == []
     assert round_of(alone, entry) == 2
-    assert solo_seasons.forget(alone.conn, season.id) == 3
+    assert solo_seasons.delete_old_round_matches(alone.conn, season.id) == 3
     play(alone, again, 1, 10)
-    assert solo_seasons.forget(alone.conn, season.id) == 1
-    assert solo_seasons.forget(alone.conn, season.id) == 0
+    assert solo_seasons.delete_old_round_matches(alone.conn, season.id) == 1
+    assert solo_seasons.delete_old_round_matches(alone.conn, season.id) == 0

@@ -51,9 +51,9 @@ def test_a_conflict_leaves_the_callers_transaction_alive(
 def test_a_token_tells_who_holds_it_until_it_is_revoked(contest: Contest) -> None:
     conn = contest.conn
     user, team = contest.team()
-    leagues.set_role(conn, contest.league.id, user, LeagueRole.COMPETITOR)
+    leagues.set_member_role(conn, contest.league.id, user, LeagueRole.COMPETITOR)
     token, text = tokens.mint_token(conn, user, "laptop", ["agents:write", "read"])
-    viewer = users.viewer(conn, text)
+    viewer = users.viewer_of_token(conn, text)
     assert viewer is not None
     assert (viewer.user_id, viewer.team_ids) == (user, frozenset({team}))
     assert viewer.roles == {contest.league.id: LeagueRole.COMPETITOR}
@@ -63,7 +63,7 @@ def test_a_token_tells_who_holds_it_until_it_is_revoked(contest: Contest) -> Non
     with pytest.raises(NotFound):
         tokens.revoke_token(conn, contest.host, token.id)
     assert tokens.revoke_token(conn, user, token.id).revoked_at is not None
-    assert users.viewer(conn, text) is None
+    assert users.viewer_of_token(conn, text) is None
 
 
 def test_the_text_of_a_token_is_stored_nowhere(contest: Contest) -> None:
@@ -77,7 +77,7 @@ def test_the_text_of_a_token_is_stored_nowhere(contest: Contest) -> None:
 def test_an_expired_token_is_nobodys(contest: Contest) -> None:
     past = datetime.now(UTC) - timedelta(seconds=1)
     _, text = tokens.mint_token(contest.conn, contest.host, "old", ["read"], past)
-    assert users.viewer(contest.conn, text) is None
+    assert users.viewer_of_token(contest.conn, text) is None
 
 
 def test_only_an_admin_gets_the_admin_scope_and_is_one_only_with_it(conn: Connection) -> None:
@@ -89,6 +89,6 @@ def test_only_an_admin_gets_the_admin_scope_and_is_one_only_with_it(conn: Connec
         tokens.mint_token(conn, ada.id, "x", ["cook"])
     for scopes, is_admin in ((["admin"], True), (["read"], False)):
         _, text = tokens.mint_token(conn, admin.id, "x", scopes)
-        viewer = users.viewer(conn, text)
+        viewer = users.viewer_of_token(conn, text)
         assert viewer is not None
         assert viewer.is_admin is is_admin

@@ -19,7 +19,7 @@ from sandbox.match import referee
 from sandbox.match.clock import Clock
 from sandbox.match.loans import SeatRequest
 from sandbox.match.match_record import SeatReport, read_log
-from sandbox.match.seat_loans import borrowed
+from sandbox.match.seat_loans import borrow_seats
 from tests.integration.sandbox.hostile_table import CLOCK
 from tests.integration.sandbox.nodes import ROOT
 
@@ -121,8 +121,8 @@ def play(
 ) -> list[Seat]:
     """A match between these bundles; HostFault when it is nobody's fault, which no agent may do."""
     requests = [SeatRequest("python", path, memory_mb) for path in bundles]
-    with borrowed(node_socket, requests, BORROW_SECONDS) as loans:
-        played = referee.play(
+    with borrow_seats(node_socket, requests, BORROW_SECONDS) as loans:
+        played = referee.play_episode(
             GEESE,
             GEESE.configure({"episodeSteps": steps}),
             clock,

@@ -65,7 +65,7 @@ def start_node(folder: Path, launcher: str, *options: str, python: str = sys.exe
         if process.poll() is not None:
             raise AssertionError(f"the node ended: {log.read_text()}")
         with contextlib.suppress(HostFault):
-            loans.hello(socket, 5, started=process.pid)
+            loans.node_hello(socket, 5, started=process.pid)
             return Node(process, socket, folder, log)
         time.sleep(0.05)
     process.kill()

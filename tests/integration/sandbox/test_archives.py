@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.box.unpack import MOST_ENTRIES, Refused, unpack
+from sandbox.box.unpack import MOST_ENTRIES, ArchiveRefused, unpack
 from sandbox.errors import BundleRefused
 from sandbox.launchers.base import AGENT_INODES
 from tests import servers
@@ -53,7 +53,7 @@ def test_a_bad_archive_is_refused_by_name(tmp_path: Path, name: str) -> None:
     make, entry, reason = REFUSED[name]
     folder = tmp_path / "in"
     folder.mkdir()
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ArchiveRefused) as refused:
         unpack(io.BytesIO(make()), str(folder), MOST_BYTES)
     if entry is not None:
         assert refused.value.entry == entry
@@ -68,7 +68,7 @@ def test_a_bad_archive_is_refused_by_name(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", PLAIN)
 def test_a_bad_plain_tar_is_refused_for_the_reason_of_its_gzip(tmp_path: Path, name: str) -> None:
     make, entry, reason = REFUSED[name]
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ArchiveRefused) as refused:
         unpack(io.BytesIO(gzip.decompress(make())), str(tmp_path), MOST_BYTES)
     if entry is not None:
         assert refused.value.entry == entry
@@ -86,7 +86,7 @@ def test_an_archive_may_have_as_many_entries_as_it_says(tmp_path: Path) -> None:
 
 def test_a_zip_with_one_name_twice_is_refused(tmp_path: Path) -> None:
     data = zipped(("main.py", MAIN), ("main.py", b"other"))
-    with pytest.raises(Refused, match="twice"):
+    with pytest.raises(ArchiveRefused, match="twice"):
         unpack(io.BytesIO(data), str(tmp_path), MOST_BYTES)
 
 

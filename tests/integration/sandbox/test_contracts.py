@@ -19,8 +19,8 @@ from games.protocol import Verdict
 from sandbox.match import bundle, referee
 from sandbox.match.clock import Clock
 from sandbox.match.loans import SeatRequest
-from sandbox.match.match_record import Played, read_log
-from sandbox.match.seat_loans import borrowed
+from sandbox.match.match_record import PlayedMatch, read_log
+from sandbox.match.seat_loans import borrow_seats
 from tests.integration.counting import Cells, Counting, Snakes
 from tests.integration.sandbox.nodes import MEMORY_MB, ROOT, Bench, still_works
 
@@ -58,7 +58,7 @@ def _agent(folder: Path, name: str) -> Path:
         shutil.copytree(source, copy, dirs_exist_ok=True)
         shutil.copy(shell, copy / "dash")
         source = copy
-    return bundle.prepare(source, folder)
+    return bundle.prepare_bundle(source, folder)
 
 
 def _bot(folder: Path, manifest: Mapping[str, Any], source: str) -> Path:
@@ -67,10 +67,10 @@ def _bot(folder: Path, manifest: Mapping[str, Any], source: str) -> Path:
 
 def _play(
     bench: Bench, game: Any, bundles: Sequence[Path], clock: Clock = CLOCK, **configuration: Any
-) -> Played:
+) -> PlayedMatch:
     requests = [SeatRequest("python", path, MEMORY_MB) for path in bundles]
-    with borrowed(bench.node.socket, requests, 60.0) as loans:
-        return referee.play(
+    with borrow_seats(bench.node.socket, requests, 60.0) as loans:
+        return referee.play_episode(
             game,
             game.configure(configuration or {"steps": STEPS}),
             clock,
@@ -81,11 +81,11 @@ def _play(
         )
 
 
-def _log(played: Played, seat: int) -> str:
+def _log(played: PlayedMatch, seat: int) -> str:
     return "".join(m["stdout"] + m["stderr"] for m in read_log(played.seats[seat].log)["moves"])
 
 
-def _all_right(played: Played, seats: Sequence[int]) -> None:
+def _all_right(played: PlayedMatch, seats: Sequence[int]) -> None:
     for seat in seats:
         report = played.seats[seat]
         why = (report.reason, dict(report.pardoned), _log(played, seat))
@@ -121,7 +121,7 @@ def test_servers_of_every_kind_play(bench: Bench, load: Any) -> None:
 def test_the_games_that_contracts_are_for_are_played_by_them(bench: Bench) -> None:
     snakes = GAMES["battlesnake"]
     reference = [ROOT / "agents" / "battlesnake" / name for name in ("painter", "safe_step")]
-    bundles = [bundle.prepare(path, bench.folder) for path in reference]
+    bundles = [bundle.prepare_bundle(path, bench.folder) for path in reference]
     clock = Clock.from_json({**snakes.clock, "act_seconds": 2.0})
     played = _play(bench, snakes, bundles, clock, maxTurns=20)
     assert [report.reason for report in played.seats] == [None, None]

@@ -23,7 +23,7 @@ from games.protocol import Verdict
 from sandbox import profiles
 from sandbox.errors import HostFault
 from sandbox.launchers import degraded, runtimes
-from sandbox.launchers.docker import describe
+from sandbox.launchers.docker import describe_engine
 from sandbox.match import loans
 from sandbox.match.clock import Clock
 from tests.integration.sandbox import hostile
@@ -69,7 +69,7 @@ def processes_of_container(container: str) -> list[int]:
 @pytest.fixture(scope="module")
 def gvisor(short_folder: Callable[[], Path]) -> Iterator[Bench]:
     require("docker")
-    known = describe().get("Runtimes") or {}
+    known = describe_engine().get("Runtimes") or {}
     if runtimes.GVISOR not in known:
         pytest.skip(f"the engine has no runtime {runtimes.GVISOR!r}: {runtimes.REMEDY}")
     folder = short_folder()
@@ -106,8 +106,8 @@ def agent(obs):
 
 
 def test_the_node_says_what_it_lacks_and_the_digest_names_the_runtime(gvisor: Bench) -> None:
-    hello = loans.hello(gvisor.node.socket)
-    assert set(degraded.sentences(degraded.GVISOR)) <= set(hello.lacks)
+    hello = loans.node_hello(gvisor.node.socket)
+    assert set(degraded.sentences_for_lack(degraded.GVISOR)) <= set(hello.lacks)
     assert hello.gpus == 0
     with gvisor.borrow(gvisor.bundle("def agent(obs):\n    return 1\n")) as loan:
         assert loan.image_digest == hello.image_digests["python"]
@@ -161,7 +161,7 @@ def agent(obs):
 """
     seen, entered = gvisor.findings(source, step=0)
     assert entered == []
-    zygote = {"LANG", "PYTHONHASHSEED", *profiles.get("python").environment}
+    zygote = {"LANG", "PYTHONHASHSEED", *profiles.get_profile("python").environment}
     assert set(seen) <= {"PATH", "HOSTNAME", "HOME", *zygote}
 
 

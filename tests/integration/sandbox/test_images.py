@@ -21,7 +21,7 @@ from sandbox.launchers import docker_images
 from sandbox.match import referee
 from sandbox.match.clock import Clock
 from sandbox.match.loans import SeatRequest
-from sandbox.match.seat_loans import borrowed
+from sandbox.match.seat_loans import borrow_seats
 from tests.integration.sandbox.conftest import require
 from tests.integration.sandbox.nodes import HONEST, Bench, start_node
 
@@ -77,12 +77,12 @@ def scan(found: Any, image_id: str) -> Scanned:
 @pytest.fixture(scope="module", params=NAMES)
 def scanned(request: pytest.FixtureRequest) -> Scanned:
     """Each profile's image; the large ones where somebody has built them."""
-    profile = profiles.get(request.param)
+    profile = profiles.get_profile(request.param)
     with client() as found:
-        image_id = docker_images.find(found, profile)
+        image_id = docker_images.find_image(found, profile)
         if image_id is None and profile.on_command:
             pytest.skip("not built here")
-        return scan(found, image_id or docker_images.build(found, profile, print))
+        return scan(found, image_id or docker_images.build_image(found, profile, print))
 
 
 def test_nothing_raises_rights(scanned: Scanned) -> None:
@@ -124,10 +124,10 @@ def test_an_image_says_what_it_was_built_from(scanned: Scanned) -> None:
 
 
 def test_the_next_program_has_another_image(monkeypatch: pytest.MonkeyPatch) -> None:
-    profile = profiles.get("python")
-    before = docker_images.tag_of(profile)
-    monkeypatch.setattr(profiles, "program", lambda: {"supervisor.py": b"changed"})
-    assert docker_images.tag_of(profile) != before
+    profile = profiles.get_profile("python")
+    before = docker_images.image_tag(profile)
+    monkeypatch.setattr(profiles, "program_files", lambda: {"supervisor.py": b"changed"})
+    assert docker_images.image_tag(profile) != before
 
 
 def test_without_a_registry_the_image_is_made_of_this_machines_interpreter(
@@ -137,12 +137,12 @@ def test_without_a_registry_the_image_is_made_of_this_machines_interpreter(
     require("docker")
     monkeypatch.setenv("PECK_PYTHON_IMAGE", "registry.invalid/no/such:image")
     # a program of its own, so that images others use are let alone
-    program = {**profiles.program(), "unlike_any_other.py": b"# for a test\n"}
-    monkeypatch.setattr(profiles, "program", lambda: program)
-    profile = profiles.get("python")
+    program = {**profiles.program_files(), "unlike_any_other.py": b"# for a test\n"}
+    monkeypatch.setattr(profiles, "program_files", lambda: program)
+    profile = profiles.get_profile("python")
     said: list[str] = []
     with client() as found:
-        image_id = docker_images.build(found, profile, said.append)
+        image_id = docker_images.build_image(found, profile, said.append)
         try:
             assert any("cannot be pulled" in line for line in said), said
             inside = scan(found, image_id)
@@ -160,8 +160,8 @@ def test_without_a_registry_the_image_is_made_of_this_machines_interpreter(
             assert ran.decode().strip() == "/peck/python"
         finally:
             monkeypatch.undo()  # now it is of a program that is not the present one
-            old = [image for image in docker_images.stale(found) if image.id == image_id]
-            gone = [docker_images.remove(found, image) for image in old]
+            old = [image for image in docker_images.stale_images(found) if image.id == image_id]
+            gone = [docker_images.remove_image(found, image) for image in old]
         assert gone == [True]
         with pytest.raises(docker.errors.ImageNotFound):
             found.images.get(image_id)
@@ -175,7 +175,7 @@ def test_where_neither_base_nor_libraries_can_be_had_both_reasons_are_told(
     monkeypatch.setenv("PIP_FIND_LINKS", "")
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
     with client() as found, pytest.raises(HostFault) as fault:
-        docker_images.build(found, profiles.get("numpy"), print)
+        docker_images.build_image(found, profiles.get_profile("numpy"), print)
     assert "cannot be pulled" in str(fault.value)
     assert "libraries of profile numpy cannot be had" in str(fault.value)
 
@@ -186,7 +186,7 @@ def test_a_loan_names_the_image_it_is_played_in(bench: Bench) -> None:
         digest = player.loan.image_digest
     if bench.launcher == "docker":
         with client() as found:
-            assert digest == docker_images.find(found, profiles.get("python"))
+            assert digest == docker_images.find_image(found, profiles.get_profile("python"))
     else:
         assert digest.startswith("bubblewrap:")
 
@@ -229,12 +229,12 @@ def test_an_agent_with_a_small_net_plays_where_torch_is_built(
     launcher: str, short_folder: Callable[[], Path]
 ) -> None:
     require(launcher)
-    profile = profiles.get("torch")
+    profile = profiles.get_profile("torch")
     if launcher == "docker":
         with client() as found:
-            built = docker_images.find(found, profile) is not None
+            built = docker_images.find_image(found, profile) is not None
     else:
-        built = profiles.installed(profile, profiles.cache_dir()) is not None
+        built = profiles.installed_libraries(profile, profiles.cache_dir()) is not None
     if not built:
         pytest.skip("not built here")
     folder = short_folder()
@@ -244,8 +244,8 @@ def test_an_agent_with_a_small_net_plays_where_torch_is_built(
     try:
         for seed in (b"s" * 16, b"t" * 16):
             requests = [SeatRequest("torch", main, 512)] * 2
-            with borrowed(node.socket, requests, 120.0) as loans:
-                played = referee.play(
+            with borrow_seats(node.socket, requests, 120.0) as loans:
+                played = referee.play_episode(
                     GEESE,
                     GEESE.configure({"episodeSteps": 60}),
                     Clock(),

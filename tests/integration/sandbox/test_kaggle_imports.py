@@ -8,7 +8,7 @@ from games import GAMES
 from sandbox.match import referee
 from sandbox.match.clock import Clock
 from sandbox.match.loans import SeatRequest
-from sandbox.match.seat_loans import borrowed
+from sandbox.match.seat_loans import borrow_seats
 from tests.integration.sandbox.nodes import MEMORY_MB, Bench
 
 GEESE = GAMES["hungry_geese"]
@@ -72,8 +72,8 @@ def agent(observation, configuration):
 def test_agents_with_the_imports_of_kaggle_play_a_match(bench: Bench, profile: str) -> None:
     sources = (TYPED, STARRED, IMPORTED, IMPORTED)
     requests = [SeatRequest(profile, bench.bundle(source), MEMORY_MB) for source in sources]
-    with borrowed(bench.node.socket, requests, 60) as loans:
-        played = referee.play(
+    with borrow_seats(bench.node.socket, requests, 60) as loans:
+        played = referee.play_episode(
             GEESE, GEESE.configure({}), Clock(), bytes(16), loans, lanes=4, stop_after_seconds=120
         )
     assert len(played.episode.steps) > 10

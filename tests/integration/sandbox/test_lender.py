@@ -15,12 +15,12 @@ import pytest
 from sandbox.box import wire
 from sandbox.errors import HostFault
 from sandbox.launchers import choose
-from sandbox.launchers.gpu import Devices
+from sandbox.launchers.gpu import GpuPool
 from sandbox.listener import Listener
 from sandbox.match import loans
 from sandbox.node import lender
-from sandbox.node.box_pool import Place, Pool
-from sandbox.node.lender import Lender
+from sandbox.node.box_pool import BoxPool, PooledBox
+from sandbox.node.lender import BoxLender
 from tests.integration.sandbox.census import wait_until
 from tests.integration.sandbox.conftest import require
 from tests.integration.sandbox.nodes import HONEST, MEMORY_MB, STATE, Player
@@ -29,15 +29,15 @@ pytestmark = pytest.mark.bubblewrap
 MOST = 4
 
 
-class Watched(Pool):
+class Watched(BoxPool):
     """A pool whose places at work can be seen."""
 
     @property
-    def busy(self) -> list[Place]:
+    def busy(self) -> list[PooledBox]:
         return list(self._busy)
 
     @property
-    def idle(self) -> list[Place]:
+    def idle(self) -> list[PooledBox]:
         return list(self._idle)
 
 
@@ -69,19 +69,19 @@ def house(short_folder: Callable[[], Path]) -> Iterator[House]:
     if os.geteuid() != 0:
         pytest.skip("boxes of an ordinary user take one match only")
     folder = short_folder()
-    kind, digests = choose.choose("bubblewrap", ["python"], folder, STATE, print)
+    kind, digests = choose.choose_launcher("bubblewrap", ["python"], folder, STATE, print)
     pool = Watched(
         kind,
         "node-test",
         warm={"python": 0},
-        devices=Devices(()),
+        devices=GpuPool(()),
         memory_mb=MEMORY_MB,
         keep=MOST,
         keep_bytes=1 << 30,
         most=MOST,
         say=print,
     )
-    connections = Listener(Lender("node-test", kind, pool, digests).serve, {}, frozenset({0}))
+    connections = Listener(BoxLender("node-test", kind, pool, digests).serve, {}, frozenset({0}))
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(folder / "node.sock"))
         listener.listen()
@@ -93,7 +93,7 @@ def house(short_folder: Callable[[], Path]) -> Iterator[House]:
     kind.sweep()
 
 
-def reaper_and_supervisor(place: Place) -> tuple[int, int]:
+def reaper_and_supervisor(place: PooledBox) -> tuple[int, int]:
     """Pids of a box's process 1 and of its supervisor."""
     reaper = _only_child(place.box.handle.process.pid)
     return reaper, _only_child(reaper)
@@ -118,7 +118,7 @@ def _is_dead(pid: int) -> bool:
 
 
 def test_a_supervisor_that_died_at_rest_costs_no_match(house: House) -> None:
-    loans.end_together(house.borrow("one", "two"))
+    loans.end_all(house.borrow("one", "two"))
     house.settle()
     # Stopped, its process 1 keeps the waiting child alive, as in the moment of a box's death.
     bound = next(place for place in house.pool.idle if place.digest is not None)
@@ -133,7 +133,7 @@ def test_a_supervisor_that_died_at_rest_costs_no_match(house: House) -> None:
     finally:
         os.kill(reaper, signal.SIGCONT)
     assert [Player(loan).start() for loan in lent] == [{"k": "ready"}] * 2
-    loans.end_together(lent)
+    loans.end_all(lent)
     house.settle()
 
 
@@ -147,7 +147,7 @@ def test_boxes_that_hang_do_not_add_up(
     hung = [reaper_and_supervisor(place)[1] for place in house.pool.busy]
     for pid in hung[:count]:
         os.kill(pid, signal.SIGSTOP)
-    loans.end_together(lent)  # nobody's fault but their agents'
+    loans.end_all(lent)  # nobody's fault but their agents'
     assert sorted(loan.end().clean for loan in lent) == sorted(
         [False] * count + [True] * (4 - count)
     )
@@ -161,7 +161,7 @@ def test_descriptors_on_their_way_elsewhere_on_the_host_stop_no_box(house: House
         socket.send_fds(ours, [b"x"], [null] * 200)
         lent = house.borrow("one")
         assert Player(lent[0]).start() == {"k": "ready"}
-        loans.end_together(lent)
+        loans.end_all(lent)
         house.settle()
     os.close(null)
 
@@ -172,14 +172,14 @@ def test_nonsense_at_a_seats_end_keeps_no_box(house: House) -> None:
     with socket.socket(socket.AF_UNIX) as door, request.bundle.open("rb") as bundle:
         door.connect(str(house.socket))
         seat = {"profile": "python", "memory_mb": MEMORY_MB}
-        wire.send(
+        wire.send_frame(
             door, {"op": "borrow", "seats": [seat], "timeout_seconds": 30}, (bundle.fileno(),)
         )
-        answer, fds = wire.receive(door, max_fds=8)
+        answer, fds = wire.receive_frame(door, max_fds=8)
         wire.close_all(fds)
         assert answer["op"] == "lent"
-        wire.send(door, {"op": "end", "seats": [0], "closed": [[]]})
-        ended, _ = wire.receive(door)
+        wire.send_frame(door, {"op": "end", "seats": [0], "closed": [[]]})
+        ended, _ = wire.receive_frame(door)
         assert ended["op"] == "ended"
     house.settle()
 
@@ -187,7 +187,7 @@ def test_nonsense_at_a_seats_end_keeps_no_box(house: House) -> None:
 def test_matches_that_do_not_fit_together_are_played_one_after_another(house: House) -> None:
     def match(number: int) -> int:
         lent = house.borrow(*(f"{number}-{seat}" for seat in range(3)))
-        loans.end_together(lent)
+        loans.end_all(lent)
         return len(lent)
 
     with ThreadPoolExecutor(4) as threads:

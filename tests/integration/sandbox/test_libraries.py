@@ -85,9 +85,12 @@ def agent(obs):
 
 def is_built(launcher: str, name: str) -> bool:
     if launcher == "bubblewrap":
-        return profiles.installed(profiles.get(name), profiles.cache_dir()) is not None
+        return (
+            profiles.installed_libraries(profiles.get_profile(name), profiles.cache_dir())
+            is not None
+        )
     with client() as found:
-        return docker_images.find(found, profiles.get(name)) is not None
+        return docker_images.find_image(found, profiles.get_profile(name)) is not None
 
 
 @pytest.fixture(scope="module", params=ISOLATING)

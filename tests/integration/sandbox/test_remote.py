@@ -28,8 +28,8 @@ from sandbox.errors import AgentAway, BundleRefused, HostFault
 from sandbox.match import bundle, loans, referee
 from sandbox.match.clock import Clock
 from sandbox.match.loans import Loan, SeatRequest
-from sandbox.match.match_record import Played, read_log
-from sandbox.match.seat_loans import borrowed
+from sandbox.match.match_record import PlayedMatch, read_log
+from sandbox.match.seat_loans import borrow_seats
 from tests.integration.counting import Snakes
 from tests.integration.sandbox import remotes
 from tests.integration.sandbox.census import wait_until
@@ -79,12 +79,12 @@ def nothing_left(daemon: Daemon) -> Iterator[None]:
     )
 
 
-def _play(daemon: Daemon, requests: list[SeatRequest]) -> Played:
+def _play(daemon: Daemon, requests: list[SeatRequest]) -> PlayedMatch:
     game: Any = Snakes()
     game.seats = range(1, 17)
-    with borrowed(NOWHERE, requests, 10.0, daemon.socket) as lent:
+    with borrow_seats(NOWHERE, requests, 10.0, daemon.socket) as lent:
         assert [one for one in lent if isinstance(one, BundleRefused)] == []
-        return referee.play(
+        return referee.play_episode(
             game,
             game.configure({"steps": STEPS}),
             CLOCK,
@@ -95,7 +95,7 @@ def _play(daemon: Daemon, requests: list[SeatRequest]) -> Played:
         )
 
 
-def _log(played: Played, seat: int) -> str:
+def _log(played: PlayedMatch, seat: int) -> str:
     return "".join(move["stdout"] for move in read_log(played.seats[seat].log)["moves"])
 
 
@@ -134,7 +134,7 @@ def absent(daemon: Daemon, servers: Servers) -> Iterator[Absent]:
         began = time.monotonic()
         lent = loans.borrow_all(daemon.socket, requests, 10.0)
         seconds = time.monotonic() - began
-        loans.end_together(one for one in lent if isinstance(one, Loan))
+        loans.end_all(one for one in lent if isinstance(one, Loan))
         return lent, seconds
 
     with ThreadPoolExecutor(1) as pool:
@@ -154,7 +154,7 @@ def test_remote_snakes_of_both_apis_play_a_whole_match_against_a_bundled_one(
         else:
             ok(line, b'{"move": "up", "taunt": "old"}')
 
-    painter = bundle.prepare(ROOT / "agents" / "battlesnake" / "painter", bench.folder)
+    painter = bundle.prepare_bundle(ROOT / "agents" / "battlesnake" / "painter", bench.folder)
     requests = [
         SeatRequest("python", painter, MEMORY_MB),
         servers.seat(servers.listen(honest)),
@@ -163,9 +163,9 @@ def test_remote_snakes_of_both_apis_play_a_whole_match_against_a_bundled_one(
     ]
     game = GAMES["battlesnake"]
     clock = Clock.from_json({**game.clock, "act_seconds": 2.0})
-    with borrowed(bench.node.socket, requests, 60.0, daemon.socket) as lent:
+    with borrow_seats(bench.node.socket, requests, 60.0, daemon.socket) as lent:
         assert [isinstance(one, Loan) and one.is_elsewhere for one in lent] == [False, *[True] * 3]
-        played = referee.play(
+        played = referee.play_episode(
             game,
             game.configure({"maxTurns": 20}),
             clock,
@@ -299,8 +299,8 @@ def test_who_is_away_is_told_why_and_nobody_waits_longer_than_for_one(absent: Ab
 
 def test_a_seat_that_is_away_fails_as_a_refused_one_does(daemon: Daemon, servers: Servers) -> None:
     game: Any = Snakes()
-    with borrowed(NOWHERE, [servers.seat("http://10.0.0.1")], 10.0, daemon.socket) as lent:
-        played = referee.play(
+    with borrow_seats(NOWHERE, [servers.seat("http://10.0.0.1")], 10.0, daemon.socket) as lent:
+        played = referee.play_episode(
             game, {"steps": 1}, CLOCK, bytes(16), lent, lanes=1, stop_after_seconds=10.0
         )
     report = played.seats[0]
@@ -389,7 +389,7 @@ def test_the_callers_own_uid_and_strangers_may_not_borrow(daemon: Daemon) -> Non
     uid = os.stat(f"/proc/{daemon.maker}").st_uid
     for one in (uid, 12_345):
         with pytest.raises(HostFault, match=f"uid {one} may not borrow"):
-            _as_uid(one, lambda: loans.hello(daemon.socket))
+            _as_uid(one, lambda: loans.node_hello(daemon.socket))
 
 
 def _as_uid(uid: int, work: Callable[[], object]) -> None:
@@ -450,7 +450,7 @@ def test_what_the_daemon_is_not_for_it_refuses(daemon: Daemon, servers: Servers)
     assert not isinstance(refused, AgentAway)
     with (
         pytest.raises(HostFault, match="PECK_REMOTE_SOCKET"),
-        borrowed(NOWHERE, [SeatRequest("remote", path, 256)], 5.0),
+        borrow_seats(NOWHERE, [SeatRequest("remote", path, 256)], 5.0),
     ):
         pass
 

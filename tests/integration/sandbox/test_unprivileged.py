@@ -19,7 +19,7 @@ import pytest
 from sandbox.errors import HostFault
 from sandbox.launchers import degraded
 from sandbox.match import loans, steal_monitor
-from sandbox.match.bundle import prepare
+from sandbox.match.bundle import prepare_bundle
 from tests.integration.counting import Snakes, State
 from tests.integration.sandbox import ordinary
 from tests.integration.sandbox.conftest import require
@@ -62,7 +62,7 @@ def lent(folder: Path) -> Iterator[Bench]:
     deadline = time.monotonic() + READY_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
         with contextlib.suppress(HostFault):
-            loans.hello(socket, 5)
+            loans.node_hello(socket, 5)
             break
         time.sleep(0.05)
     assert process.poll() is None, log.read_text()
@@ -85,7 +85,7 @@ def test_the_node_says_exactly_what_the_doctor_says_it_lacks(lent: Bench, folder
     report = json.loads(asked.stdout)
     assert report["launcher"] == "bubblewrap"
     named = [f"{row['attack']}: {row['costs']}" for row in report["degraded"]["bubblewrap"]]
-    assert list(loans.hello(lent.node.socket).lacks) == named
+    assert list(loans.node_hello(lent.node.socket).lacks) == named
     allowed = subprocess.run(
         ordinary.command(
             folder,
@@ -98,10 +98,10 @@ def test_the_node_says_exactly_what_the_doctor_says_it_lacks(lent: Bench, folder
         text=True,
         check=True,
     )
-    unseen = degraded.sentences("no thread above all others")
-    if not steal_monitor.is_needed() or allowed.stdout.strip() == "True":
+    unseen = degraded.sentences_for_lack("no thread above all others")
+    if not steal_monitor.may_have_hypervisor() or allowed.stdout.strip() == "True":
         unseen = ()
-    expected = (*degraded.sentences("bubblewrap without root"), *unseen)
+    expected = (*degraded.sentences_for_lack("bubblewrap without root"), *unseen)
     if os.geteuid() == 0:  # then the ordinary user is one to whom nothing was delegated
         assert tuple(named) == expected
     assert set(named) <= set(expected)
@@ -361,7 +361,7 @@ def agent(obs):
 
 
 def test_the_kernel_ends_a_box_before_anything_else_of_the_host(lent: Bench) -> None:
-    if "memory" not in {lack.split(":")[0] for lack in loans.hello(lent.node.socket).lacks}:
+    if "memory" not in {lack.split(":")[0] for lack in loans.node_hello(lent.node.socket).lacks}:
         pytest.skip("this user may make groups, so memory is bounded by those")
     source = """
 def agent(obs):
@@ -376,7 +376,7 @@ def agent(obs):
 
 def test_a_server_is_started_and_asked_like_any_agent(lent: Bench) -> None:
     source = ROOT / "tests" / "agents" / "contracts" / "simple_server"
-    with lent.seat(prepare(source, lent.folder)) as player:
+    with lent.seat(prepare_bundle(source, lent.folder)) as player:
         assert player.start() == {"k": "ready", "contract": "http"}
         seen = Snakes().observe(State(2, 0, (0,), ()), 0)
         for _ in range(3):

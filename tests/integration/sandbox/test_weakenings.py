@@ -55,7 +55,7 @@ def play(
     with started_as(weakness, folder) as program:
         options = ("--profile", "python", "--warm", "1", "--memory-mb", str(hostile.MEMORY_MB))
         node = start_node(folder, launcher, *options, python=program)
-    image = loans.hello(node.socket).image_digests["python"]
+    image = loans.node_hello(node.socket).image_digests["python"]
 
     def match(name: str) -> list[Seat]:
         bundles = [hostile.pack(name, folder)] + [hostile.pack("neighbour", folder)] * 2

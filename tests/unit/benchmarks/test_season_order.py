@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks import season_order
 from benchmarks.rating.worlds import World
 from ladder.ratings.official.fit import Prior, fit
-from ladder.ratings.official.games import Games
+from ladder.ratings.official.games import GameTable
 
 
 def world(*skills: float) -> World:
@@ -23,7 +23,7 @@ def test_a_round_robin_seats_every_lineup_and_moves_its_agents_on() -> None:
 
 
 def test_only_pairs_that_lie_apart_are_clear_and_the_better_stands_first() -> None:
-    known = fit(Games.none(), Prior.unknown(3))
+    known = fit(GameTable.none(), Prior.unknown(3))
     apart = replace(known, mu=np.array([0.0, 2.0, 1.9]), sigma=np.full(3, 0.2))
     assert season_order.clear_pairs(apart) == [(1, 0), (2, 0)]
 

@@ -16,7 +16,7 @@ import pytest
 
 from egress.address import Address, parse
 from egress.guard import Forbidden, Rules, connect
-from egress.tls import MOST_SILENT_BYTES, Secured
+from egress.tls import MOST_SILENT_BYTES, TlsSocket
 from tests.unit.egress.certificates import Authority, serving
 
 HOME = Rules(allow=(ip_network("127.0.0.1"),), ports=((1, 65535),))
@@ -168,7 +168,7 @@ def test_a_certificate_of_a_trusted_authority_is_accepted(authority: Authority) 
     with server(answer) as port:
         address = parse(f"https://127.0.0.1:{port}")
         with connect(address, HOME, soon(), authority.trusted()) as sock:
-            assert isinstance(sock, Secured)
+            assert isinstance(sock, TlsSocket)
             assert sock.version() in ("TLSv1.2", "TLSv1.3")
             assert sock.recv(5) == b"hello"
 

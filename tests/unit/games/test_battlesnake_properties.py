@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from games.battlesnake import GAME
 from games.battlesnake.board import MAPS, MAX_HEALTH, RULESETS
 from games.battlesnake.positions import State
-from games.battlesnake.turns import play as turn
+from games.battlesnake.turns import play_turn as turn
 from tests.unit.games.snakes import play
 
 configurations = st.fixed_dictionaries(

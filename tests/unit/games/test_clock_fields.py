@@ -41,7 +41,7 @@ def test_clock_fields_are_fields_of_the_configuration(game: str) -> None:
 
 def test_match_and_kaggle_export_show_the_match_clock() -> None:
     game, refused = GAMES["hungry_geese"], BundleRefused("leads outside")
-    played = referee.play(
+    played = referee.play_episode(
         game,
         game.configure({"actTimeout": 1}),
         Clock(act_seconds=0.25, bank_seconds=4.0),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from games import GAMES, external
-from games.conformance import CHECKS, check, fingerprint
+from games.conformance import CHECKS, check_conformance, fingerprint
 from games.protocol import ConfigurationError, Game, Json, Outcome, Verdict
 from tests.unit.games import worked_example
 
@@ -19,7 +19,7 @@ from tests.unit.games import worked_example
 @pytest.fixture(scope="module")
 def goofspiel(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The class of the example in docs/games.md."""
-    return type(external.load(str(worked_example.write(tmp_path_factory.mktemp("games")))))
+    return type(external.load_game(str(worked_example.write(tmp_path_factory.mktemp("games")))))
 
 
 SHORT: Mapping[str, Mapping[str, Json]] = {
@@ -34,26 +34,28 @@ SHORT: Mapping[str, Mapping[str, Json]] = {
 def test_our_own_games_keep_every_promise(game: Game[Any]) -> None:
     least, most = game.seats.start, game.seats.stop - 1
     counts = sorted({least, min(4, most)})
-    report = check(game, games=1, seat_counts=counts, overrides=SHORT.get(game.name))
+    report = check_conformance(game, games=1, seat_counts=counts, overrides=SHORT.get(game.name))
     assert report.broken == {}
     assert report.games > 1
 
 
 def test_the_documented_example_keeps_every_promise(goofspiel: Any) -> None:
-    report = check(goofspiel(), games=1)
+    report = check_conformance(goofspiel(), games=1)
     assert report.broken == {}
     assert report.seat_counts == (2, 3, 4)
     assert report.longest_game == 13
 
 
 def test_equal_arguments_give_an_equal_report(goofspiel: Any) -> None:
-    first, second = (check(goofspiel(), games=1, seed=4, seat_counts=[2]) for _ in range(2))
+    first, second = (
+        check_conformance(goofspiel(), games=1, seed=4, seat_counts=[2]) for _ in range(2)
+    )
     assert first == second
     assert fingerprint(goofspiel(), 4) == fingerprint(goofspiel(), 4) != fingerprint(goofspiel(), 5)
 
 
 def test_a_configuration_can_be_chosen(goofspiel: Any) -> None:
-    report = check(goofspiel(), games=1, seat_counts=[2], overrides={"cards": 5})
+    report = check_conformance(goofspiel(), games=1, seat_counts=[2], overrides={"cards": 5})
     assert (report.longest_game, report.seat_counts) == (5, (2,))
 
 
@@ -145,7 +147,7 @@ BREAKS: dict[str, tuple[str, Mapping[str, Any]]] = {
 def test_a_broken_promise_is_seen_and_named(name: str, goofspiel: Any) -> None:
     broken, members = BREAKS[name]
     game = type("Broken", (goofspiel,), {**members, "of_class": goofspiel})()
-    report = check(game, games=2, seat_counts=[2], seed=1)
+    report = check_conformance(game, games=2, seat_counts=[2], seed=1)
     assert broken in report.broken, report.broken
     assert not report.passed
 
@@ -156,7 +158,9 @@ def test_every_check_has_a_break_that_it_sees() -> None:
 
 def test_a_report_tells_every_check_and_where_it_broke(goofspiel: Any) -> None:
     members: dict[str, Callable[..., Any]] = {"step": _fails_at_faults}
-    told = check(type("Broken", (goofspiel,), {**members, "of_class": goofspiel})()).as_json()
+    told = check_conformance(
+        type("Broken", (goofspiel,), {**members, "of_class": goofspiel})()
+    ).as_json()
     assert [one["name"] for one in told["checks"]] == list(CHECKS)
     (plays,) = (one for one in told["checks"] if one["name"] == "plays")
     assert not plays["holds"]

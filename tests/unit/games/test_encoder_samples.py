@@ -31,7 +31,7 @@ def network() -> ModuleType:
 @pytest.mark.parametrize("seed", range(4))
 def test_every_move_that_was_made_is_a_sample_and_no_fault_is(seed: int) -> None:
     recorded = episode(seed)
-    found = list(encoders.encoder("hungry_geese").samples(recorded, {0, 2}))
+    found = list(encoders.encoder_of("hungry_geese").samples(recorded, {0, 2}))
     made = [
         (number, seat, step.moves[seat])
         for number, step in enumerate(recorded.steps)
@@ -44,7 +44,7 @@ def test_every_move_that_was_made_is_a_sample_and_no_fault_is(seed: int) -> None
 def test_planes_hold_the_seat_itself_first_then_the_others_in_order() -> None:
     recorded = episode(5)
     position = list(states(GAME, recorded))
-    for one in encoders.encoder("hungry_geese").samples(recorded, {1}):
+    for one in encoders.encoder_of("hungry_geese").samples(recorded, {1}):
         state = position[one.step]
         assert one.planes.shape == (11, 7, 17)
         for place in range(4):
@@ -62,7 +62,7 @@ def test_planes_hold_the_seat_itself_first_then_the_others_in_order() -> None:
 def test_a_head_has_a_past_from_the_second_move_on() -> None:
     recorded = episode(5)
     position = list(states(GAME, recorded))
-    first, second, *_ = encoders.encoder("hungry_geese").samples(recorded, {0})
+    first, second, *_ = encoders.encoder_of("hungry_geese").samples(recorded, {0})
     assert not first.planes[:, :, 12:16].any()
     was = position[0].geese[0][0]
     assert second.planes[was % 11, was // 11, 12] == 1
@@ -73,7 +73,7 @@ def test_the_agent_that_learned_sees_the_same_planes(network: ModuleType) -> Non
     position = list(states(GAME, recorded))
     past: list[int | None] | None = None
     compared = 0
-    for one in encoders.encoder("hungry_geese").samples(recorded, {2}):
+    for one in encoders.encoder_of("hungry_geese").samples(recorded, {2}):
         seen = GAME.observe(position[one.step], 2)
         own = network.planes(seen["geese"], seen["food"], 2, past, 7, 11)
         assert np.array_equal(own, one.planes)
@@ -86,7 +86,7 @@ def test_the_agent_that_learned_sees_the_same_planes(network: ModuleType) -> Non
 def test_the_network_does_not_mind_where_on_the_torus_a_position_lies(
     network: ModuleType, at_head: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = next(encoders.encoder("hungry_geese").samples(episode(9), {0}))
+    one = next(encoders.encoder_of("hungry_geese").samples(episode(9), {0}))
     mean = network.scores(one.planes)
     if at_head:
         monkeypatch.setitem(network.WEIGHTS, "at_head", np.ones(1))
@@ -98,4 +98,4 @@ def test_the_network_does_not_mind_where_on_the_torus_a_position_lies(
 def test_a_game_without_planes_is_refused_by_name() -> None:
     known = "battlesnake, golad, hungry_geese, snake"
     with pytest.raises(GameError, match=f"'chess' cannot be encoded; .* are {known}"):
-        encoders.encoder("chess")
+        encoders.encoder_of("chess")

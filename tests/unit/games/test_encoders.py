@@ -68,7 +68,7 @@ def seen(
     for seed in range(3):
         recorded = episode(name, seats, overrides, seed)
         position = list(states(GAMES[name], recorded))
-        for one in encoders.encoder(name).samples(recorded, range(seats)):
+        for one in encoders.encoder_of(name).samples(recorded, range(seats)):
             yield recorded, position[one.step], one
 
 
@@ -84,7 +84,7 @@ def after(recorded: Episode, state: Any, one: Sample, answer: Any) -> Any:
 def test_shapes_and_types_are_those_that_the_encoder_claims(
     name: str, seats: int, overrides: Mapping[str, Any]
 ) -> None:
-    encoder, made = encoders.encoder(name), 0
+    encoder, made = encoders.encoder_of(name), 0
     for recorded, _, one in seen(name, seats, overrides):
         configuration = recorded.configuration
         sides = ("columns", "rows") if name == "hungry_geese" else ("width", "height")
@@ -107,7 +107,7 @@ def test_shapes_and_types_are_those_that_the_encoder_claims(
 def test_a_number_is_the_move_that_was_made(
     name: str, seats: int, overrides: Mapping[str, Any]
 ) -> None:
-    game, encoder = GAMES[name], encoders.encoder(name)
+    game, encoder = GAMES[name], encoders.encoder_of(name)
     for recorded, state, one in seen(name, seats, overrides):
         answer = encoder.answer(recorded.configuration, one.seat, one.move, one.rest)
         did = recorded.steps[one.step].moves[one.seat]
@@ -125,7 +125,7 @@ def test_what_is_not_legal_ends_the_seat_and_what_is_ends_it_by_others_alone(
     tried = [0, 0]
     for recorded, state, one in seen(name, seats, overrides):
         for move, is_legal in enumerate(one.legal):
-            answer = encoders.encoder(name).answer(recorded.configuration, one.seat, move, ())
+            answer = encoders.encoder_of(name).answer(recorded.configuration, one.seat, move, ())
             then = after(recorded, state, one, answer)
             ends = then.causes if name == "battlesnake" else then.endings
             if is_legal:
@@ -139,7 +139,7 @@ def test_what_is_not_legal_ends_the_seat_and_what_is_ends_it_by_others_alone(
 
 @pytest.mark.parametrize(("name", "seats", "overrides"), [PLAYED[n] for n in (4, 5, 7)])
 def test_legal_is_what_the_rules_take(name: str, seats: int, overrides: Mapping[str, Any]) -> None:
-    game, encoder = GAMES[name], encoders.encoder(name)
+    game, encoder = GAMES[name], encoders.encoder_of(name)
     for recorded, state, one in seen(name, seats, overrides):
         rest: tuple[int, ...] = ()
         if name == "golad":
@@ -216,20 +216,20 @@ def test_both_sides_of_golad_see_the_same_start_and_the_same_moves_in_it(seed: i
     state, _ = golad.GAME.reset(configuration, 2, Random(seed))
     first, second = (golad_planes.cell_planes(state, seat) for seat in (0, 1))
     assert np.array_equal(first, second)
-    assert np.array_equal(golad_planes.legal(state, 0), golad_planes.legal(state, 1))
-    assert golad_planes.answer(configuration, 0, 1 + 7, (-1, -1)) == "kill 2,1"
-    assert golad_planes.answer(configuration, 1, 1 + 7, (-1, -1)) == "kill 2,4"
+    assert np.array_equal(golad_planes.legal_moves(state, 0), golad_planes.legal_moves(state, 1))
+    assert golad_planes.decode_move(configuration, 0, 1 + 7, (-1, -1)) == "kill 2,1"
+    assert golad_planes.decode_move(configuration, 1, 1 + 7, (-1, -1)) == "kill 2,4"
 
 
 def test_a_birth_has_its_cell_in_its_number_and_what_it_costs_in_its_rest() -> None:
     configuration = golad.GAME.configure(SMALL)
-    assert golad_planes.encoded(configuration, 0, "birth 1,0 4,5 0,2") == (1 + 30 + 1, (10, 29))
-    assert golad_planes.encoded(configuration, 1, "birth 1,0 4,5 0,2") == (1 + 30 + 28, (0, 19))
+    assert golad_planes.encode_move(configuration, 0, "birth 1,0 4,5 0,2") == (1 + 30 + 1, (10, 29))
+    assert golad_planes.encode_move(configuration, 1, "birth 1,0 4,5 0,2") == (1 + 30 + 28, (0, 19))
     for seat in (0, 1):
-        number, rest = golad_planes.encoded(configuration, seat, "birth 1,0 4,5 0,2")
-        back = golad_planes.answer(configuration, seat, number, rest)
+        number, rest = golad_planes.encode_move(configuration, seat, "birth 1,0 4,5 0,2")
+        back = golad_planes.decode_move(configuration, seat, number, rest)
         assert back in {"birth 1,0 4,5 0,2", "birth 1,0 0,2 4,5"}
-        name = golad_planes.names(configuration)[number]
+        name = golad_planes.move_names(configuration)[number]
         assert name == ("birth 1,0" if seat == 0 else "birth 3,5")
 
 
@@ -251,7 +251,9 @@ def test_a_mirrored_board_of_battlesnake_has_mirrored_planes_and_moves(
             hazards=across(state.hazards),
         )
         assert np.array_equal(snakes_planes.snake_planes(mirrored, one.seat), one.planes[::-1])
-        assert np.array_equal(snakes_planes.legal(mirrored, one.seat), one.legal[[0, 1, 3, 2]])
+        assert np.array_equal(
+            snakes_planes.legal_moves(mirrored, one.seat), one.legal[[0, 1, 3, 2]]
+        )
 
 
 def test_a_mirrored_board_of_snake_has_mirrored_planes_and_moves() -> None:
@@ -261,7 +263,7 @@ def test_a_mirrored_board_of_snake_has_mirrored_planes_and_moves() -> None:
         apple = state.apple - state.apple % width + width - 1 - state.apple % width
         mirrored = state._replace(snake=tuple(flipped), apple=apple)
         assert np.array_equal(snake_planes.snake_planes(mirrored), one.planes[::-1])
-        assert np.array_equal(snake_planes.legal(mirrored), one.legal[[0, 1, 3, 2]])
+        assert np.array_equal(snake_planes.legal_moves(mirrored), one.legal[[0, 1, 3, 2]])
 
 
 def test_a_shifted_pond_has_shifted_planes_and_the_same_legal_moves() -> None:
@@ -275,7 +277,7 @@ def test_a_shifted_pond_has_shifted_planes_and_the_same_legal_moves() -> None:
             for at in (state, shifted)
         )
         assert np.array_equal(np.roll(here, (3, 2), axis=(0, 1)), there)
-        assert np.array_equal(encoders.hungry_geese.legal(shifted, one.seat), one.legal)
+        assert np.array_equal(encoders.hungry_geese.legal_moves(shifted, one.seat), one.legal)
 
 
 def _shifted(cell: int) -> int:
@@ -298,8 +300,8 @@ def test_a_known_position_of_battlesnake_has_these_planes() -> None:
     assert (found[4, 4, 4], found[1, 2, 5], found[1, 1, 5], found[0, 1, 5]) == (3, 3, 2, 1)
     assert (found[3, 3, 6], found[3, 3, 7]) == (100, 50)
     assert (found[2, 2, 8], found[0, 0, 9], found[4, 0, 9]) == (1, 2, 1)
-    assert list(snakes_planes.legal(state, 0)) == [True, False, True, True]
-    assert list(snakes_planes.legal(state, 1)) == [True, True, True, False]
+    assert list(snakes_planes.legal_moves(state, 0)) == [True, False, True, True]
+    assert list(snakes_planes.legal_moves(state, 1)) == [True, True, True, False]
 
 
 def test_a_known_position_of_snake_has_these_planes() -> None:

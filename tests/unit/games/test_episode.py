@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from games import GAMES
 from games.episode import FORMAT, EpisodeError, from_bytes, states, to_bytes
 from games.hungry_geese import GAME
-from games.protocol import placements_from
+from games.protocol import placements_from_scores
 from tests.unit.games.positions import episode, play
 
 
@@ -124,7 +124,7 @@ def test_chance_that_does_not_fit_is_refused() -> None:
 
 
 def test_equal_scores_share_a_place_and_the_next_is_skipped() -> None:
-    assert placements_from([5, 9, 5, 1]) == (2, 1, 2, 4)
+    assert placements_from_scores([5, 9, 5, 1]) == (2, 1, 2, 4)
 
 
 def test_games_are_found_by_their_name() -> None:

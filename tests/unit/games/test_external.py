@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from games import GAMES, external
-from games.external import OutsideError
+from games.external import ExternalGameError
 from games.protocol import Game
 from tests.unit.games import worked_example
 
@@ -20,26 +20,26 @@ def hosted(monkeypatch: pytest.MonkeyPatch) -> Table:
     """The games there are; what a test registers is gone after it."""
     table = dict(GAMES)
     monkeypatch.setattr(external, "GAMES", table)
-    monkeypatch.setattr(external, "_files", {})
+    monkeypatch.setattr(external, "_loaded_files", {})
     return table
 
 
 def test_a_registered_game_is_there_by_its_name(hosted: Table, tmp_path: Path) -> None:
-    external.register(f" {worked_example.write(tmp_path)}, ")
+    external.register_games(f" {worked_example.write(tmp_path)}, ")
     assert hosted["goofspiel"].title == "Goofspiel"
     assert list(hosted)[-1] == "goofspiel"
 
 
 def test_a_process_may_register_twice(hosted: Table, tmp_path: Path) -> None:
     file = worked_example.write(tmp_path)
-    external.register(str(file))
+    external.register_games(str(file))
     first = hosted["goofspiel"]
-    external.register(f"{file}:GAME")
+    external.register_games(f"{file}:GAME")
     assert hosted["goofspiel"] is first
 
 
 def test_nothing_is_registered_where_nothing_is_set(hosted: Table) -> None:
-    external.register("")
+    external.register_games("")
     assert hosted == GAMES
 
 
@@ -47,7 +47,7 @@ def test_a_file_may_hold_several(hosted: Table, tmp_path: Path) -> None:
     file = worked_example.write(tmp_path)
     source = file.read_text() + "\n\nclass Long(Goofspiel):\n    name = 'long'\n\n\nLONG = Long()\n"
     file.write_text(source)
-    external.register(f"{file},{file}:LONG")
+    external.register_games(f"{file},{file}:LONG")
     assert {"goofspiel", "long"} < set(hosted)
 
 
@@ -66,60 +66,62 @@ def test_a_file_without_a_game_is_refused_with_the_remedy(
 ) -> None:
     file = tmp_path / "broken.py"
     file.write_text(source)
-    with pytest.raises(OutsideError) as caught:
-        external.register(str(file))
+    with pytest.raises(ExternalGameError) as caught:
+        external.register_games(str(file))
     assert str(caught.value).startswith(f"{file}: ")
     assert told in str(caught.value)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(OutsideError, match=r"nowhere\.py: there is no such file"):
-        external.register(str(tmp_path / "nowhere.py"))
+    with pytest.raises(ExternalGameError, match=r"nowhere\.py: there is no such file"):
+        external.register_games(str(tmp_path / "nowhere.py"))
 
 
 @pytest.mark.parametrize("name", ["Goofspiel", "goof spiel", "", "../x", "x" * 41])
 def test_a_name_that_does_not_fit_an_address_is_refused(name: str, tmp_path: Path) -> None:
     file = worked_example.write(tmp_path)
     file.write_text(file.read_text().replace('"goofspiel"', repr(name)))
-    with pytest.raises(OutsideError, match="small letters"):
-        external.register(str(file))
+    with pytest.raises(ExternalGameError, match="small letters"):
+        external.register_games(str(file))
 
 
 def test_a_name_that_is_taken_is_refused(tmp_path: Path) -> None:
     file = worked_example.write(tmp_path)
     file.write_text(file.read_text().replace('"goofspiel"', '"hungry_geese"'))
-    with pytest.raises(OutsideError, match=r"'hungry_geese' is taken by a game of Pecking Order's"):
-        external.register(str(file))
+    with pytest.raises(
+        ExternalGameError, match=r"'hungry_geese' is taken by a game of Pecking Order's"
+    ):
+        external.register_games(str(file))
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
     one, two = worked_example.write(tmp_path / "one"), worked_example.write(tmp_path / "two")
-    with pytest.raises(OutsideError, match=f"'goofspiel' is taken by {one}"):
-        external.register(f"{one},{two}")
+    with pytest.raises(ExternalGameError, match=f"'goofspiel' is taken by {one}"):
+        external.register_games(f"{one},{two}")
 
 
 def test_paths_are_made_absolute_for_processes_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    told = external.absolute("a.py, b.py:OTHER")
+    told = external.absolute_paths("a.py, b.py:OTHER")
     assert told == f"{tmp_path}/a.py:GAME,{tmp_path}/b.py:OTHER"
-    assert external.absolute("") == ""
+    assert external.absolute_paths("") == ""
 
 
 def test_the_digest_of_the_rules_changes_with_the_file(tmp_path: Path) -> None:
     file = worked_example.write(tmp_path)
-    external.register(str(file))
-    before = external.digest("goofspiel")
+    external.register_games(str(file))
+    before = external.rules_digest("goofspiel")
     file.write_text(file.read_text() + "# changed\n")
-    assert external.digest("goofspiel") != before != external.digest("hungry_geese")
+    assert external.rules_digest("goofspiel") != before != external.rules_digest("hungry_geese")
 
 
 def test_the_digest_covers_an_operators_file_and_the_class_it_uses(tmp_path: Path) -> None:
     file = tmp_path / "other.py"
     source = "from games.hungry_geese import HungryGeese\nGAME = HungryGeese()\nGAME.name = {!r}\n"
     file.write_text(source.format("other"))
-    external.register(str(file))
-    both = external.digest("other")
-    assert both != external.digest("hungry_geese")
+    external.register_games(str(file))
+    both = external.rules_digest("other")
+    assert both != external.rules_digest("hungry_geese")
     file.write_text(source.format("other") + "GAME.version = '2'\n")
-    assert external.digest("other") != both
+    assert external.rules_digest("other") != both

@@ -11,15 +11,15 @@ import pettingzoo
 import pytest
 from gymnasium.spaces import Box, Discrete, MultiDiscrete
 
-from games.conformance import check
-from games.pettingzoo import Adapted
+from games.conformance import check_conformance
+from games.pettingzoo import PettingZooGame
 from games.protocol import GameError, InvalidMove, Verdict
 from tests.unit.games import worked_example
 
 DOCUMENTED = worked_example.adapters()
-TICTACTOE: Adapted = DOCUMENTED["TICTACTOE"]
-ROCK_PAPER_SCISSORS: Adapted = DOCUMENTED["RPS"]
-CONNECT_FOUR = Adapted(
+TICTACTOE: PettingZooGame = DOCUMENTED["TICTACTOE"]
+ROCK_PAPER_SCISSORS: PettingZooGame = DOCUMENTED["RPS"]
+CONNECT_FOUR = PettingZooGame(
     partial(pettingzoo.make, "aec", "classic/connect_four-v3"),
     name="connect_four",
     title="Connect four",
@@ -29,13 +29,13 @@ CONNECT_FOUR = Adapted(
 
 
 @pytest.mark.parametrize("game", [TICTACTOE, ROCK_PAPER_SCISSORS], ids=lambda game: game.name)
-def test_classics_keep_every_promise(game: Adapted) -> None:
-    assert check(game, games=3).broken == {}
+def test_classics_keep_every_promise(game: PettingZooGame) -> None:
+    assert check_conformance(game, games=3).broken == {}
     assert game.seats == range(2, 3)
     assert game.version.endswith(f"+pettingzoo-{pettingzoo.__version__}")
 
 
-def play(game: Adapted, *moves: dict[int, Any]) -> Any:
+def play(game: PettingZooGame, *moves: dict[int, Any]) -> Any:
     state, _ = game.reset(game.configure({}), 2, Random(1))
     for step in moves:
         assert set(step) == set(game.to_move(state))
@@ -131,15 +131,19 @@ class Walk:
 
 
 def test_other_spaces_luck_and_ends_at_different_times_keep_every_promise() -> None:
-    game = Adapted(Walk, name="walk", title="Walk", version="1", longest=lambda configuration: 5)
-    report = check(game, games=3)
+    game = PettingZooGame(
+        Walk, name="walk", title="Walk", version="1", longest=lambda configuration: 5
+    )
+    report = check_conformance(game, games=3)
     assert report.broken == {}
     assert report.longest_game == 5
 
 
 def test_the_last_step_cuts_an_episode_off() -> None:
-    game = Adapted(Walk, name="walk", title="Walk", version="1", longest=lambda configuration: 2)
-    report = check(game, games=2)
+    game = PettingZooGame(
+        Walk, name="walk", title="Walk", version="1", longest=lambda configuration: 2
+    )
+    report = check_conformance(game, games=2)
     assert report.broken == {}
     assert report.longest_game == 2
 
@@ -150,8 +154,8 @@ def test_luck_from_outside_the_seed_is_seen_by_the_check() -> None:
             self.luck = Random()
             return super().step(actions)
 
-    game = Adapted(Careless, name="walk", title="Walk", version="1", longest=lambda told: 5)
-    assert {"pure", "replay"} <= set(check(game, games=1).broken)
+    game = PettingZooGame(Careless, name="walk", title="Walk", version="1", longest=lambda told: 5)
+    assert {"pure", "replay"} <= set(check_conformance(game, games=1).broken)
 
 
 def test_a_discrete_space_may_begin_elsewhere() -> None:
@@ -162,5 +166,5 @@ def test_a_discrete_space_may_begin_elsewhere() -> None:
         def step(self, actions: Any) -> Any:
             return super().step({agent: [action] for agent, action in actions.items()})
 
-    game = Adapted(FromFive, name="walk", title="Walk", version="1", longest=lambda told: 5)
-    assert check(game, games=1).broken == {}
+    game = PettingZooGame(FromFive, name="walk", title="Walk", version="1", longest=lambda told: 5)
+    assert check_conformance(game, games=1).broken == {}

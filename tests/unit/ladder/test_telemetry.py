@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from ladder.telemetry import bound, emit
+from ladder.telemetry import bind_fields, log_event
 
 
 def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
@@ -18,26 +18,26 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
 
 
 def test_a_line_has_its_level_and_its_fields(capsys: pytest.CaptureFixture[str]) -> None:
-    emit("match", seconds=1.5)
-    emit("node_away", level="warning", error=OSError("away"))
+    log_event("match", seconds=1.5)
+    log_event("node_away", level="warning", error=OSError("away"))
     usual, alarm = lines(capsys)
     assert (usual["event"], usual["level"], usual["seconds"]) == ("match", "info", 1.5)
     assert (alarm["level"], alarm["error"], alarm["pid"]) == ("warning", "away", os.getpid())
 
 
 def test_bound_fields_are_in_every_line_until_the_end(capsys: pytest.CaptureFixture[str]) -> None:
-    with bound(match="mat_1"):
-        with bound(attempt=2):
-            emit("within")
-        emit("between")
-    emit("after")
+    with bind_fields(match="mat_1"):
+        with bind_fields(attempt=2):
+            log_event("within")
+        log_event("between")
+    log_event("after")
     found = [(line.get("match"), line.get("attempt")) for line in lines(capsys)]
     assert found == [("mat_1", 2), ("mat_1", None), (None, None)]
 
 
 def test_bound_fields_are_of_one_thread(capsys: pytest.CaptureFixture[str]) -> None:
-    with bound(match="mat_1"):
-        other = threading.Thread(target=lambda: emit("elsewhere"))
+    with bind_fields(match="mat_1"):
+        other = threading.Thread(target=lambda: log_event("elsewhere"))
         other.start()
         other.join()
     assert "match" not in lines(capsys)[0]

@@ -33,8 +33,8 @@ def node(tmp_path: Path) -> Iterator[Path]:
                     return
                 with connection:
                     if connection.recv(1, socket.MSG_PEEK):
-                        wire.receive(connection)
-                        wire.send(connection, ANSWER)
+                        wire.receive_frame(connection)
+                        wire.send_frame(connection, ANSWER)
 
         thread = threading.Thread(target=serve)
         thread.start()
@@ -45,11 +45,11 @@ def node(tmp_path: Path) -> Iterator[Path]:
 
 def test_greeting_of_the_started_process_or_its_child_counts(node: Path) -> None:
     for started in (None, os.getpid(), os.getppid()):
-        assert loans.hello(node, started=started).node == "n1"
+        assert loans.node_hello(node, started=started).node == "n1"
 
 
 def test_greeting_of_a_predecessor_is_not_taken_for_the_new_nodes(node: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as new:
         with pytest.raises(HostFault, match="another node still answers"):
-            loans.hello(node, started=new.pid)
+            loans.node_hello(node, started=new.pid)
         new.kill()

@@ -20,7 +20,7 @@ def stop() -> Iterator[threading.Event]:
     numbers = (signal.SIGTERM, signal.SIGINT)
     before = [signal.getsignal(number) for number in numbers]
     event = threading.Event()
-    process_guard.stops(event)
+    process_guard.set_on_stop_signal(event)
     yield event
     for number, handler in zip(numbers, before, strict=True):
         signal.signal(number, handler)

@@ -20,7 +20,7 @@ def test_a_folder_of_one_file_is_that_file(monkeypatch: pytest.MonkeyPatch, tmp_
     (tmp_path / "snake" / "cycle" / "__pycache__").mkdir(parents=True)
     (tmp_path / "snake" / "cycle" / "main.py").write_bytes(b"agent")
     (tmp_path / "snake" / "cycle" / "__pycache__" / "main.pyc").write_bytes(b"compiled")
-    assert reference_agents.read("snake", "cycle") == ("main.py", b"agent")
+    assert reference_agents.read_bundle("snake", "cycle") == ("main.py", b"agent")
 
 
 def test_a_folder_of_several_is_a_zip_and_the_same_one_each_time(
@@ -33,11 +33,11 @@ def test_a_folder_of_several_is_a_zip_and_the_same_one_each_time(
         folder.mkdir(parents=True)
         for name in order:
             (folder / name).write_text(name)
-        packed.append(reference_agents.read("golad", folder.name)[1])
+        packed.append(reference_agents.read_bundle("golad", folder.name)[1])
     assert packed[0] == packed[1]
     with zipfile.ZipFile(io.BytesIO(packed[0])) as archive:
         assert archive.namelist() == ["bot.py", "peck.json"]
-    assert reference_agents.names("golad") == ["kill0", "kill1"]
+    assert reference_agents.agent_names("golad") == ["kill0", "kill1"]
 
 
 def test_the_last_callable_of_each_main_py_is_its_agent() -> None:
@@ -51,20 +51,20 @@ def test_every_agent_of_a_demo_league_is_there_and_fits_its_game() -> None:
     for league in demo.LEAGUES:
         assert league.seats in GAMES[league.game].seats
         GAMES[league.game].configure(league.configuration)
-        there = reference_agents.names(league.game)
+        there = reference_agents.agent_names(league.game)
         assert {each.name for each in league.entrants} <= set(there)
 
 
 def test_names_of_reference_agents_have_hyphens() -> None:
-    names = [name for game in GAMES for name in reference_agents.names(game)]
+    names = [name for game in GAMES for name in reference_agents.agent_names(game)]
     assert "random-legal" in names
     assert not any("_" in name for name in names)
 
 
 def test_a_reference_agent_has_one_name_with_hyphen_or_underscore() -> None:
     for name in ("random-legal", "random_legal", "Random Legal"):
-        assert reference_agents.name_of(name) == "random-legal"
-        assert reference_agents.read("hungry_geese", name) == reference_agents.read(
+        assert reference_agents.canonical_name(name) == "random-legal"
+        assert reference_agents.read_bundle("hungry_geese", name) == reference_agents.read_bundle(
             "hungry_geese", "random-legal"
         )
         mine = [{"id": "age_1", "slug": "random-legal", "name": "Mine"}]

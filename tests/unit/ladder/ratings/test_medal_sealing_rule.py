@@ -8,35 +8,40 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from ladder.leagues.medals import BEST_FIRST, Kind, Medal, Rules
-from ladder.matches.pairing.information_gain import information
-from ladder.ratings.medal_sealing_rule import GROWTH, LOOKS, Chances, sure
+from ladder.leagues.medals import BEST_FIRST, Medal, MedalRuleKind, MedalRules
+from ladder.matches.pairing.information_gain import fisher_information
+from ladder.ratings.medal_sealing_rule import (
+    GROWTH,
+    STANDINGS_THAT_MUST_AGREE,
+    Chances,
+    sealed_medal,
+)
 from ladder.ratings.official.standing import DRAWS
 
-LINES = Rules(Kind.LINES, 900.0, 800.0, 700.0)
+LINES = MedalRules(MedalRuleKind.LINES, 900.0, 800.0, 700.0)
 AGENTS = 100
 
 
 @pytest.mark.parametrize(
     ("rules", "chance", "medal"),
     [
-        (Rules(), 0.96, Medal.SILVER),  # counted in 400 draws: it may as well be 0.94
-        (Rules(), 0.98, Medal.GOLD),
+        (MedalRules(), 0.96, Medal.SILVER),  # counted in 400 draws: it may as well be 0.94
+        (MedalRules(), 0.98, Medal.GOLD),
         (LINES, 0.96, Medal.GOLD),
         (LINES, 0.94, Medal.SILVER),
     ],
 )
 def test_a_chance_counted_in_draws_must_pass_by_what_they_may_err(
-    rules: Rules, chance: float, medal: Medal
+    rules: MedalRules, chance: float, medal: Medal
 ) -> None:
-    assert sure([(chance, 1.0, 1.0)], rules, 0.95) is medal
+    assert sealed_medal([(chance, 1.0, 1.0)], rules, 0.95) is medal
 
 
 def test_every_look_must_be_sure_of_the_class_or_a_better_one() -> None:
     gold, silver, nothing = (1.0, 1.0, 1.0), (0.5, 1.0, 1.0), (0.0, 0.1, 0.9)
-    assert sure([gold, gold, gold], LINES, 0.95) is Medal.GOLD
-    assert sure([gold, silver, gold], LINES, 0.95) is Medal.SILVER
-    assert sure([gold, silver, nothing], LINES, 0.95) is None
+    assert sealed_medal([gold, gold, gold], LINES, 0.95) is Medal.GOLD
+    assert sealed_medal([gold, silver, gold], LINES, 0.95) is Medal.SILVER
+    assert sealed_medal([gold, silver, nothing], LINES, 0.95) is None
 
 
 @dataclass(frozen=True)
@@ -54,13 +59,13 @@ def looked_at(seed: int, too_small: float) -> Looked:
     draws of all its standings."""
     rng = np.random.default_rng(seed)
     skill = rng.standard_normal(AGENTS)
-    cuts = np.array(Rules().cuts(AGENTS))
+    cuts = np.array(MedalRules().cuts(AGENTS))
     noise = rng.standard_normal((DRAWS, AGENTS))
     deserved = np.searchsorted(cuts, (-skill).argsort().argsort() + 1).tolist()
     found = Looked([], [], deserved)
     told, known, games = np.zeros(AGENTS), 0.0, 10.0
     while games < 250:
-        new = games * information(4) - known
+        new = games * fisher_information(4) - known
         told += new * skill + np.sqrt(new) * rng.standard_normal(AGENTS)
         known += new
         drawn = told / (1 + known) + noise * too_small / np.sqrt(1 + known)
@@ -84,7 +89,9 @@ def sealed(season: Looked, looks: int) -> list[tuple[int, int]]:
             continue
         for who in range(AGENTS):
             if season.chances[n][who][2] > 0.95:
-                medal = sure([season.chances[look][who] for look in chosen], Rules(), 0.95)
+                medal = sealed_medal(
+                    [season.chances[look][who] for look in chosen], MedalRules(), 0.95
+                )
                 if medal is not None:
                     best[who] = min(best.get(who, 2), BEST_FIRST.index(medal))
     return [(medal, season.deserved[who]) for who, medal in best.items()]
@@ -97,9 +104,9 @@ def test_of_what_is_sealed_at_95_percent_at_most_5_is_wrong_however_often_one_lo
     # A fit that is right about itself, and one that is too sure.
     seasons = [looked_at(seed, too_small) for seed in range(8)]
     shares = {}
-    for looks in (1, LOOKS):
+    for looks in (1, STANDINGS_THAT_MUST_AGREE):
         seals = [seal for season in seasons for seal in sealed(season, looks)]
         assert len(seals) > 8 * 30
         shares[looks] = sum(deserved > medal for medal, deserved in seals) / len(seals)
-    assert shares[LOOKS] <= 0.05
-    assert shares[LOOKS] < shares[1]
+    assert shares[STANDINGS_THAT_MUST_AGREE] <= 0.05
+    assert shares[STANDINGS_THAT_MUST_AGREE] < shares[1]

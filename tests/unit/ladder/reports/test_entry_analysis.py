@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from ladder.confidence_intervals import Z95
 from ladder.ids import AgentId, EntryId, MatchId
-from ladder.matches.pairing.information_gain import information
+from ladder.matches.pairing.information_gain import fisher_information
 from ladder.ratings.online import Rating
 from ladder.reports import entry_analysis
-from ladder.reports.entry_analysis import Played, Rival, Strength
+from ladder.reports.entry_analysis import OtherSeat, PlayedMatch, RelativeStrength
 
 BETA = 150.0
 OWN = Rating(600.0, 0.0)
@@ -24,10 +24,10 @@ numbers = count()
 
 def game(
     *rivals: tuple[str, int], placement: int = 1, seat: int = 0, verdict: str = "DONE"
-) -> Played:
+) -> PlayedMatch:
     """A game against these opponents, who were placed so."""
     number = next(numbers)
-    return Played(
+    return PlayedMatch(
         match_id=MatchId(f"m{number}"),
         at=datetime(2026, 1, 1, tzinfo=UTC),
         seat=seat,
@@ -37,7 +37,7 @@ def game(
         charged_seconds=float(number),
         max_move_seconds=0.1,
         rivals=tuple(
-            Rival(EntryId(f"e{name}"), AgentId(name), place, float(10 - place), "DONE")
+            OtherSeat(EntryId(f"e{name}"), AgentId(name), place, float(10 - place), "DONE")
             for name, place in rivals
         ),
     )
@@ -59,20 +59,20 @@ def test_meetings_are_counted_by_placement() -> None:
 def test_opponents_are_told_apart_by_half_a_beta() -> None:
     games = [game(("a", 2), ("b", 2), ("c", 2), ("d", 2))]
     known = scores(a=600 + 76, b=600 + 74, c=600 - 74, d=600 - 76)
-    found = entry_analysis.by_strength(entry_analysis.duels(games, OWN, known, BETA))
-    assert [found[kind].duels for kind in Strength] == [1, 2, 1]
-    assert found[Strength.NEAR].actual == 1.0
-    assert found[Strength.NEAR].expected == pytest.approx(0.5)
-    assert found[Strength.STRONGER].expected == pytest.approx(
-        1 - (found[Strength.WEAKER].expected or 0)
+    found = entry_analysis.shares_by_strength(entry_analysis.duels(games, OWN, known, BETA))
+    assert [found[kind].duels for kind in RelativeStrength] == [1, 2, 1]
+    assert found[RelativeStrength.NEAR].actual == 1.0
+    assert found[RelativeStrength.NEAR].expected == pytest.approx(0.5)
+    assert found[RelativeStrength.STRONGER].expected == pytest.approx(
+        1 - (found[RelativeStrength.WEAKER].expected or 0)
     )
 
 
 def test_a_game_with_a_fault_says_nothing_of_strength() -> None:
     games = [game(("a", 1), placement=2, verdict="TIMEOUT")]
-    found = entry_analysis.by_strength(entry_analysis.duels(games, OWN, scores(a=600), BETA))
-    assert found[Strength.NEAR] == entry_analysis.Share(0, None, None)
-    assert entry_analysis.by_seat(games, [])[0].games == 1
+    found = entry_analysis.shares_by_strength(entry_analysis.duels(games, OWN, scores(a=600), BETA))
+    assert found[RelativeStrength.NEAR] == entry_analysis.WinShare(0, None, None)
+    assert entry_analysis.shares_by_seat(games, [])[0].games == 1
 
 
 def test_the_least_expected_results_come_first() -> None:
@@ -97,9 +97,9 @@ def test_the_least_expected_results_come_first() -> None:
 
 
 def test_times_of_a_single_game_are_its_own() -> None:
-    assert entry_analysis.times([]) is None
+    assert entry_analysis.time_summary([]) is None
     (only,) = games = [game(("a", 2))]
-    found = entry_analysis.times(games)
+    found = entry_analysis.time_summary(games)
     assert found is not None
     assert found.match_p99_seconds == found.match_median_seconds == only.charged_seconds
 
@@ -116,7 +116,7 @@ def test_after_the_games_left_the_interval_is_as_narrow_as_asked_for_and_not_a_g
     assert left is not None
 
     def half(games: int) -> float:
-        precision = (BETA / sigma) ** 2 + games * information(seats)
+        precision = (BETA / sigma) ** 2 + games * fisher_information(seats)
         return Z95 * BETA / sqrt(precision)
 
     assert half(left) <= within * (1 + 1e-9)
@@ -144,8 +144,11 @@ def test_what_games_do_not_remove_is_never_waited_for() -> None:
 
 def test_repetition_is_told_apart_from_having_met_few() -> None:
     once = entry_analysis.head_to_head([game(("a", 2), ("b", 2), ("c", 2), ("d", 2))])
-    assert entry_analysis.repetition(once) == (0.25, 0.0)
+    assert entry_analysis.opponent_repetition(once) == (0.25, 0.0)
     always = entry_analysis.head_to_head([game(("a", 2)) for _ in range(5)])
-    assert entry_analysis.repetition(always) == (1.0, 1.0)
-    assert entry_analysis.repetition([]) == (0.0, 0.0)
-    assert entry_analysis.repetition(entry_analysis.head_to_head([game(("a", 2))])) == (1.0, 0.0)
+    assert entry_analysis.opponent_repetition(always) == (1.0, 1.0)
+    assert entry_analysis.opponent_repetition([]) == (0.0, 0.0)
+    assert entry_analysis.opponent_repetition(entry_analysis.head_to_head([game(("a", 2))])) == (
+        1.0,
+        0.0,
+    )

@@ -8,17 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ladder.ids import AgentId, EntryId, TeamId
-from ladder.leagues.medals import Medal, Status
-from ladder.ratings.official.standing import Place
-from ladder.standings.standings import Contender, Standing, Terms
-from ladder.standings.standings import build as build_by
+from ladder.leagues.medals import Medal, MedalStatus
+from ladder.ratings.official.standing import OfficialPlace
+from ladder.standings.standings import BoardEntry, BoardRow, MedalTerms
+from ladder.standings.standings import build_board as build_by
 
 
-def build(contenders: Iterable[Contender], score_offset: float) -> tuple[Standing, ...]:
-    return build_by(contenders, score_offset, Terms())
+def build(contenders: Iterable[BoardEntry], score_offset: float) -> tuple[BoardRow, ...]:
+    return build_by(contenders, score_offset, MedalTerms())
 
 
-def contender(number: int, mu: float, **changes: Any) -> Contender:
+def contender(number: int, mu: float, **changes: Any) -> BoardEntry:
     given: dict[str, Any] = {
         "entry_id": EntryId(f"ent_{number:04d}"),
         "agent_id": AgentId(f"age_{number:04d}"),
@@ -31,7 +31,7 @@ def contender(number: int, mu: float, **changes: Any) -> Contender:
         "last_match_at": datetime(2026, 1, 1, tzinfo=UTC),
         "is_anchor": False,
     }
-    return Contender(**{**given, **changes})
+    return BoardEntry(**{**given, **changes})
 
 
 def test_the_highest_score_is_first_and_the_offset_is_added() -> None:
@@ -82,11 +82,11 @@ def test_who_hands_in_what_is_there_already_changes_nothing_for_the_others(
     copies = [contender(100 + n, scores[of % len(scores)]) for n, of in enumerate(copied)]
     sealed = {TeamId(f"tea_{n:04d}"): Medal.GOLD for n in gilded}
 
-    def told(rows: Iterable[Standing]) -> dict[TeamId, tuple[int | None, Medal | None]]:
+    def told(rows: Iterable[BoardRow]) -> dict[TeamId, tuple[int | None, Medal | None]]:
         return {row.team_id: (row.rank, row.medal) for row in rows}
 
-    alone = told(build_by(field, 0.0, Terms(sealed=sealed)))
-    among = build_by([*field, *copies], 0.0, Terms(sealed=sealed))
+    alone = told(build_by(field, 0.0, MedalTerms(sealed=sealed)))
+    among = build_by([*field, *copies], 0.0, MedalTerms(sealed=sealed))
     assert {team: one for team, one in told(among).items() if team in alone} == alone
     for row in among:  # and each copy has what the original has, a seal of its own aside
         assert {other.medal for other in among if other.rank == row.rank} == {row.medal}
@@ -109,22 +109,22 @@ def test_anchors_stand_in_their_place_without_rank_or_medal_and_do_not_count() -
 def test_a_sealed_medal_stays_with_its_team_and_takes_a_place() -> None:
     field = [contender(n, 1000.0 - n) for n in range(10)]
     sealed = {TeamId("tea_0005"): Medal.GOLD, TeamId("tea_0000"): Medal.SILVER}
-    rows = build_by(field, 0.0, Terms(sealed=sealed))
+    rows = build_by(field, 0.0, MedalTerms(sealed=sealed))
     assert [(r.medal, r.status) for r in rows[:6]] == [
-        (Medal.SILVER, Status.SEALED),
-        (Medal.BRONZE, Status.LIKELY),
-        (Medal.BRONZE, Status.LIKELY),
+        (Medal.SILVER, MedalStatus.SEALED),
+        (Medal.BRONZE, MedalStatus.LIKELY),
+        (Medal.BRONZE, MedalStatus.LIKELY),
         (None, None),
         (None, None),
-        (Medal.GOLD, Status.SEALED),
+        (Medal.GOLD, MedalStatus.SEALED),
     ]
 
 
 def test_what_was_not_sealed_is_awarded_at_the_end_by_the_number_of_teams_that_was_kept() -> None:
     field = [contender(n, 1000.0 - n) for n in range(8)]
-    rows = build_by(field, 0.0, Terms(teams=10, is_final=True))
+    rows = build_by(field, 0.0, MedalTerms(teams=10, is_final=True))
     assert [r.medal for r in rows[:5]] == [*Medal, Medal.BRONZE, None]
-    assert {r.status for r in rows[:4]} == {Status.AWARDED}
+    assert {r.status for r in rows[:4]} == {MedalStatus.AWARDED}
 
 
 def test_teams_that_have_not_played_come_last_without_rank_and_share_no_medal() -> None:
@@ -175,9 +175,9 @@ def test_every_team_is_ranked_once_and_ranks_never_fall(
     assert rows == build(reversed(field), 0.0)
 
 
-def place(score: float, *chances: float) -> Place:
+def place(score: float, *chances: float) -> OfficialPlace:
     gold, silver, bronze = chances or (0.0, 0.0, 0.0)
-    return Place(score, 10.0, 1, 1, 3, (gold, silver, bronze), 0.1)
+    return OfficialPlace(score, 10.0, 1, 1, 3, (gold, silver, bronze), 0.1)
 
 
 def test_ranks_go_by_the_official_score_and_the_live_one_stays_beside_it() -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from sandbox.box.agent_program import Broken
-from sandbox.box.battlesnake_api import Conversation
+from sandbox.box.agent_program import ContractBroken
+from sandbox.box.battlesnake_api import BattlesnakeConversation
 from sandbox.box.contract import Contract
-from sandbox.box.harness import _Kept
+from sandbox.box.harness import _ProgramAgent
 
 START = {"k": "start", "seed": "00" * 16, "load": "own", "clock": {"act_seconds": 0.5}}
 BOARD: dict[str, Any] = {"width": 9, "height": 9, "food": [], "snakes": []}
@@ -52,15 +52,15 @@ class Line:
 
 
 def test_a_server_that_hangs_in_one_request_after_the_other_falls_behind_but_once() -> None:
-    late = [Broken("late", is_late=True) for _ in range(3)]
-    line = Line(*late, None, Broken("no answer of HTTP"), None)
-    conversation = Conversation("1", line.call)
+    late = [ContractBroken("late", is_late=True) for _ in range(3)]
+    line = Line(*late, None, ContractBroken("no answer of HTTP"), None)
+    conversation = BattlesnakeConversation("1", line.call)
     conversation.open(START)
     for _ in late:
-        with pytest.raises(Broken):
+        with pytest.raises(ContractBroken):
             conversation.move({**SEEN, "remainingOverageTime": 2.0})
     assert conversation.move({**SEEN, "remainingOverageTime": 2.0}) == {"move": "up"}
-    with pytest.raises(Broken):
+    with pytest.raises(ContractBroken):
         conversation.move({**SEEN, "remainingOverageTime": 2.0})
     conversation.move({**SEEN, "remainingOverageTime": 2.0})
     moves = [seconds for path, seconds in line.asked if path == "/move"]
@@ -70,13 +70,15 @@ def test_a_server_that_hangs_in_one_request_after_the_other_falls_behind_but_onc
 @pytest.mark.parametrize(
     ("broken", "told"),
     [
-        (Broken("in vain", is_late=True), {"is_late": True}),
-        (Broken("in vain"), {}),
-        (Broken("in vain", is_gone=True), {"is_gone": True}),
+        (ContractBroken("in vain", is_late=True), {"is_late": True}),
+        (ContractBroken("in vain"), {}),
+        (ContractBroken("in vain", is_gone=True), {"is_gone": True}),
     ],
 )
-def test_the_referee_is_told_what_became_of_a_request(broken: Broken, told: dict[str, Any]) -> None:
-    kept = _Kept(Contract.HTTP, Conversation("1", Line(broken).call))
+def test_the_referee_is_told_what_became_of_a_request(
+    broken: ContractBroken, told: dict[str, Any]
+) -> None:
+    kept = _ProgramAgent(Contract.HTTP, BattlesnakeConversation("1", Line(broken).call))
     kept.start({**START, "load": "first_move"})
     kept._is_open = True  # there is no program to be opened
     kept._speaker.open(START)
@@ -86,13 +88,13 @@ def test_the_referee_is_told_what_became_of_a_request(broken: Broken, told: dict
 
 
 def test_own_snake_gets_the_latency_of_its_last_answer() -> None:
-    line = Line(None, None, Broken("late", is_late=True), None)
+    line = Line(None, None, ContractBroken("late", is_late=True), None)
     line.takes_seconds = 0.02
-    conversation = Conversation("1", line.call)
+    conversation = BattlesnakeConversation("1", line.call)
     conversation.open(START)
     for move in range(4):
         if move == 2:
-            with pytest.raises(Broken):
+            with pytest.raises(ContractBroken):
                 conversation.move(_seen("s0", "s1"))
         else:
             conversation.move(_seen("s0", "s1"))
@@ -105,7 +107,7 @@ def test_own_snake_gets_the_latency_of_its_last_answer() -> None:
 
 def test_api_of_2017_gets_dead_snakes_as_last_seen() -> None:
     line = Line(None, None)
-    conversation = Conversation("2017", line.call)
+    conversation = BattlesnakeConversation("2017", line.call)
     conversation.open(START)
     conversation.move(_seen("s0", "s1"))
     conversation.move(_seen("s0"))
@@ -120,8 +122,8 @@ def test_api_of_2017_gets_dead_snakes_as_last_seen() -> None:
 def test_answer_that_is_no_object_is_invalid(answer: bytes) -> None:
     line = Line(None)
     line.answer = answer
-    conversation = Conversation("1", line.call)
+    conversation = BattlesnakeConversation("1", line.call)
     conversation.open(START)
-    with pytest.raises(Broken, match="no JSON object") as raised:
+    with pytest.raises(ContractBroken, match="no JSON object") as raised:
         conversation.move(_seen("s0"))
     assert raised.value.is_invalid

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from sandbox.box.agent_program import Broken
-from sandbox.box.http_client import Caller, _Reading, local
+from sandbox.box.agent_program import ContractBroken
+from sandbox.box.http_client import HttpClient, _AnswerReader, connect_local
 
-Serve = Callable[[Sequence[bytes]], Caller]
+Serve = Callable[[Sequence[bytes]], HttpClient]
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 SIZES = (b"0x4", b"+4", b"0_4", b" 4", b"-0", b"000000004", b"", b";x")
@@ -24,9 +24,9 @@ SIZES = (b"0x4", b"+4", b"0_4", b" 4", b"-0", b"000000004", b"", b";x")
 def serve() -> Iterator[Serve]:
     """A caller of a server that answers each request with the next of these, and then hangs up."""
     listeners: list[socket.socket] = []
-    callers: list[Caller] = []
+    callers: list[HttpClient] = []
 
-    def listen(answers: Sequence[bytes]) -> Caller:
+    def listen(answers: Sequence[bytes]) -> HttpClient:
         name = f"\0peck-test-{secrets.token_hex(8)}"
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(name)
@@ -48,7 +48,7 @@ def serve() -> Iterator[Serve]:
                             break
 
         threading.Thread(target=run, daemon=True).start()
-        caller = Caller(local(lambda: (name,)))
+        caller = HttpClient(connect_local(lambda: (name,)))
         callers.append(caller)
         assert caller.listens()
         return caller
@@ -103,7 +103,7 @@ def test_an_answer_is_read_however_it_is_framed(serve: Serve, answer: bytes) -> 
 def test_a_broken_answer_says_what_is_wrong_and_what_to_do(
     serve: Serve, answer: bytes, words: str
 ) -> None:
-    with pytest.raises(Broken, match=r"answer each request once") as broken:
+    with pytest.raises(ContractBroken, match=r"answer each request once") as broken:
         serve([answer]).call("POST", "/move", "{}", 5.0)
     assert words in broken.value.why
     assert not broken.value.is_gone
@@ -111,7 +111,7 @@ def test_a_broken_answer_says_what_is_wrong_and_what_to_do(
 
 
 def test_a_server_that_says_nothing_is_given_up(serve: Serve) -> None:
-    with pytest.raises(Broken, match=r"no answer within 0\.05 s") as broken:
+    with pytest.raises(ContractBroken, match=r"no answer within 0\.05 s") as broken:
         serve([b"", b""]).call("GET", "/", "", 0.05)
     assert broken.value.is_late
 
@@ -119,7 +119,7 @@ def test_a_server_that_says_nothing_is_given_up(serve: Serve) -> None:
 def test_what_a_server_waited_for_a_core_is_not_counted_against_it() -> None:
     waited = iter([1.0, 61.0, 61.0, 1.0])
     ours, theirs = socket.socketpair()
-    with ours, theirs, _Reading(ours, time.monotonic(), lambda: next(waited)) as reading:
+    with ours, theirs, _AnswerReader(ours, time.monotonic(), lambda: next(waited)) as reading:
         theirs.sendall(OK + b'"up"')
         assert reading.answer() == (200, b'"up"', True)
         with pytest.raises(TimeoutError):
@@ -132,7 +132,7 @@ def test_a_server_that_hangs_up_and_one_that_is_not_there_are_connection_errors(
     caller = serve([b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\nshort"])
     with pytest.raises(ConnectionError):
         caller.call("GET", "/", "", 5.0)
-    assert not Caller(local(lambda: ("\0peck-nobody-listens",))).listens()
+    assert not HttpClient(connect_local(lambda: ("\0peck-nobody-listens",))).listens()
 
 
 def test_a_request_on_a_connection_that_the_server_gives_up_meanwhile_is_put_once_more() -> None:
@@ -155,7 +155,7 @@ def test_a_request_on_a_connection_that_the_server_gives_up_meanwhile_is_put_onc
         listener.listen()
         thread = threading.Thread(target=run, daemon=True)
         thread.start()
-        caller = Caller(local(lambda: (name,)))
+        caller = HttpClient(connect_local(lambda: (name,)))
         assert caller.listens()
         caller.call("POST", "/a", "", 5.0)
         with pytest.raises(ConnectionError):  # given up twice: then it is the server's fault

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.box.missing_modules import remedy
+from sandbox.box.missing_modules import import_remedy
 
 
 def of(name: str) -> str:
-    return remedy(ModuleNotFoundError(f"No module named {name!r}", name=name))
+    return import_remedy(ModuleNotFoundError(f"No module named {name!r}", name=name))
 
 
 def test_profile_that_has_the_module_is_named() -> None:

@@ -8,22 +8,22 @@ from sandbox.launchers import masked_proc
 
 
 def test_every_name_below_proc_is_masked_fixed_or_known(tmp_path: Path) -> None:
-    fixed = masked_proc.files(tmp_path, 128)
+    fixed = masked_proc.write_files(tmp_path, 128)
     own = {"/proc/mounts", "/proc/net", "/proc/self", "/proc/thread-self"}
     constant = {"/proc/filesystems", "/proc/version"}
     names = {f"/proc/{name}" for name in os.listdir("/proc") if not name.isdigit()}
-    assert names <= {*masked_proc.masked(), *fixed, *own, *constant}
-    assert not set(masked_proc.masked()) & {*fixed, *own}
+    assert names <= {*masked_proc.masked_paths(), *fixed, *own, *constant}
+    assert not set(masked_proc.masked_paths()) & {*fixed, *own}
 
 
 def test_fixed_files_describe_the_box(tmp_path: Path) -> None:
-    first, second = (masked_proc.files(tmp_path, 128) for _ in range(2))
+    first, second = (masked_proc.write_files(tmp_path, 128) for _ in range(2))
     assert first == second
     memory = first["/proc/meminfo"].read_text()
     assert "MemTotal:" in memory
     assert str(128 << 10) in memory
     assert "Shmem:                 0 kB" in memory
-    assert masked_proc.files(tmp_path, 256)["/proc/meminfo"] != first["/proc/meminfo"]
+    assert masked_proc.write_files(tmp_path, 256)["/proc/meminfo"] != first["/proc/meminfo"]
     clocks = [
         line.split(":")[1].strip()
         for line in first["/proc/cpuinfo"].read_text().splitlines()
@@ -35,7 +35,7 @@ def test_fixed_files_describe_the_box(tmp_path: Path) -> None:
 def test_fixed_files_can_be_read_by_everybody_and_written_by_their_owner(tmp_path: Path) -> None:
     old = os.umask(0o077)
     try:
-        files = masked_proc.files(tmp_path, 128)
+        files = masked_proc.write_files(tmp_path, 128)
     finally:
         os.umask(old)
     for path in files.values():
@@ -45,7 +45,7 @@ def test_fixed_files_can_be_read_by_everybody_and_written_by_their_owner(tmp_pat
 
 
 def test_all_cores_are_shown(tmp_path: Path) -> None:
-    files = masked_proc.files(tmp_path, 128)
+    files = masked_proc.write_files(tmp_path, 128)
     count = os.cpu_count()
     assert files["/proc/stat"].read_text().count("\ncpu") == count
     online = (files[masked_proc.DEVICES] / "system/cpu/online").read_text().strip()

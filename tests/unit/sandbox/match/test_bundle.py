@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.match.bundle import BundleError, prepare
+from sandbox.match.bundle import BundleError, prepare_bundle
 from services.cli.bundles import packed
 from services.cli.saved_login import Unset
 
@@ -40,14 +40,14 @@ def test_a_file_and_an_archive_go_as_they_are(tmp_path: Path, scratch: Path) -> 
     ):
         path = tmp_path / name
         path.write_bytes(content)
-        assert prepare(path, scratch) == path
+        assert prepare_bundle(path, scratch) == path
     assert not list(scratch.iterdir())
 
 
 def test_a_folder_becomes_an_archive_of_its_files_without_caches(
     tmp_path: Path, scratch: Path
 ) -> None:
-    with tarfile.open(prepare(_folder(tmp_path / "agent"), scratch)) as archive:
+    with tarfile.open(prepare_bundle(_folder(tmp_path / "agent"), scratch)) as archive:
         assert archive.getnames() == ["lib/search.py", "main.py"]
 
 
@@ -55,7 +55,9 @@ def test_equal_folders_give_equal_bytes(tmp_path: Path, scratch: Path) -> None:
     first, second = _folder(tmp_path / "one"), _folder(tmp_path / "two")
     os.utime(second / "main.py", (1, 1))
     (second / "main.py").chmod(0o600)
-    assert prepare(first, scratch).read_bytes() == prepare(second, scratch).read_bytes()
+    assert (
+        prepare_bundle(first, scratch).read_bytes() == prepare_bundle(second, scratch).read_bytes()
+    )
     assert len(list(scratch.iterdir())) == 2
 
 
@@ -73,12 +75,12 @@ def test_a_file_that_is_no_agent_is_named_with_what_to_give_instead(
     if content is not None:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(BundleError, match=rf"{name}.*{word}.*main\.py"):
-        prepare(tmp_path / name, scratch)
+        prepare_bundle(tmp_path / name, scratch)
 
 
 def test_a_folder_without_main_is_refused(tmp_path: Path, scratch: Path) -> None:
     with pytest.raises(BundleError, match=r"has no main\.py"):
-        prepare(tmp_path, scratch)
+        prepare_bundle(tmp_path, scratch)
 
 
 def test_a_folder_that_names_its_program_needs_no_main(tmp_path: Path, scratch: Path) -> None:
@@ -86,7 +88,7 @@ def test_a_folder_that_names_its_program_needs_no_main(tmp_path: Path, scratch: 
     folder.mkdir()
     (folder / "peck.json").write_text("{}")
     (folder / "server.py").write_text("pass\n")
-    with tarfile.open(prepare(folder, scratch)) as archive:
+    with tarfile.open(prepare_bundle(folder, scratch)) as archive:
         assert archive.getnames() == ["peck.json", "server.py"]
     with packed(folder) as (name, file):
         assert name == "server.tar.gz"
@@ -97,7 +99,7 @@ def test_a_folder_that_names_its_program_needs_no_main(tmp_path: Path, scratch: 
 def test_a_program_of_the_folder_stays_executable(tmp_path: Path, scratch: Path) -> None:
     folder = _folder(tmp_path / "agent")
     (folder / "lib" / "search.py").chmod(0o755)
-    with tarfile.open(prepare(folder, scratch)) as archive:
+    with tarfile.open(prepare_bundle(folder, scratch)) as archive:
         assert [member.mode for member in archive] == [0o755, 0o644]
 
 
@@ -132,7 +134,7 @@ def test_a_main_py_that_is_a_link_out_of_the_folder_is_refused(tmp_path: Path) -
 def test_a_link_inside_the_folder_is_packed_as_its_file(tmp_path: Path, scratch: Path) -> None:
     folder = _folder(tmp_path / "agent")
     (folder / "copy.py").symlink_to("lib/search.py")
-    with tarfile.open(prepare(folder, scratch)) as archive:
+    with tarfile.open(prepare_bundle(folder, scratch)) as archive:
         member = archive.extractfile("copy.py")
         assert member is not None
         assert member.read() == b"DEPTH = 3\n"
@@ -156,4 +158,4 @@ def test_a_pipe_or_device_is_not_called_a_folder(tmp_path: Path, path: str) -> N
 def test_a_pipe_is_neither_file_nor_folder(tmp_path: Path, scratch: Path) -> None:
     os.mkfifo(tmp_path / "pipe.py")
     with pytest.raises(BundleError, match="neither a file nor a folder"):
-        prepare(tmp_path / "pipe.py", scratch)
+        prepare_bundle(tmp_path / "pipe.py", scratch)

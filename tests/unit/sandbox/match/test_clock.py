@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.match.clock import LONGEST_SECONDS, Bank, Clock, ClockError
+from sandbox.match.clock import LONGEST_SECONDS, Clock, ClockError, TimeBank
 
 durations = st.floats(0, LONGEST_SECONDS)
 clocks = st.builds(
@@ -55,17 +55,17 @@ def test_a_wrong_field_is_named(value: Any, field: str) -> None:
 
 
 def test_time_saved_goes_back_into_a_bank_with_increment_up_to_what_it_held() -> None:
-    bank = Bank(Clock(act_seconds=0.0, bank_seconds=10.0, increment_seconds=0.1))
+    bank = TimeBank(Clock(act_seconds=0.0, bank_seconds=10.0, increment_seconds=0.1))
     assert bank.charge(4.0).bank_seconds == pytest.approx(6.1)
     assert bank.charge(0.0).bank_seconds == pytest.approx(6.2)
     assert bank.charge(6.3).timed_out
-    fresh = Bank(Clock(act_seconds=0.0, bank_seconds=10.0, increment_seconds=0.1))
+    fresh = TimeBank(Clock(act_seconds=0.0, bank_seconds=10.0, increment_seconds=0.1))
     assert fresh.charge(0.05).bank_seconds == 10.0
 
 
 @given(clocks, charges)
 def test_the_bank_is_what_it_was_less_every_overrun(clock: Clock, seconds: list[float]) -> None:
-    bank = Bank(clock)
+    bank = TimeBank(clock)
     for charge in seconds:
         bank.charge(charge)
     overruns = math.fsum(max(0.0, s - clock.act_seconds) for s in seconds)
@@ -75,7 +75,7 @@ def test_the_bank_is_what_it_was_less_every_overrun(clock: Clock, seconds: list[
 @given(clocks, charges)
 def test_a_timeout_comes_exactly_where_kaggle_has_it(clock: Clock, seconds: list[float]) -> None:
     """The rule of kaggle_environments core.py, written out again."""
-    bank, remaining = Bank(clock), clock.bank_seconds
+    bank, remaining = TimeBank(clock), clock.bank_seconds
     for duration in seconds:
         over = max(0.0, duration - clock.act_seconds)
         expected = over > remaining
@@ -85,7 +85,7 @@ def test_a_timeout_comes_exactly_where_kaggle_has_it(clock: Clock, seconds: list
 
 
 def test_using_up_the_bank_to_the_last_bit_is_in_time() -> None:
-    bank = Bank(Clock(act_seconds=1.0, bank_seconds=2.0))
+    bank = TimeBank(Clock(act_seconds=1.0, bank_seconds=2.0))
     assert not bank.charge(3.0).timed_out
     assert bank.left_seconds == 0.0
     assert not bank.charge(1.0).timed_out
@@ -94,7 +94,7 @@ def test_using_up_the_bank_to_the_last_bit_is_in_time() -> None:
 
 @given(clocks, charges)
 def test_of_time_drawn_off_turn_nothing_is_free(clock: Clock, seconds: list[float]) -> None:
-    bank = Bank(clock)
+    bank = TimeBank(clock)
     for drawn in seconds:
         before = bank.left_seconds
         assert bank.draw(drawn).timed_out == (drawn > before)
@@ -102,7 +102,7 @@ def test_of_time_drawn_off_turn_nothing_is_free(clock: Clock, seconds: list[floa
 
 
 def test_an_overrun_is_deducted_although_it_ends_the_seat() -> None:
-    bank = Bank(Clock(act_seconds=1.0, bank_seconds=2.0))
+    bank = TimeBank(Clock(act_seconds=1.0, bank_seconds=2.0))
     charge = bank.charge(4.0)
     assert charge.timed_out
     assert (charge.bank_before_seconds, charge.bank_seconds) == (2.0, -1.0)
@@ -112,13 +112,13 @@ def test_an_overrun_is_deducted_although_it_ends_the_seat() -> None:
 def test_an_answer_past_the_deadline_is_too_late_and_one_before_is_not(
     clock: Clock, started: float
 ) -> None:
-    deadline = Bank(clock).deadline(started)
-    assert Bank(clock).charge(deadline - started + 0.001).timed_out
-    assert not Bank(clock).charge(max(0.0, deadline - started - 0.001)).timed_out
+    deadline = TimeBank(clock).deadline(started)
+    assert TimeBank(clock).charge(deadline - started + 0.001).timed_out
+    assert not TimeBank(clock).charge(max(0.0, deadline - started - 0.001)).timed_out
 
 
 def test_the_bank_is_shown_as_kaggle_shows_it() -> None:
-    bank = Bank(Clock(bank_seconds=60.0))
+    bank = TimeBank(Clock(bank_seconds=60.0))
     assert isinstance(bank.shown(), int)
     bank.charge(1.25)
     assert bank.shown() == 59.75
@@ -145,7 +145,7 @@ def test_a_seat_that_was_quick_so_far_has_a_group_of_its_own() -> None:
 
 
 def test_a_forgiven_time_out_leaves_an_empty_bank_and_not_a_debt() -> None:
-    bank = Bank(Clock(act_seconds=0.5, bank_seconds=0.0))
+    bank = TimeBank(Clock(act_seconds=0.5, bank_seconds=0.0))
     for _ in range(3):
         assert bank.charge(0.75).timed_out
         assert bank.left_seconds == -0.25

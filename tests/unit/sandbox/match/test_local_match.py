@@ -13,25 +13,25 @@ from games.episode import Episode
 from games.protocol import Verdict
 from sandbox.match.clock import Clock
 from sandbox.match.local_match import (
-    Plan,
-    Result,
-    longest_seconds,
-    seating,
-    seed_of,
-    summarize,
-    wilson,
+    LocalPlan,
+    LocalResult,
+    longest_episode_seconds,
+    rotated_seats,
+    seed_of_game,
+    summarize_agents,
+    wilson_interval,
 )
-from sandbox.match.match_record import Played, SeatReport
+from sandbox.match.match_record import PlayedMatch, SeatReport
 
 GEESE = GAMES["hungry_geese"]
 
 
-def _plan(*paths: str) -> Plan:
+def _plan(*paths: str) -> LocalPlan:
     agents = tuple(map(Path, paths))
-    return Plan(GEESE, GEESE.configure({}), Clock(), agents, 2, bytes(16), lanes=1)
+    return LocalPlan(GEESE, GEESE.configure({}), Clock(), agents, 2, bytes(16), lanes=1)
 
 
-def _result(number: int, placements: tuple[int, ...]) -> Result:
+def _result(number: int, placements: tuple[int, ...]) -> LocalResult:
     seats = tuple(
         SeatReport(place, 1.0, Verdict.DONE, None, None, 0.1, 0.01 * place, b"")
         for place in placements
@@ -39,8 +39,8 @@ def _result(number: int, placements: tuple[int, ...]) -> Result:
     verdicts = ("DONE",) * len(placements)
     rewards = (1.0,) * len(placements)
     episode = Episode("g", "1", {}, {}, len(placements), None, (), placements, rewards, verdicts)
-    lineup = seating(len(placements), number)
-    return Result(number, bytes(16), lineup, Played(episode, seats), 1.0)
+    lineup = rotated_seats(len(placements), number)
+    return LocalResult(number, bytes(16), lineup, PlayedMatch(episode, seats), 1.0)
 
 
 def test_agents_are_named_by_file_or_folder_and_numbered_where_names_repeat() -> None:
@@ -50,7 +50,7 @@ def test_agents_are_named_by_file_or_folder_and_numbered_where_names_repeat() ->
 
 @given(st.integers(1, 8))
 def test_in_as_many_games_as_agents_each_sits_everywhere_once(agents: int) -> None:
-    seatings = [seating(agents, number) for number in range(1, agents + 1)]
+    seatings = [rotated_seats(agents, number) for number in range(1, agents + 1)]
     assert seatings[0] == tuple(range(agents))
     for seat in range(agents):
         assert {lineup[seat] for lineup in seatings} == set(range(agents))
@@ -58,15 +58,15 @@ def test_in_as_many_games_as_agents_each_sits_everywhere_once(agents: int) -> No
 
 def test_the_first_game_has_the_seed_itself_and_the_others_seeds_of_their_own() -> None:
     seed = bytes(range(16))
-    assert seed_of(seed, 1) == seed
-    assert len({seed_of(seed, number) for number in range(1, 50)}) == 49
-    assert seed_of(seed, 7) == seed_of(seed, 7)
+    assert seed_of_game(seed, 1) == seed
+    assert len({seed_of_game(seed, number) for number in range(1, 50)}) == 49
+    assert seed_of_game(seed, 7) == seed_of_game(seed, 7)
 
 
 def test_wins_are_counted_by_agent_and_shared_first_places_are_split() -> None:
     plan = _plan("a.py", "b.py")
     # In the second game the seats are swapped: there the first seat is b's.
-    first, second = summarize(plan, [_result(1, (1, 2)), _result(2, (1, 1))])
+    first, second = summarize_agents(plan, [_result(1, (1, 2)), _result(2, (1, 1))])
     assert (first.agent, first.wins, first.mean_placement) == ("a", 1.5, 1.0)
     assert (second.agent, second.wins, second.mean_placement) == ("b", 0.5, 1.5)
     assert first.win_rate == 0.75
@@ -77,14 +77,14 @@ def test_the_interval_holds_the_rate_and_lies_within_0_and_1(
     games: int, data: st.DataObject
 ) -> None:
     wins = data.draw(st.integers(0, games))
-    low, high = wilson(wins, games)
+    low, high = wilson_interval(wins, games)
     assert 0 <= low <= wins / games <= high <= 1
 
 
 def test_wilsons_interval_is_the_textbooks() -> None:
-    assert wilson(8, 10) == pytest.approx((0.4902, 0.9433), abs=1e-4)
-    assert wilson(0, 0) == (0.0, 1.0)
+    assert wilson_interval(8, 10) == pytest.approx((0.4902, 0.9433), abs=1e-4)
+    assert wilson_interval(0, 0) == (0.0, 1.0)
 
 
 def test_a_match_may_last_as_long_as_its_clock_allows() -> None:
-    assert longest_seconds(_plan("a.py", "b.py")) > 2 * 200 * 1.0 + 2 * 60.0
+    assert longest_episode_seconds(_plan("a.py", "b.py")) > 2 * 200 * 1.0 + 2 * 60.0

@@ -13,19 +13,19 @@ from sandbox.match.loans import MoveLog
 from sandbox.match.match_record import (
     LOG_CHARS,
     MOVE_CHARS,
-    Answer,
     EpisodeRecord,
+    SeatAnswer,
     SeatRecord,
     read_log,
 )
-from sandbox.match.move_cost import Cost
-from sandbox.match.verdict import invalid
+from sandbox.match.move_cost import MoveCost
+from sandbox.match.verdict import invalid_move_fault
 
 
 def _seat(*steps: int) -> SeatRecord:
     record = SeatRecord()
     for step in steps:
-        record.add(Answer(step, Cost(0.5, 0.125, 0.25, 0.25), 0.0, 60.0))
+        record.add(SeatAnswer(step, MoveCost(0.5, 0.125, 0.25, 0.25), 0.0, 60.0))
     return record
 
 
@@ -35,7 +35,7 @@ def _moves(record: SeatRecord, *log: MoveLog) -> list[dict[str, Any]]:
 
 
 def test_a_log_has_the_shape_its_readers_expect() -> None:
-    fault = invalid(2, "expected NORTH")
+    fault = invalid_move_fault(2, "expected NORTH")
     blob = _seat(1, 2).log_blob(Verdict.INVALID, fault, [MoveLog(2, "out", "err")])
     assert read_log(blob) == {
         "format": "peck-log/1",
@@ -83,13 +83,13 @@ def test_what_was_printed_before_the_first_move_stands_at_step_0() -> None:
 
 def test_what_nobody_counted_is_told_as_unknown_and_not_as_nothing() -> None:
     record = SeatRecord()
-    record.add(Answer(1, Cost(0.5, None, 0.0, 0.5), 0.0, 60.0))
+    record.add(SeatAnswer(1, MoveCost(0.5, None, 0.0, 0.5), 0.0, 60.0))
     assert _moves(record)[0]["cpu_seconds"] is None
 
 
 def test_the_time_of_loading_is_told_where_loading_printed_something() -> None:
     record = _seat(1)
-    record.loading = Cost(2.0, 1.5, 0.5, 1.5)
+    record.loading = MoveCost(2.0, 1.5, 0.5, 1.5)
     loading = _moves(record, MoveLog(0, "hello", ""))[0]
     assert (loading["wall_seconds"], loading["cpu_seconds"]) == (2.0, 1.5)
     assert (loading["charged_seconds"], loading["bank_seconds"]) == (0.0, None)
@@ -125,8 +125,8 @@ def test_an_episode_tells_moves_faults_and_seats_not_asked_apart() -> None:
         game="g", version="1", configuration={}, clock=Clock(), seats=3, chance={"food": [1]}
     )
     answers = {
-        0: Answer(1, Cost(0.2, 0.1, 0.0765433, 0.1234567), 0.0, 60.0),
-        1: Answer(1, Cost(70.0, None, 0.0, 70.0), 0.0, -9.0),
+        0: SeatAnswer(1, MoveCost(0.2, 0.1, 0.0765433, 0.1234567), 0.0, 60.0),
+        1: SeatAnswer(1, MoveCost(70.0, None, 0.0, 70.0), 0.0, -9.0),
     }
     record.add({0: "NORTH", 1: Verdict.TIMEOUT}, answers, {"food": []})
     episode = record.close(
@@ -142,7 +142,7 @@ def test_an_episode_tells_moves_faults_and_seats_not_asked_apart() -> None:
 
 def test_what_is_printed_after_a_question_that_was_never_put_stands_at_its_own_move() -> None:
     record = _seat(1)
-    record.add(Answer(2, Cost(0.5, 0.0, 0.0, 0.5), 0.0, 0.0, is_put=False))
-    record.add(Answer(3, Cost(0.5, 0.125, 0.25, 0.25), 0.0, 0.0))
+    record.add(SeatAnswer(2, MoveCost(0.5, 0.0, 0.0, 0.5), 0.0, 0.0, is_put=False))
+    record.add(SeatAnswer(3, MoveCost(0.5, 0.125, 0.25, 0.25), 0.0, 0.0))
     moves = _moves(record, MoveLog(1, "one", ""), MoveLog(2, "two", ""))
     assert [move["stdout"] for move in moves] == ["one", "", "two"]

@@ -10,34 +10,34 @@ import pytest
 from games.episode import Episode
 from games.protocol import Verdict
 from sandbox.match import mirrored_pairs
-from sandbox.match.match_record import Played, SeatRecord, SeatReport, read_log
-from sandbox.match.verdict import Fault
+from sandbox.match.match_record import PlayedMatch, SeatRecord, SeatReport, read_log
+from sandbox.match.verdict import SeatFault
 
 
 def report(reward: float | None, fault: str | None = None) -> SeatReport:
     verdict = Verdict.DONE if fault is None else Verdict.TIMEOUT
-    told = None if fault is None else Fault(Verdict.TIMEOUT, fault, 3)
+    told = None if fault is None else SeatFault(Verdict.TIMEOUT, fault, 3)
     log = SeatRecord().log_blob(verdict, told, ())
     return SeatReport(1, reward, verdict, fault, 3 if fault else None, 0.5, 0.25, log)
 
 
-def episode(*seats: SeatReport) -> Played:
+def episode(*seats: SeatReport) -> PlayedMatch:
     rewards = tuple(seat.reward for seat in seats)
     verdicts = tuple(str(seat.verdict) for seat in seats)
     one = Episode("g", "1", {}, {}, 2, None, (), (1, 1), rewards, verdicts)
-    return Played(one, seats)
+    return PlayedMatch(one, seats)
 
 
-def played(first: Played, second: Played) -> tuple[Played, list[tuple[int, ...]]]:
+def played(first: PlayedMatch, second: PlayedMatch) -> tuple[PlayedMatch, list[tuple[int, ...]]]:
     """The pair, and who sat where in each episode."""
     seated: list[tuple[int, ...]] = []
 
-    def play(lineup: tuple[int, ...]) -> Played:
+    def play(lineup: tuple[int, ...]) -> PlayedMatch:
         seated.append(lineup)
         return (first, second)[len(seated) - 1]
 
     game: Any = SimpleNamespace(mirrored=True)
-    return mirrored_pairs.play(game, 2, play), seated
+    return mirrored_pairs.play_match(game, 2, play), seated
 
 
 def test_a_pair_is_placed_by_the_sum_of_both_episodes() -> None:
@@ -81,5 +81,5 @@ def test_failing_where_rewards_are_negative_pays_no_better_than_the_worst_of_the
 def test_what_is_not_mirrored_is_one_episode() -> None:
     game: Any = SimpleNamespace(mirrored=False)
     one = episode(report(1.0), report(0.0))
-    assert mirrored_pairs.play(game, 2, lambda lineup: one) is one
+    assert mirrored_pairs.play_match(game, 2, lambda lineup: one) is one
     assert one.episodes == (one.episode,)

@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.match import move_cost
-from sandbox.match.cpu_meter import Meter, OwnQueue, Stolen
+from sandbox.match.cpu_meter import CpuMeter, OwnRunQueue, StolenTime
 from sandbox.match.move_cost import (
     DOUBT_STEP_SECONDS,
     OFF_TURN_SECONDS,
     OWN_DOING_SECONDS,
     TICK_SECONDS,
     MoveCosts,
-    cost_of,
+    compute_move_cost,
 )
 
 seconds = st.floats(0, 1000)
@@ -31,7 +31,7 @@ cpus = st.sampled_from([0.5, 1.0, 2.0])
 def test_a_charge_lies_between_the_cpu_time_and_the_wall_or_is_parallel_cpu_time(
     wall: float, cpu: float, waited: float, others: float, own: float, granted: float
 ) -> None:
-    cost = cost_of(wall, cpu, waited, others, own, granted)
+    cost = compute_move_cost(wall, cpu, waited, others, own, granted)
     assert cost.charged_seconds >= cpu / granted
     assert 0 <= cost.charged_seconds <= max(wall, cpu / granted)
     assert 0 <= cost.waited_seconds <= wall
@@ -43,15 +43,22 @@ def test_more_use_never_costs_less_and_more_waiting_never_costs_more(
     one: list[float], more: float, granted: float
 ) -> None:
     wall, cpu, waited, others, own, _ = one
-    charged = cost_of(wall, cpu, waited, others, own, granted).charged_seconds
+    charged = compute_move_cost(wall, cpu, waited, others, own, granted).charged_seconds
     slack = 1e-9 * (1 + more + max(one))
-    assert cost_of(wall + more, cpu, waited, others, own, granted).charged_seconds >= charged
-    assert cost_of(wall, cpu + more, waited, others, own, granted).charged_seconds >= charged
-    assert cost_of(wall, cpu, waited, others + more, own, granted).charged_seconds >= charged
-    less = cost_of(wall, cpu, waited + more, others, own, granted).charged_seconds
+    assert (
+        compute_move_cost(wall + more, cpu, waited, others, own, granted).charged_seconds >= charged
+    )
+    assert (
+        compute_move_cost(wall, cpu + more, waited, others, own, granted).charged_seconds >= charged
+    )
+    assert (
+        compute_move_cost(wall, cpu, waited, others + more, own, granted).charged_seconds >= charged
+    )
+    less = compute_move_cost(wall, cpu, waited + more, others, own, granted).charged_seconds
     assert less <= charged + slack
     assert (
-        cost_of(wall, cpu, waited, others, own + more, granted).charged_seconds <= charged + slack
+        compute_move_cost(wall, cpu, waited, others, own + more, granted).charged_seconds
+        <= charged + slack
     )
 
 
@@ -59,13 +66,13 @@ def test_more_use_never_costs_less_and_more_waiting_never_costs_more(
 def test_waiting_that_the_matchs_own_boxes_may_have_made_forgives_nothing(
     wall: float, cpu: float, waited: float
 ) -> None:
-    assert cost_of(wall, cpu, waited, waited, 0.0, 1.0).waited_seconds == 0
+    assert compute_move_cost(wall, cpu, waited, waited, 0.0, 1.0).waited_seconds == 0
 
 
 def test_patience_bounds_what_is_forgiven_but_never_the_referees_own_wait() -> None:
-    cost = cost_of(10.0, 1.0, 8.0, 0.0, 0.5, 1.0, patience=2.0)
+    cost = compute_move_cost(10.0, 1.0, 8.0, 0.0, 0.5, 1.0, patience=2.0)
     assert (cost.waited_seconds, cost.charged_seconds) == (2.5, 7.5)
-    assert cost_of(10.0, 1.0, 8.0, 0.0, 0.5, 1.0, patience=-1.0).waited_seconds == 0.5
+    assert compute_move_cost(10.0, 1.0, 8.0, 0.0, 0.5, 1.0, patience=-1.0).waited_seconds == 0.5
 
 
 class Files:
@@ -81,7 +88,7 @@ class Files:
         self.at(0, 0, 0)
         self.lost(0.0, 0.0)
         opened = {name: os.open(folder / name, os.O_RDWR) for name in kept}
-        self.meter = Meter(opened, 1.0, by_wall)
+        self.meter = CpuMeter(opened, 1.0, by_wall)
 
     def at(
         self, cpu: float, pressure: float = 0.0, queue: float = 0.0, some: float | None = None
@@ -117,14 +124,14 @@ def stolen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[float],
         path.write_text(f"cpu  7 7 7 7 7 7 7 {ticks:.0f} 0 0\ncpu0\n")
 
     at(0.0)
-    monkeypatch.setattr(move_cost, "_STOLEN", Stolen(str(path)))
+    monkeypatch.setattr(move_cost, "_STOLEN", StolenTime(str(path)))
     return at
 
 
 @pytest.fixture
-def own() -> OwnQueue:
+def own() -> OwnRunQueue:
     """Of no thread: it never waits."""
-    queue = OwnQueue()
+    queue = OwnRunQueue()
     queue.close()
     return queue
 
@@ -137,12 +144,12 @@ def files(tmp_path: Path) -> Iterator[Files]:
 
 
 def _move_costs(
-    files: Files, own: OwnQueue, *others: Files, patience: float = math.inf
+    files: Files, own: OwnRunQueue, *others: Files, patience: float = math.inf
 ) -> MoveCosts:
     return MoveCosts(files.meter, [other.meter for other in others], own, patience)
 
 
-def test_a_wait_for_a_core_is_forgiven_and_a_sleep_is_not(files: Files, own: OwnQueue) -> None:
+def test_a_wait_for_a_core_is_forgiven_and_a_sleep_is_not(files: Files, own: OwnRunQueue) -> None:
     move_costs = _move_costs(files, own)
     assert move_costs.open(0.0) == 0
     files.at(0.010, pressure=0.030)
@@ -153,7 +160,7 @@ def test_a_wait_for_a_core_is_forgiven_and_a_sleep_is_not(files: Files, own: Own
 
 
 def test_the_longer_of_pressure_and_the_main_threads_queue_is_forgiven(
-    files: Files, own: OwnQueue
+    files: Files, own: OwnRunQueue
 ) -> None:
     move_costs = _move_costs(files, own)
     move_costs.open(0.0)
@@ -162,7 +169,7 @@ def test_the_longer_of_pressure_and_the_main_threads_queue_is_forgiven(
 
 
 def test_cpu_time_of_the_matchs_other_boxes_is_taken_off(
-    files: Files, own: OwnQueue, tmp_path: Path
+    files: Files, own: OwnRunQueue, tmp_path: Path
 ) -> None:
     rival = Files(tmp_path / "rival")
     move_costs = _move_costs(files, own, rival)
@@ -174,7 +181,7 @@ def test_cpu_time_of_the_matchs_other_boxes_is_taken_off(
 
 
 def test_what_a_hypervisor_took_is_forgiven_to_an_agent_at_work_and_not_to_a_sleeper(
-    files: Files, own: OwnQueue, stolen: Callable[[float], None]
+    files: Files, own: OwnRunQueue, stolen: Callable[[float], None]
 ) -> None:
     seat = _move_costs(files, own)
     seat.open(100.0)
@@ -187,7 +194,7 @@ def test_what_a_hypervisor_took_is_forgiven_to_an_agent_at_work_and_not_to_a_sle
 
 
 def test_what_was_taken_before_a_question_is_not_forgiven_to_it(
-    files: Files, own: OwnQueue, stolen: Callable[[float], None]
+    files: Files, own: OwnRunQueue, stolen: Callable[[float], None]
 ) -> None:
     seat = _move_costs(files, own)
     stolen(5.0)
@@ -197,7 +204,7 @@ def test_what_was_taken_before_a_question_is_not_forgiven_to_it(
 
 
 def test_a_core_that_was_gone_is_neither_wall_nor_cpu_time_of_whoever_ran_on_it(
-    files: Files, own: OwnQueue
+    files: Files, own: OwnRunQueue
 ) -> None:
     seat = _move_costs(files, own)
     files.lost(0.0, 3.0)
@@ -211,7 +218,7 @@ def test_a_core_that_was_gone_is_neither_wall_nor_cpu_time_of_whoever_ran_on_it(
 
 
 def test_what_was_lost_makes_no_move_cheaper_than_the_time_that_is_free(
-    files: Files, own: OwnQueue
+    files: Files, own: OwnRunQueue
 ) -> None:
     seat = _move_costs(files, own)
     seat.open(100.0, free_seconds=0.025)
@@ -228,7 +235,7 @@ def test_what_was_lost_makes_no_move_cheaper_than_the_time_that_is_free(
     assert seat.close(300.0, 300.040).charged_seconds == pytest.approx(0.035)
 
 
-class Delayed(OwnQueue):
+class Delayed(OwnRunQueue):
     """Of a thread that stood in the queue so long since it asked."""
 
     def since_asked_seconds(self) -> float:
@@ -255,7 +262,7 @@ def test_a_question_that_waited_to_be_written_is_no_time_of_an_agent_that_had_no
 
 
 def test_a_core_that_was_gone_between_two_moves_is_no_work_off_turn(
-    files: Files, own: OwnQueue
+    files: Files, own: OwnRunQueue
 ) -> None:
     seat = _move_costs(files, own)
     seat.open(100.0)
@@ -266,7 +273,7 @@ def test_a_core_that_was_gone_between_two_moves_is_no_work_off_turn(
     assert seat.open(100.2) == 0
 
 
-def test_what_was_lost_in_a_move_pays_for_no_work_after_it(files: Files, own: OwnQueue) -> None:
+def test_what_was_lost_in_a_move_pays_for_no_work_after_it(files: Files, own: OwnRunQueue) -> None:
     seat = _move_costs(files, own)
     seat.open(100.0)
     files.at(0.040)
@@ -277,7 +284,7 @@ def test_what_was_lost_in_a_move_pays_for_no_work_after_it(files: Files, own: Ow
     assert seat.ponders
 
 
-def test_a_match_spares_a_quarter_of_a_second_and_no_more(files: Files, own: OwnQueue) -> None:
+def test_a_match_spares_a_quarter_of_a_second_and_no_more(files: Files, own: OwnRunQueue) -> None:
     seat = _move_costs(files, own)
     seat.open(100.0)
     files.at(0.2)
@@ -296,7 +303,7 @@ def test_a_match_spares_a_quarter_of_a_second_and_no_more(files: Files, own: Own
 
 
 def test_what_was_lost_takes_nothing_of_the_patience_with_waiting(
-    files: Files, own: OwnQueue
+    files: Files, own: OwnRunQueue
 ) -> None:
     seat = MoveCosts(files.meter, [], own, patience_seconds=0.1)
     seat.open(100.0)
@@ -306,7 +313,9 @@ def test_what_was_lost_takes_nothing_of_the_patience_with_waiting(
     assert seat.patience_seconds == pytest.approx(0.1)
 
 
-def test_a_lost_core_is_forgiven_where_only_the_wall_counts(tmp_path: Path, own: OwnQueue) -> None:
+def test_a_lost_core_is_forgiven_where_only_the_wall_counts(
+    tmp_path: Path, own: OwnRunQueue
+) -> None:
     files = Files(tmp_path / "seat", by_wall=True)
     seat = _move_costs(files, own)
     seat.open(0.0)
@@ -316,7 +325,9 @@ def test_a_lost_core_is_forgiven_where_only_the_wall_counts(tmp_path: Path, own:
 
 
 @pytest.mark.parametrize("without", ["cpu_pressure", "cpu_stat"])
-def test_without_readings_nothing_is_forgiven(tmp_path: Path, own: OwnQueue, without: str) -> None:
+def test_without_readings_nothing_is_forgiven(
+    tmp_path: Path, own: OwnRunQueue, without: str
+) -> None:
     files = Files(tmp_path / "seat", without=without)
     assert not files.meter.can_forgive
     move_costs = _move_costs(files, own)
@@ -328,7 +339,7 @@ def test_without_readings_nothing_is_forgiven(tmp_path: Path, own: OwnQueue, wit
     files.meter.close()
 
 
-def test_work_of_a_gpu_is_charged_by_the_wall(tmp_path: Path, own: OwnQueue) -> None:
+def test_work_of_a_gpu_is_charged_by_the_wall(tmp_path: Path, own: OwnRunQueue) -> None:
     files = Files(tmp_path / "seat", by_wall=True)
     move_costs = _move_costs(files, own)
     move_costs.open(0.0)
@@ -337,7 +348,7 @@ def test_work_of_a_gpu_is_charged_by_the_wall(tmp_path: Path, own: OwnQueue) -> 
     files.meter.close()
 
 
-def test_cpu_time_on_several_cores_is_charged_in_full(files: Files, own: OwnQueue) -> None:
+def test_cpu_time_on_several_cores_is_charged_in_full(files: Files, own: OwnRunQueue) -> None:
     move_costs = _move_costs(files, own)
     move_costs.open(0.0)
     files.at(0.100)
@@ -345,7 +356,7 @@ def test_cpu_time_on_several_cores_is_charged_in_full(files: Files, own: OwnQueu
 
 
 def test_a_quick_seat_that_turns_slow_is_forgiven_from_the_question_on(
-    files: Files, own: OwnQueue
+    files: Files, own: OwnRunQueue
 ) -> None:
     move_costs = _move_costs(files, own)
     move_costs.open(0.0)
@@ -361,7 +372,7 @@ def test_a_quick_seat_that_turns_slow_is_forgiven_from_the_question_on(
 
 
 def test_what_was_computed_off_turn_is_charged_above_the_tolerance_and_the_seat_frozen(
-    files: Files, own: OwnQueue
+    files: Files, own: OwnRunQueue
 ) -> None:
     move_costs = _move_costs(files, own)
     move_costs.open(0.0)
@@ -382,7 +393,7 @@ def test_what_was_computed_off_turn_is_charged_above_the_tolerance_and_the_seat_
 
 
 def test_time_slept_through_in_many_quick_moves_pays_for_one_tick_off_turn_and_no_more(
-    files: Files, own: OwnQueue
+    files: Files, own: OwnRunQueue
 ) -> None:
     move_costs = _move_costs(files, own)
     for number in range(100):
@@ -394,7 +405,7 @@ def test_time_slept_through_in_many_quick_moves_pays_for_one_tick_off_turn_and_n
 
 
 def test_cpu_time_that_is_booked_after_the_move_it_was_charged_for_is_not_off_turn(
-    files: Files, own: OwnQueue
+    files: Files, own: OwnRunQueue
 ) -> None:
     move_costs = _move_costs(files, own)
     move_costs.open(0.0)
@@ -405,7 +416,9 @@ def test_cpu_time_that_is_booked_after_the_move_it_was_charged_for_is_not_off_tu
     assert not move_costs.ponders
 
 
-def test_sleeping_does_not_pay_for_pondering_beyond_one_tick(files: Files, own: OwnQueue) -> None:
+def test_sleeping_does_not_pay_for_pondering_beyond_one_tick(
+    files: Files, own: OwnRunQueue
+) -> None:
     move_costs = _move_costs(files, own)
     move_costs.open(0.0)
     move_costs.close(0.0, 1.0)
@@ -423,7 +436,7 @@ def test_deadline_moves_on_while_its_agent_waits_until_patience_ends(
     """``share`` is the part of all time that is waiting."""
     wall, patience, looks = limit, 3 * limit + 1, 0
     while True:
-        cost = cost_of(wall, 0.0, wall * share, 0.0, 0.0, 1.0, patience)
+        cost = compute_move_cost(wall, 0.0, wall * share, 0.0, 0.0, 1.0, patience)
         rest = limit - cost.charged_seconds
         if rest <= 0:
             break
@@ -433,7 +446,9 @@ def test_deadline_moves_on_while_its_agent_waits_until_patience_ends(
     assert wall <= limit + patience + 0.001
 
 
-def test_a_question_gets_the_time_its_agent_waited_and_no_more(files: Files, own: OwnQueue) -> None:
+def test_a_question_gets_the_time_its_agent_waited_and_no_more(
+    files: Files, own: OwnRunQueue
+) -> None:
     move_costs = _move_costs(files, own)
     move_costs.open(0.0)
     files.at(0.010, pressure=0.015)
@@ -445,7 +460,7 @@ def test_a_question_gets_the_time_its_agent_waited_and_no_more(files: Files, own
     assert move_costs.more_seconds(0.0, 0.066, 0.025) == 0
 
 
-def test_a_sleeper_gets_no_more_than_a_second_look(files: Files, own: OwnQueue) -> None:
+def test_a_sleeper_gets_no_more_than_a_second_look(files: Files, own: OwnRunQueue) -> None:
     move_costs = _move_costs(files, own)
     move_costs.open(0.0)
     assert move_costs.more_seconds(0.0, 0.025, 0.025) == DOUBT_STEP_SECONDS
@@ -453,7 +468,7 @@ def test_a_sleeper_gets_no_more_than_a_second_look(files: Files, own: OwnQueue) 
 
 
 def test_an_agent_in_the_run_queue_is_not_late_while_its_wait_lasts(
-    files: Files, own: OwnQueue
+    files: Files, own: OwnRunQueue
 ) -> None:
     move_costs = _move_costs(files, own)
     move_costs.open(0.0)
@@ -465,7 +480,7 @@ def test_an_agent_in_the_run_queue_is_not_late_while_its_wait_lasts(
 
 
 def test_doubt_does_not_last_for_an_agent_that_waits_for_its_own_threads(
-    files: Files, own: OwnQueue
+    files: Files, own: OwnRunQueue
 ) -> None:
     move_costs = _move_costs(files, own)
     move_costs.open(0.0)
@@ -476,7 +491,9 @@ def test_doubt_does_not_last_for_an_agent_that_waits_for_its_own_threads(
     assert 100.0 < now < 106.0 + DOUBT_STEP_SECONDS
 
 
-def test_question_is_not_late_for_waiting_that_patience_covers(files: Files, own: OwnQueue) -> None:
+def test_question_is_not_late_for_waiting_that_patience_covers(
+    files: Files, own: OwnRunQueue
+) -> None:
     """Forty busy processes beside a seat: 0.4 s of processor time in 10 s of waiting."""
     move_costs = _move_costs(files, own, patience=60.0)
     move_costs.open(0.0)
@@ -489,7 +506,7 @@ def test_question_is_not_late_for_waiting_that_patience_covers(files: Files, own
 
 
 def test_waiting_beyond_patience_is_charged_and_counted_as_unforgiven(
-    files: Files, own: OwnQueue
+    files: Files, own: OwnRunQueue
 ) -> None:
     move_costs = _move_costs(files, own, patience=5.0)
     move_costs.open(0.0)
@@ -503,7 +520,7 @@ def test_waiting_beyond_patience_is_charged_and_counted_as_unforgiven(
     assert move_costs.unforgiven_now_seconds == pytest.approx(2.0 - OWN_DOING_SECONDS)
 
 
-def test_waiting_that_cost_no_bank_excuses_no_later_answer(files: Files, own: OwnQueue) -> None:
+def test_waiting_that_cost_no_bank_excuses_no_later_answer(files: Files, own: OwnRunQueue) -> None:
     move_costs = _move_costs(files, own, patience=0.0)
     for move in range(10):
         move_costs.open(float(move), 1.0)
@@ -512,7 +529,9 @@ def test_waiting_that_cost_no_bank_excuses_no_later_answer(files: Files, own: Ow
     assert move_costs.unforgiven_before_seconds == 0
 
 
-def test_who_stands_still_by_its_own_quota_uses_up_no_patience(files: Files, own: OwnQueue) -> None:
+def test_who_stands_still_by_its_own_quota_uses_up_no_patience(
+    files: Files, own: OwnRunQueue
+) -> None:
     """On four cores it computes for a quarter of each period, and is stopped for the rest."""
     move_costs = _move_costs(files, own, patience=5.0)
     for move in range(20):
@@ -523,7 +542,7 @@ def test_who_stands_still_by_its_own_quota_uses_up_no_patience(files: Files, own
 
 
 def test_stillness_that_an_earlier_moves_work_made_is_no_fault_of_the_host(
-    files: Files, own: OwnQueue
+    files: Files, own: OwnRunQueue
 ) -> None:
     move_costs = _move_costs(files, own, patience=0.0)
     for move in range(20):
@@ -534,7 +553,7 @@ def test_stillness_that_an_earlier_moves_work_made_is_no_fault_of_the_host(
 
 
 def test_answer_may_come_later_by_what_waiting_took_of_the_bank(
-    files: Files, own: OwnQueue
+    files: Files, own: OwnRunQueue
 ) -> None:
     move_costs = MoveCosts(files.meter, [], own, 0.0, waits_for_host=True)
     move_costs.open(0.0, 1.0)
@@ -545,7 +564,7 @@ def test_answer_may_come_later_by_what_waiting_took_of_the_bank(
     assert move_costs.more_seconds(3.0, 7.0, 5.0) == pytest.approx(1.0 + taken)
 
 
-def test_waiting_for_own_threads_forgives_nothing(files: Files, own: OwnQueue) -> None:
+def test_waiting_for_own_threads_forgives_nothing(files: Files, own: OwnRunQueue) -> None:
     """Thirty children keep one core busy for 1 s; then the agent sleeps for 1 s."""
     move_costs = _move_costs(files, own)
     move_costs.open(0.0)
@@ -554,7 +573,7 @@ def test_waiting_for_own_threads_forgives_nothing(files: Files, own: OwnQueue) -
 
 
 def test_waiting_of_the_whole_group_beside_own_contention_is_forgiven(
-    files: Files, own: OwnQueue
+    files: Files, own: OwnRunQueue
 ) -> None:
     move_costs = _move_costs(files, own)
     move_costs.open(0.0)
@@ -562,7 +581,7 @@ def test_waiting_of_the_whole_group_beside_own_contention_is_forgiven(
     assert move_costs.close(0.0, 2.0).charged_seconds == pytest.approx(0.5)
 
 
-def test_patience_lasts_one_episode(files: Files, own: OwnQueue) -> None:
+def test_patience_lasts_one_episode(files: Files, own: OwnRunQueue) -> None:
     move_costs = _move_costs(files, own, patience=0.050)
     forgiven = []
     for move in range(1, 4):
@@ -584,7 +603,7 @@ def test_a_group_that_is_gone_says_so_and_its_totals_stand_still(files: Files) -
     assert not meter.is_frozen
 
 
-def test_all_doubts_of_a_match_together_are_bounded(files: Files, own: OwnQueue) -> None:
+def test_all_doubts_of_a_match_together_are_bounded(files: Files, own: OwnRunQueue) -> None:
     move_costs = _move_costs(files, own, patience=0.0)
     now = doubted = 0.0
     for _ in range(40):
@@ -599,7 +618,7 @@ def test_all_doubts_of_a_match_together_are_bounded(files: Files, own: OwnQueue)
     assert doubted < 6.0 + DOUBT_STEP_SECONDS
 
 
-def test_who_owes_an_answer_computes_nothing_off_turn(files: Files, own: OwnQueue) -> None:
+def test_who_owes_an_answer_computes_nothing_off_turn(files: Files, own: OwnRunQueue) -> None:
     move_costs = _move_costs(files, own)
     for owes, charged in ((True, 0.0), (False, 1.0 - OFF_TURN_SECONDS)):
         move_costs.open(0.0)
@@ -611,7 +630,7 @@ def test_who_owes_an_answer_computes_nothing_off_turn(files: Files, own: OwnQueu
 
 
 def test_what_was_charged_off_turn_is_not_charged_again_where_no_question_came_of_it(
-    files: Files, own: OwnQueue
+    files: Files, own: OwnRunQueue
 ) -> None:
     move_costs = _move_costs(files, own)
     move_costs.open(0.0)

@@ -10,15 +10,15 @@ from time import monotonic
 
 import pytest
 
-from sandbox.match.cpu_meter import Meter, OwnQueue
+from sandbox.match.cpu_meter import CpuMeter, OwnRunQueue
 from sandbox.match.move_cost import MoveCosts
 from sandbox.match.questions import (
     FROM_CHILD_CAP,
     TO_CHILD_CAP,
+    NoAnswerCause,
     Question,
     StopReached,
-    Trouble,
-    ask,
+    ask_all,
 )
 
 Pair = tuple[socket.socket, socket.socket]
@@ -28,8 +28,8 @@ ROOM = 1 << 18
 
 
 @pytest.fixture
-def own() -> Iterator[OwnQueue]:
-    queue = OwnQueue()
+def own() -> Iterator[OwnRunQueue]:
+    queue = OwnRunQueue()
     yield queue
     queue.close()
 
@@ -43,7 +43,7 @@ def pair() -> Iterator[Pair]:
 
 
 @pytest.fixture
-def asked(pair: Pair, own: OwnQueue) -> Callable[..., Question]:
+def asked(pair: Pair, own: OwnRunQueue) -> Callable[..., Question]:
     """Ask while ``child`` plays the other end."""
 
     def put(child: Child, body: bytes = b"{}", limit: float = LONG) -> Question:
@@ -51,7 +51,7 @@ def asked(pair: Pair, own: OwnQueue) -> Callable[..., Question]:
         thread = threading.Thread(target=child, args=(pair[1],))
         thread.start()
         try:
-            ask([question], own, monotonic() + LONG)
+            ask_all([question], own, monotonic() + LONG)
         finally:
             pair[0].shutdown(socket.SHUT_RDWR)
             thread.join()
@@ -68,13 +68,13 @@ def _pair() -> Pair:
 
 def _question(
     ours: socket.socket,
-    own: OwnQueue,
+    own: OwnRunQueue,
     body: bytes,
     limit: float,
     owed: Callable[[bytes], bool] | None = None,
     notices: list[bytes] | None = None,
 ) -> Question:
-    move_costs = MoveCosts(Meter({}, 1.0, False), (), own, 0.0)
+    move_costs = MoveCosts(CpuMeter({}, 1.0, False), (), own, 0.0)
     move_costs.open(monotonic())
     return Question(ours, body, limit, move_costs, owed, notices)
 
@@ -97,7 +97,7 @@ def test_the_largest_question_and_answer_pass(asked: Callable[..., Question]) ->
     assert asked(child, b"x" * TO_CHILD_CAP).answer == b"x" * FROM_CHILD_CAP
 
 
-def test_a_question_that_is_too_long_is_ours_to_answer_for(pair: Pair, own: OwnQueue) -> None:
+def test_a_question_that_is_too_long_is_ours_to_answer_for(pair: Pair, own: OwnRunQueue) -> None:
     with pytest.raises(ValueError, match="more than a child may get"):
         _question(pair[0], own, b"x" * (TO_CHILD_CAP + 1), LONG)
 
@@ -108,26 +108,26 @@ def test_an_answer_that_is_too_long_is_a_broken_protocol(asked: Callable[..., Qu
         theirs.send(b"x" * (FROM_CHILD_CAP + 1))
 
     question = asked(child)
-    assert question.trouble is Trouble.BROKEN
+    assert question.trouble is NoAnswerCause.BROKEN
     assert str(FROM_CHILD_CAP) in question.detail
 
 
 def test_a_child_that_never_reads_meets_the_deadline(asked: Callable[..., Question]) -> None:
     question = asked(lambda theirs: None, b"x" * TO_CHILD_CAP, limit=0.05)
-    assert question.trouble is Trouble.LATE
+    assert question.trouble is NoAnswerCause.LATE
     assert question.cost.wall_seconds > 0.05
 
 
 def test_a_child_that_reads_nothing_in_many_questions_breaks_the_protocol(
-    pair: Pair, own: OwnQueue
+    pair: Pair, own: OwnRunQueue
 ) -> None:
     for _ in range(1000):
         pair[1].send(b"{}")
         question = _question(pair[0], own, b"x" * TO_CHILD_CAP, LONG)
-        ask([question], own, monotonic() + LONG)
+        ask_all([question], own, monotonic() + LONG)
         if question.trouble is not None:
             break
-    assert question.trouble is Trouble.BROKEN
+    assert question.trouble is NoAnswerCause.BROKEN
     assert "without reading" in question.detail
 
 
@@ -150,22 +150,22 @@ def test_what_was_written_before_the_question_comes_first_and_is_for_the_judge_t
     ],
 )
 def test_notices_are_no_answer_but_come_once_and_in_order(
-    pair: Pair, own: OwnQueue, packets: list[bytes], answer: bytes, left: list[bytes]
+    pair: Pair, own: OwnRunQueue, packets: list[bytes], answer: bytes, left: list[bytes]
 ) -> None:
     notices = [b"a", b"b"]
     for packet in packets:
         pair[1].send(packet)
     question = _question(pair[0], own, b"{}", LONG, notices=notices)
-    ask([question], own, monotonic() + LONG)
+    ask_all([question], own, monotonic() + LONG)
     assert (question.answer, notices) == (answer, left)
 
 
-def test_a_notice_may_come_before_an_owed_answer(pair: Pair, own: OwnQueue) -> None:
+def test_a_notice_may_come_before_an_owed_answer(pair: Pair, own: OwnRunQueue) -> None:
     for packet in (b"notice", b"owed", b"answer"):
         pair[1].send(packet)
     notices = [b"notice"]
     question = _question(pair[0], own, b"{}", LONG, lambda packet: packet == b"owed", notices)
-    ask([question], own, monotonic() + LONG)
+    ask_all([question], own, monotonic() + LONG)
     assert (question.answer, notices) == (b"answer", [])
 
 
@@ -182,7 +182,7 @@ def test_one_packet_is_one_answer_and_the_next_waits(
 
 
 @pytest.mark.parametrize("end", ["before", "after", "empty"])
-def test_a_closed_connection_is_told_apart(pair: Pair, own: OwnQueue, end: str) -> None:
+def test_a_closed_connection_is_told_apart(pair: Pair, own: OwnRunQueue, end: str) -> None:
     def child(theirs: socket.socket) -> None:
         if end != "before":
             theirs.recv(ROOM)
@@ -197,13 +197,13 @@ def test_a_closed_connection_is_told_apart(pair: Pair, own: OwnQueue, end: str) 
     thread = threading.Thread(target=child, args=(pair[1],))
     if end != "before":
         thread.start()
-    ask([question], own, monotonic() + LONG)
+    ask_all([question], own, monotonic() + LONG)
     if end != "before":
         thread.join()
-    assert question.trouble is Trouble.CLOSED
+    assert question.trouble is NoAnswerCause.CLOSED
 
 
-def test_a_late_child_does_not_hold_up_or_harm_the_others(own: OwnQueue) -> None:
+def test_a_late_child_does_not_hold_up_or_harm_the_others(own: OwnRunQueue) -> None:
     pairs = [_pair() for _ in range(3)]
     questions = [_question(ours, own, b"{}", 0.2) for ours, _ in pairs]
 
@@ -213,23 +213,23 @@ def test_a_late_child_does_not_hold_up_or_harm_the_others(own: OwnQueue) -> None
     threads = [threading.Thread(target=child, args=(theirs,)) for _, theirs in pairs[1:]]
     for thread in threads:
         thread.start()
-    ask(questions, own, monotonic() + LONG)
+    ask_all(questions, own, monotonic() + LONG)
     for thread in threads:
         thread.join()
-    assert [q.trouble for q in questions] == [Trouble.LATE, None, None]
+    assert [q.trouble for q in questions] == [NoAnswerCause.LATE, None, None]
     assert questions[1].cost.wall_seconds < questions[0].cost.wall_seconds
     for ours, theirs in pairs:
         ours.close()
         theirs.close()
 
 
-def test_the_end_of_the_match_ends_the_asking(pair: Pair, own: OwnQueue) -> None:
+def test_the_end_of_the_match_ends_the_asking(pair: Pair, own: OwnRunQueue) -> None:
     with pytest.raises(StopReached):
-        ask([_question(pair[0], own, b"{}", LONG)], own, monotonic() + 0.05)
+        ask_all([_question(pair[0], own, b"{}", LONG)], own, monotonic() + 0.05)
 
 
 def test_the_one_answer_that_is_owed_is_dropped_and_the_question_is_put_after_it(
-    pair: Pair, own: OwnQueue
+    pair: Pair, own: OwnRunQueue
 ) -> None:
     def child(theirs: socket.socket) -> None:
         theirs.send(b"old")
@@ -238,24 +238,24 @@ def test_the_one_answer_that_is_owed_is_dropped_and_the_question_is_put_after_it
     question = _question(pair[0], own, b"new", LONG, lambda packet: packet == b"old")
     thread = threading.Thread(target=child, args=(pair[1],))
     thread.start()
-    ask([question], own, monotonic() + LONG)
+    ask_all([question], own, monotonic() + LONG)
     thread.join()
     assert (question.answer, question.is_put) == (b"wen", True)
 
 
-def test_a_second_packet_that_was_owed_once_is_the_answer(pair: Pair, own: OwnQueue) -> None:
+def test_a_second_packet_that_was_owed_once_is_the_answer(pair: Pair, own: OwnRunQueue) -> None:
     for packet in (b"old", b"old", b"old"):
         pair[1].send(packet)
     question = _question(pair[0], own, b"new", LONG, lambda packet: packet == b"old")
-    ask([question], own, monotonic() + LONG)
+    ask_all([question], own, monotonic() + LONG)
     assert question.answer == b"old"
 
 
 def test_a_question_behind_an_answer_that_never_comes_is_late_and_was_not_put(
-    pair: Pair, own: OwnQueue
+    pair: Pair, own: OwnRunQueue
 ) -> None:
     question = _question(pair[0], own, b"new", 0.05, lambda packet: packet == b"old")
-    ask([question], own, monotonic() + LONG)
-    assert (question.trouble, question.is_put) == (Trouble.LATE, False)
+    ask_all([question], own, monotonic() + LONG)
+    assert (question.trouble, question.is_put) == (NoAnswerCause.LATE, False)
     with pytest.raises(BlockingIOError):
         pair[1].recv(ROOM, socket.MSG_DONTWAIT)

@@ -21,9 +21,9 @@ from games.protocol import Json, Measure, Outcome, Verdict
 from sandbox.errors import BundleRefused, HostFault
 from sandbox.match import referee
 from sandbox.match.clock import Clock
-from sandbox.match.cpu_meter import Meter
+from sandbox.match.cpu_meter import CpuMeter
 from sandbox.match.loans import Ending, Loan
-from sandbox.match.match_record import Played
+from sandbox.match.match_record import PlayedMatch
 from sandbox.match.seat import Seat
 from tests.integration.counting import Counting
 
@@ -31,8 +31,8 @@ GEESE = GAMES["hungry_geese"]
 REFUSED = BundleRefused("leads outside the archive", "../main.py")
 
 
-def _play(game: Any, seats: int = 4) -> Played:
-    return referee.play(
+def _play(game: Any, seats: int = 4) -> PlayedMatch:
+    return referee.play_episode(
         game,
         GEESE.configure({}),
         Clock(),
@@ -127,7 +127,7 @@ def test_numbers_that_a_season_can_add_up_are_told_with_each_seat() -> None:
 
 def test_a_game_that_never_ends_is_stopped() -> None:
     with pytest.raises(HostFault, match=r"did not end within 0\.1 s"):
-        referee.play(
+        referee.play_episode(
             NeverOver(),
             GEESE.configure({}),
             Clock(),
@@ -152,9 +152,9 @@ def test_seats_and_game_draw_from_seeds_that_tell_nothing_of_each_other() -> Non
 class DeafAtTheEnd(Loan):
     """An agent that says that it wants to be told of the end, and does not answer that."""
 
-    def __init__(self, meter: Meter | None = None) -> None:
+    def __init__(self, meter: CpuMeter | None = None) -> None:
         self.socket, self._agent = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.meter, self.memory_mb = meter or Meter({}, 1.0, False), 0
+        self.meter, self.memory_mb = meter or CpuMeter({}, 1.0, False), 0
         self.heard: list[str] = []
         self._thread = threading.Thread(target=self._answer, daemon=True)
         self._thread.start()
@@ -183,7 +183,7 @@ def test_who_seems_to_wait_for_a_core_when_told_of_the_end_does_not_void_the_mat
     loan = DeafAtTheEnd()
     loans: list[Loan | BundleRefused] = [loan, REFUSED]
     configuration = GEESE.configure({"episodeSteps": 3})
-    played = referee.play(
+    played = referee.play_episode(
         GEESE, configuration, Clock(), bytes(16), loans, lanes=1, stop_after_seconds=60
     )
     assert loan.heard[-1] == "end"
@@ -211,14 +211,14 @@ class Pondering:
         self._compute(0)
         self.freeze.touch()
         usage, freeze = os.open(self._usage, os.O_RDONLY), os.open(self.freeze, os.O_WRONLY)
-        self.meter = Meter({"cpu_stat": usage, "freeze": freeze}, 1.0, False)
+        self.meter = CpuMeter({"cpu_stat": usage, "freeze": freeze}, 1.0, False)
 
     def _compute(self, microseconds: int) -> None:
         self._usage.write_bytes(b"usage_usec %d\n" % microseconds)
 
     def play(self, game: Any, steps: int, microseconds: int) -> None:
         """A match in which it uses so much."""
-        referee.play(
+        referee.play_episode(
             game,
             {"steps": steps},
             Clock(),

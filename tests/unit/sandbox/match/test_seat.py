@@ -10,11 +10,11 @@ import pytest
 from games.protocol import Verdict
 from sandbox.errors import HostTooSlow
 from sandbox.match.clock import Clock
-from sandbox.match.cpu_meter import Meter, OwnQueue
+from sandbox.match.cpu_meter import CpuMeter, OwnRunQueue
 from sandbox.match.loans import Ending, Loan
-from sandbox.match.move_cost import Cost, MoveCosts
-from sandbox.match.questions import Question, Trouble
-from sandbox.match.seat import Seat, Timing
+from sandbox.match.move_cost import MoveCost, MoveCosts
+from sandbox.match.questions import NoAnswerCause, Question
+from sandbox.match.seat import MatchTiming, Seat
 
 CLOCK = Clock(act_seconds=0.5, bank_seconds=0.0)
 LENIENT = frozenset({Verdict.TIMEOUT})
@@ -24,7 +24,7 @@ class QuietLoan(Loan):
     """A connection that nobody answers on."""
 
     def __init__(self, agent: socket.socket) -> None:
-        self.socket, self.meter, self.memory_mb = agent, Meter({}, 1.0, False), 0
+        self.socket, self.meter, self.memory_mb = agent, CpuMeter({}, 1.0, False), 0
 
     def end(self) -> Ending:
         return Ending(exit_code=None, signal=None, out_of_memory=False, log=(), clean=True)
@@ -42,8 +42,8 @@ def _asking(
     loan: Loan, monkeypatch: pytest.MonkeyPatch, off_turn: float, lenient: frozenset[Verdict]
 ) -> tuple[Seat, Question | Verdict]:
     monkeypatch.setattr(MoveCosts, "open", lambda *_, **__: off_turn)
-    own = OwnQueue()
-    seat = Seat(0, loan, Timing(CLOCK, own, 0.0), (), lenient)
+    own = OwnRunQueue()
+    seat = Seat(0, loan, MatchTiming(CLOCK, own, 0.0), (), lenient)
     question = seat.asking(1, {})
     own.close()
     return seat, question
@@ -91,13 +91,13 @@ def _late(
     loan: Loan, unforgiven: float, *, before: float = 0.0, forgives_host: bool = True
 ) -> Seat:
     """A seat that is late without an answer, with so much waiting that was not forgiven."""
-    own = OwnQueue()
-    seat = Seat(0, loan, Timing(CLOCK, own, 60.0, forgives_host=forgives_host))
+    own = OwnRunQueue()
+    seat = Seat(0, loan, MatchTiming(CLOCK, own, 60.0, forgives_host=forgives_host))
     question = seat.asking(1, {})
     assert isinstance(question, Question)
     question.begin()
-    question.trouble = Trouble.LATE
-    question.cost = Cost(70.0, 0.1, 60.0, 0.6)
+    question.trouble = NoAnswerCause.LATE
+    question.cost = MoveCost(70.0, 0.1, 60.0, 0.6)
     seat._move_costs.unforgiven_before_seconds = before
     seat._move_costs.unforgiven_now_seconds = unforgiven
     own.close()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.match.steal_monitor import is_needed, most_lost
+from sandbox.match.steal_monitor import may_have_hypervisor, most_lost_seconds
 
 
 def _read(*seconds: float) -> bytes:
@@ -15,12 +15,12 @@ def _read(*seconds: float) -> bytes:
 
 
 def test_the_core_that_lost_most_counts_and_not_their_sum() -> None:
-    assert most_lost(_read(1.0, 5.0, 0.0), _read(1.25, 5.5, 0.0)) == 0.5
+    assert most_lost_seconds(_read(1.0, 5.0, 0.0), _read(1.25, 5.5, 0.0)) == 0.5
 
 
 def test_where_nobody_watches_nothing_was_lost() -> None:
-    assert most_lost(b"", b"") == 0
-    assert most_lost(b"", _read(3.0)) == 0
+    assert most_lost_seconds(b"", b"") == 0
+    assert most_lost_seconds(b"", _read(3.0)) == 0
 
 
 @pytest.mark.parametrize(
@@ -35,5 +35,5 @@ def test_cores_are_watched_where_a_hypervisor_is_or_may_be(
     tmp_path: Path, text: str, needed: bool
 ) -> None:
     (tmp_path / "cpuinfo").write_text(text)
-    assert is_needed(tmp_path / "cpuinfo") == needed
-    assert is_needed(tmp_path / "missing")
+    assert may_have_hypervisor(tmp_path / "cpuinfo") == needed
+    assert may_have_hypervisor(tmp_path / "missing")

@@ -8,7 +8,7 @@ from concurrent.futures import wait
 
 import pytest
 
-from sandbox.node.start_queue import Starts
+from sandbox.node.start_queue import StartQueue
 
 SECONDS = 30.0
 """Time limit for a thread to act; only a failing test waits that long."""
@@ -30,13 +30,13 @@ class Slow:
 
 
 @pytest.fixture
-def two() -> Iterator[Starts]:
-    starts = Starts(2)
+def two() -> Iterator[StartQueue]:
+    starts = StartQueue(2)
     yield starts
     starts.close()
 
 
-def test_no_more_starts_run_at_a_time_than_there_are_cores(two: Starts) -> None:
+def test_no_more_starts_run_at_a_time_than_there_are_cores(two: StartQueue) -> None:
     first, second, third = Slow(), Slow(), Slow()
     for slow in (first, second, third):
         two.add("torch", slow, is_asked=True)
@@ -49,7 +49,7 @@ def test_no_more_starts_run_at_a_time_than_there_are_cores(two: Starts) -> None:
     third.end()
 
 
-def test_start_of_another_profile_does_not_wait_behind_slow_ones(two: Starts) -> None:
+def test_start_of_another_profile_does_not_wait_behind_slow_ones(two: StartQueue) -> None:
     slow = [Slow() for _ in range(6)]
     for each in slow:
         two.add("torch", each, is_asked=True)
@@ -58,7 +58,7 @@ def test_start_of_another_profile_does_not_wait_behind_slow_ones(two: Starts) ->
         each.end()
 
 
-def test_start_for_a_waiting_match_comes_first(two: Starts) -> None:
+def test_start_for_a_waiting_match_comes_first(two: StartQueue) -> None:
     running = [Slow(), Slow()]
     for each in running:
         two.add("torch", each, is_asked=False)
@@ -71,7 +71,7 @@ def test_start_for_a_waiting_match_comes_first(two: Starts) -> None:
     running[1].end()
 
 
-def test_start_is_hastened_when_a_match_needs_it(two: Starts) -> None:
+def test_start_is_hastened_when_a_match_needs_it(two: StartQueue) -> None:
     running = [Slow(), Slow()]
     for each in running:
         two.add("torch", each, is_asked=False)
@@ -84,7 +84,7 @@ def test_start_is_hastened_when_a_match_needs_it(two: Starts) -> None:
 
 
 def test_close_cancels_what_has_not_begun() -> None:
-    starts = Starts(1)
+    starts = StartQueue(1)
     running, never = Slow(), Slow()
     starts.add("torch", running, is_asked=True)
     assert running.has_begun.wait(SECONDS)

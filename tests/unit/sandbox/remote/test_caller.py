@@ -6,8 +6,8 @@ import pytest
 
 from egress import guard
 from egress.address import parse
-from sandbox.box.agent_program import Broken
-from sandbox.remote.caller import Server
+from sandbox.box.agent_program import ContractBroken
+from sandbox.remote.caller import RemoteServer
 
 
 @pytest.mark.parametrize(("error", "is_late"), [(TimeoutError(), True), (OSError(), False)])
@@ -18,7 +18,7 @@ def test_a_connection_that_comes_to_nothing_in_time_is_late(
         raise error
 
     monkeypatch.setattr(guard, "connect", connect)
-    server = Server(parse("https://snake.example.org/"), guard.Rules())
-    with pytest.raises(Broken) as broken:
+    server = RemoteServer(parse("https://snake.example.org/"), guard.Rules())
+    with pytest.raises(ContractBroken) as broken:
         server.call("POST", "/move", "{}", 0.5)
     assert broken.value.is_late is is_late

@@ -8,37 +8,37 @@ from collections.abc import Iterator
 
 import pytest
 
-from sandbox.box.output_capture import Capture
+from sandbox.box.output_capture import OutputCapture
 from sandbox.remote import daemon
-from sandbox.remote.caller_processes import COMPLAINT_BYTES, Begun
+from sandbox.remote.caller_processes import COMPLAINT_BYTES, CallerProcess
 
 UNREAD = "GET / had an answer that cannot be read"
 
 
 @pytest.fixture
-def ends() -> Iterator[tuple[socket.socket, Begun]]:
+def ends() -> Iterator[tuple[socket.socket, CallerProcess]]:
     theirs, ours = socket.socketpair()
     log = os.memfd_create("log")
     with theirs, ours:
-        yield theirs, Begun(1, ours, ours, Capture(log, b"", [0]))
+        yield theirs, CallerProcess(1, ours, ours, OutputCapture(log, b"", [0]))
     os.close(log)
 
 
 def test_what_failed_behind_a_good_word_is_kept_for_the_end(
-    ends: tuple[socket.socket, Begun],
+    ends: tuple[socket.socket, CallerProcess],
 ) -> None:
     theirs, begun = ends
     theirs.sendall(b'{"away": null, "reached": true}\nTraceback\nremote: ready')
-    assert daemon._word(begun.report) == (None, True)
+    assert daemon._read_report(begun.report) == (None, True)
     assert begun.complaint() == r"'Traceback\nremote: ready'", "one line, whatever it holds"
     assert begun.complaint() == ""
 
 
 @pytest.mark.parametrize("said", [b"Traceback", b"[" * 60_000, b"{}\n", b"\xff\n", b"1" * 60_000])
 def test_a_word_that_cannot_be_read_costs_the_seat_and_not_the_daemon(
-    ends: tuple[socket.socket, Begun], said: bytes
+    ends: tuple[socket.socket, CallerProcess], said: bytes
 ) -> None:
     theirs, begun = ends
     theirs.sendall(said)
-    assert (daemon._word(begun.report).away or "").startswith(UNREAD)
+    assert (daemon._read_report(begun.report).away or "").startswith(UNREAD)
     assert 0 < len(begun.complaint()) <= 4 * COMPLAINT_BYTES

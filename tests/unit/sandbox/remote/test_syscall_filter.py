@@ -93,10 +93,10 @@ def test_a_caller_that_was_taken_over_reaches_no_other_process() -> None:
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_the_filter_is_written_for_both_machines_and_short_enough(machine: str) -> None:
-    assert 100 < len(syscall_filter.program(machine)) < 4096
+    assert 100 < len(syscall_filter.filter_program(machine)) < 4096
 
 
 def test_no_caller_starts_without_a_filter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.uname", lambda: type("U", (), {"machine": "riscv64"}))
     with pytest.raises(OSError, match="written for riscv64"):
-        syscall_filter.compiled()
+        syscall_filter.compile_filter()

@@ -12,8 +12,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from ladder.ids import AgentId, EntryId, SubmissionId, TeamId
-from ladder.matches.pairing import Candidate, Meetings, Proposal, propose
-from ladder.matches.pairing.information_gain import information
+from ladder.matches.pairing import Candidate, EncounterCounts, Proposal, propose_lineups
+from ladder.matches.pairing.information_gain import fisher_information
 
 BETA = 150.0
 
@@ -45,7 +45,7 @@ def ladder(size: int, **changes: Any) -> list[Candidate]:
 
 def pair(field: list[Candidate], lineups: int = 1, seed: int = 1, **terms: Any) -> Proposal:
     given: dict[str, Any] = {"seats": 4, "beta": BETA}
-    return propose(field, lineups=lineups, rng=Random(seed), **{**given, **terms})
+    return propose_lineups(field, lineups=lineups, rng=Random(seed), **{**given, **terms})
 
 
 def players(proposal: Proposal) -> list[list[str]]:
@@ -79,18 +79,19 @@ def season(
     games: Counter[str] = Counter()
     seat_games = {c.entry_id: [0] * seats for c in field}
     numbers = {c.entry_id: n for n, c in enumerate(field)}
-    known = Meetings(numbers)
+    known = EncounterCounts(numbers)
     for _ in range(lineups // at_once):
         now = [
             replace(
                 c,
                 games=c.games + games[c.entry_id],
-                sigma=1 / sqrt(c.sigma**-2 + information(seats) * games[c.entry_id] / BETA**2),
+                sigma=1
+                / sqrt(c.sigma**-2 + fisher_information(seats) * games[c.entry_id] / BETA**2),
                 seat_games=tuple(seat_games[c.entry_id]),
             )
             for c in field
         ]
-        proposal = propose(
+        proposal = propose_lineups(
             now,
             seats=seats,
             lineups=at_once,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ladder.ids import TeamId
 from ladder.matches.pairing import Candidate
-from ladder.matches.pairing.bipartite_matching import Holdings
+from ladder.matches.pairing.bipartite_matching import BundleMatching
 from tests.unit.ladder.matches.pairing.candidate_fields import candidate, pair
 
 FIELDS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=10)
@@ -37,7 +37,7 @@ def test_whoever_can_sit_in_a_lineup_is_found_one_and_nobody_else(
         for places in combinations(range(len(field)), seats)
         if is_legal([field[place] for place in places])
     ]
-    holdings = Holdings(field, seats)
+    holdings = BundleMatching(field, seats)
     seatable = holdings.seatable(Random(seed)).tolist()
     assert seatable == [any(n in places for places in legal) for n in range(len(field))]
     for lead in range(len(field)):

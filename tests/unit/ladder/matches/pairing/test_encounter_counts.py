@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ladder.ids import EntryId
-from ladder.matches.pairing import Meetings
+from ladder.matches.pairing import EncounterCounts
 
 NUMBERS = {EntryId(f"ent_{n}"): n for n in range(8)}
 games_of_three = st.lists(
@@ -17,7 +17,7 @@ games_of_three = st.lists(
 
 @given(games_of_three, st.integers(1, 5))
 def test_meetings_are_counted_however_the_log_came_in(games: list[list[int]], parts: int) -> None:
-    met = Meetings(NUMBERS)
+    met = EncounterCounts(NUMBERS)
     for part in range(parts):
         met = met.plus(NUMBERS, games[part::parts])
     expected = np.zeros((8, 8), int)
@@ -30,8 +30,8 @@ def test_meetings_are_counted_however_the_log_came_in(games: list[list[int]], pa
 
 
 def test_an_empty_seat_and_an_unknown_entry_met_nobody() -> None:
-    met = Meetings(NUMBERS, [[0, 1, -1], [1, 2, 0]])
+    met = EncounterCounts(NUMBERS, [[0, 1, -1], [1, 2, 0]])
     stranger = met.numbers([EntryId("ent_new"), EntryId("ent_1")])
     assert met.between(0, stranger).tolist() == [0, 2]
     assert met.between(int(stranger[0]), stranger).tolist() == [0, 0]
-    assert not Meetings()
+    assert not EncounterCounts()

@@ -3,12 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ladder.matches.pairing.information_gain import information, order_loss
+from ladder.matches.pairing.information_gain import fisher_information, order_loss
 
 
 @pytest.mark.parametrize(("seats", "told"), [(2, 0.41), (3, 0.64), (4, 0.79), (6, 0.97), (8, 1.09)])
 def test_a_game_tells_what_fishers_information_says(seats: int, told: float) -> None:
-    assert information(seats) == pytest.approx(told, abs=0.01)
+    assert fisher_information(seats) == pytest.approx(told, abs=0.01)
 
 
 def test_the_order_loss_is_the_variance_of_the_rank_over_the_posterior() -> None:

@@ -12,8 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ladder.ids import EntryId, TeamId
-from ladder.matches.pairing import LONGEST_WAIT, Candidate, Meetings
-from ladder.matches.pairing.candidates import free_anchors, together
+from ladder.matches.pairing import LONGEST_WAIT, Candidate, EncounterCounts
+from ladder.matches.pairing.candidates import free_anchors, may_share_lineup
 from tests.unit.ladder.matches.pairing.candidate_fields import (
     BETA,
     candidate,
@@ -53,7 +53,7 @@ def test_all_that_were_asked_for_are_made_whenever_one_legal_lineup_exists(
     playing = [c for c in field if c.weight > 0]
     free = free_anchors(playing)
     possible = not all(c.is_anchor for c in playing) and any(
-        all(together(one, [two], same_team, free) for one, two in combinations(lineup, 2))
+        all(may_share_lineup(one, [two], same_team, free) for one, two in combinations(lineup, 2))
         for lineup in combinations(playing, seats)
     )
     assert len(proposal.lineups) == (lineups if possible else 0)
@@ -241,7 +241,7 @@ def test_pairs_are_repeated_no_more_than_they_need_to_be() -> None:
 def test_past_meetings_make_room_for_others() -> None:
     field = [candidate(n, weight=100.0 if n == 0 else 1.0) for n in range(21)]
     numbers = {c.entry_id: n for n, c in enumerate(field)}
-    known = Meetings(numbers, [[0, n] for n in range(1, 11)] * 30)
+    known = EncounterCounts(numbers, [[0, n] for n in range(1, 11)] * 30)
     load: Counter[str] = Counter()
     for seed in range(60):
         load += counted(pair(field, 1, seed, met=known))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ladder.ids import TeamId
-from ladder.matches.pairing import Candidate, anchors_to_add, shortage
+from ladder.matches.pairing import Candidate, anchors_to_add, shortage_message
 from ladder.matches.pairing.lineups import NOBODY_LEADS
 from tests.unit.ladder.matches.pairing.candidate_fields import candidate, fields, pair, players
 
@@ -20,7 +20,9 @@ def anchor(number: int, **changes: object) -> Candidate:
 
 def test_two_anchors_of_one_team_and_one_agent_fill_three_of_four_seats() -> None:
     field = [anchor(0), anchor(1), candidate(2)]
-    assert shortage(field, 4, False) == "3 of 4 seats can be filled: add an agent or an anchor"
+    assert (
+        shortage_message(field, 4, False) == "3 of 4 seats can be filled: add an agent or an anchor"
+    )
     assert pair(field).reason == "3 of 4 seats can be filled: add an agent or an anchor"
     assert pair(field, seats=3).reason is None
 
@@ -44,7 +46,7 @@ def test_anchor_and_agent_of_one_team_never_sit_together() -> None:
     team = TeamId("tea_host")
     field = [anchor(0, team_id=team), candidate(1, team_id=team), candidate(2)]
     assert pair(field, seats=3).lineups == ()
-    assert shortage(field, 3, False) == (
+    assert shortage_message(field, 3, False) == (
         "2 of 3 seats can be filled: add an agent of another team or an anchor,"
         " or let agents of one team meet in a match"
     )
@@ -68,15 +70,15 @@ def test_agent_that_sits_with_nobody_is_told() -> None:
 def test_anchors_alone_do_not_play() -> None:
     field = [anchor(n) for n in range(4)]
     reason = "4 of 4 seats can be filled, by anchors alone: add an agent"
-    assert pair(field).reason == shortage(field, 4, False) == reason
-    assert shortage(field[:1], 1, False) is None
+    assert pair(field).reason == shortage_message(field, 4, False) == reason
+    assert shortage_message(field[:1], 1, False) is None
 
 
 @given(fields(), st.integers(1, 5), st.booleans())
 def test_a_field_without_shortage_is_paired(
     field: list[Candidate], seats: int, same_team: bool
 ) -> None:
-    lacking = shortage(field, seats, same_team)
+    lacking = shortage_message(field, seats, same_team)
     if seats > 1:
         proposal = pair(field, seats=seats, same_team_lineups=same_team)
         assert (lacking is None) == (len(proposal.lineups) == 1)
@@ -100,4 +102,4 @@ def test_copy_of_an_anchor_plays_in_a_filled_season(
     offered = {name: name for name in "abcdef"}
     digests = [*given_by_host, *anchors_to_add(given_by_host, offered, seats)]
     field = [anchor(n, digest=digest) for n, digest in enumerate(digests)]
-    assert shortage([*field, candidate(99, digest=agent)], seats, False) is None
+    assert shortage_message([*field, candidate(99, digest=agent)], seats, False) is None

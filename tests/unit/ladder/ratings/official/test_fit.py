@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ladder.ratings.official.fit import Fit, Prior, fit
-from ladder.ratings.official.games import Games
+from ladder.ratings.official.games import GameTable
 from tests.unit.ladder.ratings.official.worlds import Floats, known, play, ranked, table
 
 POINT = 1.0 / 150.0
@@ -77,7 +77,7 @@ def test_ties_and_empty_seats_leave_the_skills_where_they_are() -> None:
     truth = skills(3, 60)
     games = play(3, truth, 1500, grain=0.3)
     rng = np.random.default_rng(0)
-    alone = Games(
+    alone = GameTable(
         np.where(rng.random(games.contenders.shape) < 0.2, -1, games.contenders).astype(np.int32),
         games.ranks,
         games.faults,
@@ -109,7 +109,7 @@ def test_neither_the_order_of_games_nor_the_numbers_of_contenders_matter(seed: i
     parent = np.full(n, -1, np.int32)
     parent[number[7]], parent[number[8]] = number[3], number[7]
     other = fit(
-        Games(number[games.contenders], games.ranks, games.faults),
+        GameTable(number[games.contenders], games.ranks, games.faults),
         Prior(prior.mean, prior.sd, parent),
     )
     assert np.abs(other.mu[number] - first.mu).max() < 1e-6
@@ -136,9 +136,9 @@ def test_groups_that_meet_after_a_fit_are_fitted_warm_as_cold() -> None:
     truth = skills(15, 40)
     left, right = play(15, truth[:20], 400, fault_rate=0.1), play(16, truth[20:], 400)
     both = play(17, truth, 100)
-    right = Games((right.contenders + 20).astype(np.int32), right.ranks, right.faults)
+    right = GameTable((right.contenders + 20).astype(np.int32), right.ranks, right.faults)
     columns = zip(*((g.contenders, g.ranks, g.faults) for g in (left, right, both)), strict=True)
-    games = Games(*(np.concatenate(column) for column in columns))
+    games = GameTable(*(np.concatenate(column) for column in columns))
     apart = fit(games.take(slice(0, 800)), Prior.unknown(40)).messages
     warm = fit(games, Prior.unknown(40), warm=apart)
     assert same(warm, fit(games, Prior.unknown(40)))
@@ -244,7 +244,7 @@ def test_given_means_hold_the_scale_and_the_centre_is_learned() -> None:
 def test_groups_that_never_met_have_the_same_centre() -> None:
     truth = skills(12, 20)
     games = play(12, truth, 300)
-    apart = Games(
+    apart = GameTable(
         np.concatenate([games.contenders, games.contenders + 20]).astype(np.int32),
         np.concatenate([games.ranks, games.ranks]),
         np.concatenate([games.faults, games.faults]),
@@ -256,7 +256,7 @@ def test_groups_that_never_met_have_the_same_centre() -> None:
 
 def test_a_league_without_games_or_of_one_is_as_the_prior_says() -> None:
     for n in (0, 1, 5):
-        result = fit(Games.none(4), Prior.unknown(n))
+        result = fit(GameTable.none(4), Prior.unknown(n))
         assert result.mu.tolist() == [0.0] * n
         assert result.sigma == pytest.approx(1.0)
         assert result.kappa == 0.0
@@ -296,13 +296,13 @@ def test_pairs_that_stray_from_one_number_are_seen_and_widen_the_intervals() -> 
 
 
 @st.composite
-def seasons(draw: st.DrawFn) -> tuple[Games, Prior]:
+def seasons(draw: st.DrawFn) -> tuple[GameTable, Prior]:
     """Small leagues of every kind."""
     n, seats, count = draw(st.integers(1, 6)), draw(st.integers(1, 6)), draw(st.integers(0, 30))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     who = np.stack([rng.permutation(max(n, seats))[:seats] for _ in range(count)] or [np.arange(0)])
     who = who.reshape(count, seats)
-    games = Games(
+    games = GameTable(
         np.where(who < n, who, -1).astype(np.int32),
         rng.integers(1, 1 + draw(st.integers(1, 6)), who.shape).astype(np.int16),
         rng.random(who.shape) < draw(st.sampled_from([0.0, 0.2, 1.0])),
@@ -319,7 +319,7 @@ def seasons(draw: st.DrawFn) -> tuple[Games, Prior]:
 @settings(max_examples=150, deadline=None)
 @given(seasons(), st.sampled_from([None, 0.0, 0.05, 0.9]))
 def test_whatever_was_played_all_numbers_are_finite(
-    season: tuple[Games, Prior], draw_probability: float | None
+    season: tuple[GameTable, Prior], draw_probability: float | None
 ) -> None:
     result = fit(*season, draw_probability=draw_probability)
     for values in (result.mu, result.sigma, result.shown_sigma):
@@ -341,7 +341,7 @@ def test_a_coarse_game_does_not_make_the_league_look_narrow() -> None:
 
 
 def test_only_ties_leave_everybody_equal() -> None:
-    games = Games(
+    games = GameTable(
         np.tile(np.arange(4, dtype=np.int32), (50, 1)),
         ranked(np.zeros((50, 4))),
         np.zeros((50, 4), np.bool_),

@@ -3,16 +3,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ladder.ratings.official.message_passing import lay_out
+from ladder.ratings.official.message_passing import build_graph
 from ladder.ratings.official.overdispersion import (
     HIGH,
     LOW,
     TIE,
-    concentration,
-    count,
-    meetings,
-    tied,
-    width,
+    count_pairs,
+    difference_deviation,
+    opponent_concentration,
+    sorted_meetings,
+    tie_share,
 )
 from tests.unit.ladder.ratings.official.worlds import table
 
@@ -24,8 +24,8 @@ GAMES = table(
 
 
 def test_meetings_are_counted_by_pair_and_outcome_and_without_faults() -> None:
-    keys = meetings(lay_out(GAMES))
-    pairs = count(keys, 4)
+    keys = sorted_meetings(build_graph(GAMES))
+    pairs = count_pairs(keys, 4)
     met = dict(
         zip(zip(pairs.low.tolist(), pairs.high.tolist(), strict=True), pairs.meetings, strict=True)
     )
@@ -33,18 +33,23 @@ def test_meetings_are_counted_by_pair_and_outcome_and_without_faults() -> None:
     assert pairs.low[pairs.often].tolist() == [0]
     assert pairs.outcomes[[LOW, HIGH, TIE], 0].tolist() == [2, 0, 1]
     assert pairs.played.tolist() == [4, 4, 2, 0]
-    assert tied(keys) == pytest.approx(1 / 5)
+    assert tie_share(keys) == pytest.approx(1 / 5)
 
 
 def test_who_meets_one_other_only_keeps_all_of_what_that_pair_strays() -> None:
-    shares = concentration(count(meetings(lay_out(GAMES)), 4))
+    shares = opponent_concentration(count_pairs(sorted_meetings(build_graph(GAMES)), 4))
     assert shares == pytest.approx([(9 + 1) / 16, (9 + 1) / 16, 0.5, 0.0])
     duel = table(([0, 1], [1, 2], [False, False]))
-    assert concentration(count(meetings(lay_out(duel)), 2)).tolist() == [1.0, 1.0]
+    assert opponent_concentration(count_pairs(sorted_meetings(build_graph(duel)), 2)).tolist() == [
+        1.0,
+        1.0,
+    ]
 
 
 def test_performances_differ_by_luck_skill_and_what_is_unknown_of_it() -> None:
-    pairs = count(meetings(lay_out(table(([0, 1], [1, 2], [False, False])))), 2)
-    known = width(pairs, np.array([0.0, 3.0]), np.zeros(2))
+    pairs = count_pairs(sorted_meetings(build_graph(table(([0, 1], [1, 2], [False, False])))), 2)
+    known = difference_deviation(pairs, np.array([0.0, 3.0]), np.zeros(2))
     assert known == pytest.approx((2 + 9) ** 0.5)
-    assert width(pairs, np.zeros(2), np.array([1.0, 2.0])) == pytest.approx((2 + 1 + 4) ** 0.5)
+    assert difference_deviation(pairs, np.zeros(2), np.array([1.0, 2.0])) == pytest.approx(
+        (2 + 1 + 4) ** 0.5
+    )

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ladder.ids import EntryId, TeamId
-from ladder.leagues.medals import Kind, Rules
+from ladder.leagues.medals import MedalRuleKind, MedalRules
 from ladder.ratings.official.fit import Fit
-from ladder.ratings.official.standing import PARENT_SD, Entrant, Standing, draw_up
+from ladder.ratings.official.standing import PARENT_SD, Entrant, OfficialStanding, build_standing
 
-GEESE = Rules(Kind.LINES, 1210.0, 1080.0, 1050.0)
+GEESE = MedalRules(MedalRuleKind.LINES, 1210.0, 1080.0, 1050.0)
 
 
 def entrant(number: int, team: int | None = None, **changes: Any) -> Entrant:
@@ -25,12 +25,20 @@ def entrant(number: int, team: int | None = None, **changes: Any) -> Entrant:
     return Entrant(EntryId(f"ent_{number}"), TeamId(f"tea_{own}"), **terms)
 
 
-def drawn(mu: list[float], entrants: list[Entrant], sigma: float = 0.2, **terms: Any) -> Standing:
+def drawn(
+    mu: list[float], entrants: list[Entrant], sigma: float = 0.2, **terms: Any
+) -> OfficialStanding:
     fit = SimpleNamespace(
         mu=np.array(mu), shown_sigma=np.full(len(mu), sigma), centre=0.0, spread=1.0
     )
-    given_terms = {"mu0": 600.0, "beta": 150.0, "seed": 7, "boundary_weight": 1.0, "rules": Rules()}
-    return draw_up(cast(Fit, fit), entrants, **{**given_terms, **terms})
+    given_terms = {
+        "mu0": 600.0,
+        "beta": 150.0,
+        "seed": 7,
+        "boundary_weight": 1.0,
+        "rules": MedalRules(),
+    }
+    return build_standing(cast(Fit, fit), entrants, **{**given_terms, **terms})
 
 
 def test_a_team_stands_by_its_declared_entry_once_that_has_played() -> None:
@@ -61,9 +69,9 @@ def test_by_lines_a_chance_does_not_depend_on_the_others() -> None:
     assert alone.places[0].loss > drawn([30.0], [entrant(0)], rules=GEESE).places[0].loss
 
 
-@given(st.lists(st.floats(-3, 6), min_size=1, max_size=12), st.sampled_from([Rules(), GEESE]))
+@given(st.lists(st.floats(-3, 6), min_size=1, max_size=12), st.sampled_from([MedalRules(), GEESE]))
 def test_better_classes_are_never_likelier_and_doubt_is_no_more_than_a_medal_each(
-    mu: list[float], rules: Rules
+    mu: list[float], rules: MedalRules
 ) -> None:
     standing = drawn(mu, [entrant(n) for n in range(len(mu))], rules=rules)
     for place in standing.places:

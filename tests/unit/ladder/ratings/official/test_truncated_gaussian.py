@@ -5,7 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ladder.ratings.official.truncated_gaussian import FARTHEST, ahead, level, margin, mills
+from ladder.ratings.official.truncated_gaussian import (
+    FARTHEST,
+    mills_ratio,
+    tie_margin,
+    tie_moments,
+    win_moments,
+)
 
 # (1 - Phi(x)) / phi(x) with 60 digits.
 MILLS = {
@@ -26,24 +32,24 @@ MILLS = {
 
 def test_mills_ratio_is_right_from_the_middle_to_the_far_tail() -> None:
     x, exact = np.array(list(MILLS)), np.array(list(MILLS.values()))
-    assert mills(x) == pytest.approx(exact, rel=1e-10)
+    assert mills_ratio(x) == pytest.approx(exact, rel=1e-10)
 
 
 def test_the_moments_of_a_half_line_are_those_of_its_mills_ratio() -> None:
     near = {x: ratio for x, ratio in MILLS.items() if x <= FARTHEST}
     x, exact = np.array(list(near)), np.array(list(near.values()))
-    v, w = ahead(-x)
+    v, w = win_moments(-x)
     assert v == pytest.approx(1.0 / exact, rel=1e-10)
     assert w == pytest.approx((1.0 / exact) * (1.0 / exact - x), abs=2e-7)
     density = np.exp(-0.5 * x * x) / np.sqrt(2.0 * np.pi)
-    v, w = ahead(x)
+    v, w = win_moments(x)
     assert v == pytest.approx(density / (1.0 - density * exact), rel=1e-9, abs=1e-300)
     assert w == pytest.approx(v * (v + x), abs=1e-10)
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-4, 3.0))
 def test_moments_are_finite_at_any_distance(t: float, width: float) -> None:
-    for v, w in (ahead(np.array([t])), level(np.array([t]), np.array([width]))):
+    for v, w in (win_moments(np.array([t])), tie_moments(np.array([t]), np.array([width]))):
         assert np.isfinite(v).all()
         assert (w >= 0.0).all()
         assert (w < 1.0).all()
@@ -52,7 +58,7 @@ def test_moments_are_finite_at_any_distance(t: float, width: float) -> None:
 @pytest.mark.parametrize("t", [-30.0, -3.0, -0.2, 0.0, 0.7, 2.5, 8.0, 40.0])
 @pytest.mark.parametrize("width", [0.01, 0.1, 1.0, 2.0])
 def test_the_moments_of_a_tie_are_those_of_the_slice(t: float, width: float) -> None:
-    v, w = level(np.array([t]), np.array([width]))
+    v, w = tie_moments(np.array([t]), np.array([width]))
     # A Gaussian around t of which only the slice between -width and width was seen.
     x = np.linspace(-width, width, 200_001)
     log = -0.5 * (x - t) ** 2
@@ -68,4 +74,4 @@ def test_the_moments_of_a_tie_are_those_of_the_slice(t: float, width: float) -> 
 def test_equals_tie_as_often_as_the_margin_was_made_for() -> None:
     rng = np.random.default_rng(1)
     difference = rng.standard_normal(200_000) - rng.standard_normal(200_000)
-    assert (abs(difference) <= margin(0.1)).mean() == pytest.approx(0.1, abs=0.003)
+    assert (abs(difference) <= tie_margin(0.1)).mean() == pytest.approx(0.1, abs=0.003)
