@@ -13,21 +13,21 @@ from typing import Final
 
 from services import preloaded_server
 from services.child_processes import Child
-from services.host_checks import answers
-from services.preloaded_server import OWN
-from services.supervised_process import Part
-from services.up import CHECKOUT, House
+from services.host_checks import site_answers
+from services.preloaded_server import OWN_PACKAGES
+from services.supervised_process import SupervisedProcess
+from services.up import CHECKOUT, LocalInstance
 
-PARTS: Final = ("api", "scheduler", "worker", "rater")
+RELOADED_PROCESSES: Final = ("api", "scheduler", "worker", "rater")
 """The site first: somebody waits for it. All are ended before it starts, so that no match takes the
 processor from it; a request that comes meanwhile waits for it."""
 SITE_SECONDS: Final = 20.0
 
 
-def versions() -> dict[Path, int]:
+def source_versions() -> dict[Path, int]:
     """All source files with the moment of their last change."""
     found = {}
-    for package in OWN:
+    for package in OWN_PACKAGES:
         for path in (CHECKOUT / package).rglob("*.py"):
             with contextlib.suppress(FileNotFoundError):
                 found[path] = path.stat().st_mtime_ns
@@ -37,13 +37,13 @@ def versions() -> dict[Path, int]:
 class Reloader:
     """Remembers the source files as they were at the last look."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: LocalInstance) -> None:
         self._house = house
-        self._seen = versions()
+        self._seen = source_versions()
 
     def look(self) -> None:
         """Restart the parts when a file has changed since the last look."""
-        now = versions()
+        now = source_versions()
         changed = sorted(dict(now.items() ^ self._seen.items()))
         self._seen = now
         if not changed:
@@ -59,22 +59,22 @@ class Reloader:
             if part.name == "api":
                 self._await_site(part)
 
-    def _end(self, part: Part, child: Child) -> None:
+    def _end(self, part: SupervisedProcess, child: Child) -> None:
         """End the part by force; a site that keeps its libraries stays and forks again."""
         if part.name == "api" and self._house.options.reload:
-            preloaded_server.renew(child.process.pid)
+            preloaded_server.restart_worker(child.process.pid)
         else:
             child.process.kill()  # its match runs again
             child.process.wait()
 
-    def _parts(self) -> list[Part]:
+    def _parts(self) -> list[SupervisedProcess]:
         """The parts to start again, in the order of PARTS."""
         parts = {part.name: part for part in self._house.parts}
-        return [parts[name] for name in PARTS]
+        return [parts[name] for name in RELOADED_PROCESSES]
 
-    def _await_site(self, part: Part) -> None:
+    def _await_site(self, part: SupervisedProcess) -> None:
         deadline = time.monotonic() + SITE_SECONDS
         while part.child is not None and part.child.alive() and time.monotonic() < deadline:
-            if answers(self._house.settings.port):
+            if site_answers(self._house.settings.port):
                 return
             time.sleep(0.05)

@@ -84,7 +84,7 @@ def spawn(
     return Child(name, process, stop_signal)
 
 
-def tail(log: Path, lines: int = 5) -> str:
+def log_tail(log: Path, lines: int = 5) -> str:
     """The last lines of a log, for an error message; empty when there is none."""
     try:
         return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])

@@ -19,11 +19,11 @@ BACKLOG: Final = 2048
 LOG_BYTES: Final = 20 * 1024 * 1024
 
 
-class UpError(Exception):
+class StartError(Exception):
     """The house cannot be started; the message is what to do."""
 
 
-def see_to_launcher(launcher: str, install: bool, say: Callable[[str], None]) -> None:
+def ensure_launcher(launcher: str, install: bool, say: Callable[[str], None]) -> None:
     """See that boxes can be made at all; installs bubblewrap where neither it nor an engine is.
 
     Raises UpError with the line to type.
@@ -33,9 +33,9 @@ def see_to_launcher(launcher: str, install: bool, say: Callable[[str], None]) ->
     if launcher == "auto" and engine_answers():
         return
     try:
-        system_packages.install("bubblewrap", allowed=install, say=say)
+        system_packages.install_package("bubblewrap", allowed=install, say=say)
     except system_packages.PackageError as error:
-        raise UpError(f"agents need a sandbox: {error}") from None
+        raise StartError(f"agents need a sandbox: {error}") from None
 
 
 def engine_answers() -> bool:
@@ -50,27 +50,27 @@ def engine_answers() -> bool:
     return False
 
 
-def listen(asked: int | None, say: Callable[[str], None]) -> socket.socket:
+def listen_on_port(asked: int | None, say: Callable[[str], None]) -> socket.socket:
     """A socket that listens on the port asked for; by default on 8000, or on a free port when 8000
     is taken. It is kept until the site serves it, so no other program can take the port meanwhile.
     Raises UpError."""
     try:
-        return _listen(DEFAULT_PORT if asked is None else asked)
+        return _try_listen(DEFAULT_PORT if asked is None else asked)
     except OSError as error:
         if asked is not None:
-            raise UpError(f"--port {asked}: {error.strerror}; choose another") from None
+            raise StartError(f"--port {asked}: {error.strerror}; choose another") from None
     say(f"port {DEFAULT_PORT} is taken; using another")
-    return _listen(0)
+    return _try_listen(0)
 
 
-def _listen(port: int) -> socket.socket:
+def _try_listen(port: int) -> socket.socket:
     listener = socket.create_server((HOST, port), backlog=BACKLOG)
     # Connections inherit it. uvicorn takes a handed socket for a UNIX one, where asyncio sets none.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
 
 
-def answers(port: int) -> bool:
+def site_answers(port: int) -> bool:
     """Whether the site on this port answers a request, in whatever way, within a second."""
     connection = http.client.HTTPConnection(HOST, port, timeout=1.0)
     with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
@@ -80,7 +80,7 @@ def answers(port: int) -> bool:
     return False
 
 
-def turned(log: Path) -> Path:
+def rotate_log(log: Path) -> Path:
     """The log; a large one is put aside first, so that two of them are the most there is."""
     with contextlib.suppress(OSError):
         if log.stat().st_size > LOG_BYTES:

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-OWN: Final = ("egress", "games", "ladder", "sandbox", "services", "workers")
+OWN_PACKAGES: Final = ("egress", "games", "ladder", "sandbox", "services", "workers")
 """Our packages; a change in one of their files restarts the parts."""
 
 
@@ -24,7 +24,7 @@ def main() -> None:
         importlib.import_module("services.app")
     import uvicorn
 
-    for name in [name for name in sys.modules if name.partition(".")[0] in OWN]:
+    for name in [name for name in sys.modules if name.partition(".")[0] in OWN_PACKAGES]:
         del sys.modules[name]
     importlib.invalidate_caches()
     while True:
@@ -39,7 +39,7 @@ def main() -> None:
             sys.exit(1)
 
 
-def renew(pid: int) -> None:
+def restart_worker(pid: int) -> None:
     """Kill what the process ``pid`` forked, so that it forks again."""
     for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
         with contextlib.suppress(ProcessLookupError):

@@ -18,7 +18,7 @@ def write_private(path: Path, text: str) -> None:
     partial.replace(path)
 
 
-def kept_secret(path: Path) -> str:
+def read_or_create_secret(path: Path) -> str:
     """The secret in this file, drawn and written when the file is missing."""
     if not path.exists():
         write_private(path, secrets.token_urlsafe(32))

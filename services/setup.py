@@ -52,13 +52,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     log_event("prepared", applied=migrated.applied, waiting=migrated.waiting, worker_login=login)
     if options.demo:
         try:
-            token = seed(settings, options.token_file)
+            token = seed_demo(settings, options.token_file)
         except Invalid as error:
             sys.exit(str(error))
         print(f"a player's token: {options.token_file or token}")
 
 
-def seed(settings: Settings, token_file: Path | None, *, with_league: bool = True) -> str:
+def seed_demo(settings: Settings, token_file: Path | None, *, with_league: bool = True) -> str:
     """The demo leagues and a player's token, kept in ``token_file`` over restarts."""
     known = None
     if token_file is not None and token_file.is_file():
@@ -66,8 +66,8 @@ def seed(settings: Settings, token_file: Path | None, *, with_league: bool = Tru
     with db.connect(settings.database_url) as conn:
         if with_league:
             slugs = SetupSettings().demo_leagues
-            demo.fill(conn, open_blobs(settings.blobs_url), slugs)
-        token = demo.player(conn, known)
+            demo.fill_demo_leagues(conn, open_blobs(settings.blobs_url), slugs)
+        token = demo.player_token(conn, known)
     if token_file is not None and token != known:
         write_private(token_file, token + "\n")
     return token

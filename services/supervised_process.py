@@ -11,7 +11,7 @@ from services.child_processes import Child
 
 
 @dataclass
-class Part:
+class SupervisedProcess:
     """A child that is started again when it dies."""
 
     name: str
@@ -28,7 +28,7 @@ class Part:
         return self.child
 
 
-NEEDS: Final = {
+SETTINGS_OF_PROCESS: Final = {
     "api": (
         "database_url",
         "redis_url",

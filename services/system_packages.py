@@ -30,7 +30,7 @@ class PackageError(Exception):
 
 
 @dataclass(frozen=True)
-class Manager:
+class PackageManager:
     """The system's package manager: its install command without the package."""
 
     command: tuple[str, ...]
@@ -44,31 +44,31 @@ class Manager:
         return words if os.geteuid() == 0 else f"sudo {words}"
 
 
-def manager() -> Manager | None:
+def package_manager() -> PackageManager | None:
     """The first package manager that is here."""
     for program, command in MANAGERS.items():
         if shutil.which(program):
-            return Manager(command)
+            return PackageManager(command)
     return None
 
 
-def here(package: str) -> bool:
+def is_installed(package: str) -> bool:
     """Whether one of the package's programs is on PATH, with the library that goes alongside."""
-    found = manager()
+    found = package_manager()
     alongside = ALONGSIDE.get((found.command[0], package)) if found else None
     if alongside is not None and not glob(alongside[1]):
         return False
     return any(shutil.which(program) for program in PROGRAMS[package])
 
 
-def install(package: str, *, allowed: bool, say: Callable[[str], None]) -> None:
+def install_package(package: str, *, allowed: bool, say: Callable[[str], None]) -> None:
     """See that ``package`` is here. Prints the package manager's line before it runs it.
 
     Raises PackageError with that line when we are not root, are not allowed, or it fails.
     """
-    if here(package):
+    if is_installed(package):
         return
-    found = manager()
+    found = package_manager()
     if found is None:
         raise PackageError(f"{package} is missing; install it with your package manager")
     line = found.line(package)
@@ -85,7 +85,7 @@ def install(package: str, *, allowed: bool, say: Callable[[str], None]) -> None:
         text=True,
         check=False,
     )
-    if not here(package):
+    if not is_installed(package):
         raise PackageError(f"could not install {package}: {result.stderr.strip()[-500:]}")
 
 
@@ -93,7 +93,9 @@ def main() -> int:
     missing = 0
     for package in sys.argv[1:]:
         try:
-            install(package, allowed=True, say=lambda text: print(f"peck: {text}", flush=True))
+            install_package(
+                package, allowed=True, say=lambda text: print(f"peck: {text}", flush=True)
+            )
         except PackageError as error:
             print(f"peck: {error}", file=sys.stderr)
             missing += 1

@@ -41,7 +41,7 @@ def no_engine() -> str | None:
 @cache
 def no_bubblewrap() -> str | None:
     """Why bubblewrap cannot be used, or None."""
-    if not system_packages.here("bubblewrap"):
+    if not system_packages.is_installed("bubblewrap"):
         return "bubblewrap is missing; ./peck test installs it as root"
     command = ["bwrap", "--ro-bind", "/", "/", "--unshare-all", "true"]
     tried = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -51,7 +51,7 @@ def no_bubblewrap() -> str | None:
 @cache
 def no_browser() -> str | None:
     """Why no Chromium can be used, or None."""
-    found = system_packages.here("chromium")
+    found = system_packages.is_installed("chromium")
     return None if found else "chromium is missing; ./peck test installs it as root"
 
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ladder.database import db
-from services.child_processes import tail
+from services.child_processes import log_tail
 from services.client import Client
 from services.demo import admin_token
-from services.up import House, Options
+from services.up import LocalInstance, UpOptions
 from tests import servers
 
 
@@ -23,7 +23,7 @@ class Stack:
 
     address: str
     admin_token: str
-    house: House
+    house: LocalInstance
     clients: ExitStack
 
     def client(self, token: str | None = None) -> Client:
@@ -40,10 +40,10 @@ def running(*, slots: int = 2, launcher: str = "auto") -> Iterator[Stack]:
     folder = Path(tempfile.mkdtemp(prefix="peck-stack-", dir=servers.fast_place()))
     folder.chmod(0o711)
     said: list[str] = []
-    options = Options(
+    options = UpOptions(
         folder / "state", 0, install=False, demo=False, launcher=launcher, slots=slots
     )
-    house = House(options, said.append)
+    house = LocalInstance(options, said.append)
     try:
         house.start()
         with db.connect(house.settings.database_url) as conn:
@@ -53,7 +53,7 @@ def running(*, slots: int = 2, launcher: str = "auto") -> Iterator[Stack]:
     except BaseException:
         print("\n".join(said))
         for part in house.parts:
-            print(f"== {part.name}\n{tail(house.state / 'log' / f'{part.name}.log', 15)}")
+            print(f"== {part.name}\n{log_tail(house.state / 'log' / f'{part.name}.log', 15)}")
         raise
     finally:
         house.stop()

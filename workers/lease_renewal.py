@@ -25,18 +25,18 @@ TICK_SECONDS = 0.25
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldLease:
     """A lease some process of this host is playing under."""
 
     match_id: MatchId
     attempt: int
     lease_seconds: float
     pid: int = 0
-    """The process that plays; filled in by ``held``."""
+    """The process that plays; filled in by ``held_leases``."""
 
 
 @contextlib.contextmanager
-def hold(run_dir: Path, lease: Held) -> Iterator[None]:
+def hold_lease(run_dir: Path, lease: HeldLease) -> Iterator[None]:
     """Within this block the lease is renewed by the host's thread; it ends with the process."""
     folder = run_dir / "leases"
     folder.mkdir(parents=True, exist_ok=True)
@@ -56,7 +56,7 @@ def hold(run_dir: Path, lease: Held) -> Iterator[None]:
         os.close(descriptor)
 
 
-def held(run_dir: Path) -> list[Held]:
+def held_leases(run_dir: Path) -> list[HeldLease]:
     """The leases whose process lives; files of dead ones are removed on the way."""
     found = []
     for path in (run_dir / "leases").glob("mat_*"):
@@ -67,7 +67,7 @@ def held(run_dir: Path) -> list[Held]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            lease = _parsed(path.name, os.read(descriptor, 64))
+            lease = _parse_lease_file(path.name, os.read(descriptor, 64))
             if lease is not None:
                 found.append(lease)
         else:
@@ -77,15 +77,15 @@ def held(run_dir: Path) -> list[Held]:
     return sorted(found, key=lambda lease: lease.match_id)
 
 
-def _parsed(name: str, content: bytes) -> Held | None:
+def _parse_lease_file(name: str, content: bytes) -> HeldLease | None:
     match_id, _, attempt = name.partition(".")
     with contextlib.suppress(ValueError):
         seconds, pid = content.split()
-        return Held(MatchId(match_id), int(attempt), float(seconds), int(pid))
+        return HeldLease(MatchId(match_id), int(attempt), float(seconds), int(pid))
     return None
 
 
-class Renewal(threading.Thread):
+class LeaseRenewal(threading.Thread):
     """Renews the host's leases until stopped, as long as it holds the host's renewal lock.
 
     ``renew`` gets the leases and returns those still held; ``greet`` is called at the same pace and
@@ -95,7 +95,7 @@ class Renewal(threading.Thread):
     def __init__(
         self,
         run_dir: Path,
-        renew: Callable[[list[Held]], list[tuple[MatchId, int]]],
+        renew: Callable[[list[HeldLease]], list[tuple[MatchId, int]]],
         greet: Callable[[], None],
     ) -> None:
         super().__init__(name="renewal", daemon=True)
@@ -123,7 +123,7 @@ class Renewal(threading.Thread):
             os.close(self._lock)
 
     def _renew_when_due(self) -> None:
-        leases = held(self._run_dir) if self._leads() else []
+        leases = held_leases(self._run_dir) if self._leads() else []
         pace = min((lease.lease_seconds / 3 for lease in leases), default=0.0)
         if not leases or time.monotonic() - self._renewed_at < min(pace, LONGEST_PAUSE_SECONDS):
             return

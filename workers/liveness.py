@@ -19,7 +19,7 @@ from typing import Final
 from redis.exceptions import RedisError
 
 from ladder.telemetry import log_event
-from workers.lease_renewal import held
+from workers.lease_renewal import held_leases
 
 STALLED_SECONDS: Final = 10.0
 LOOK_SECONDS: Final = 1.0
@@ -31,13 +31,13 @@ STALLED_STATUS: Final = 70
 _answered_at = RawValue("d", time.monotonic())  # shared with the pool's children by fork
 
 
-def answered() -> None:
+def record_answer() -> None:
     """A wake-up message was answered, or a long answer goes on; called in the pool's children."""
     _answered_at.value = time.monotonic()
 
 
 @contextmanager
-def answering(
+def recording_answers(
     spent_seconds: Callable[[], float] = time.process_time, look_seconds: float = 1.0
 ) -> Iterator[None]:
     """A long answer goes on for as long as it computes; one that waits for a server does not."""
@@ -48,7 +48,7 @@ def answering(
         while not over.wait(look_seconds):
             now = spent_seconds()
             if now - before >= LEAST_SHARE * look_seconds:
-                answered()
+                record_answer()
             before = now
 
     looker = threading.Thread(target=look, name="answering", daemon=True)
@@ -65,7 +65,7 @@ def last_answer_at() -> float:
     return float(_answered_at.value)
 
 
-class Watch(threading.Thread):
+class StallMonitor(threading.Thread):
     """Looks every second; calls ``end`` once when the worker has stalled.
 
     ``waiting`` says how many wake-up messages lie in the worker's queues and may raise while Redis
@@ -114,10 +114,10 @@ class Watch(threading.Thread):
 
 def playing_children(run_dir: Path, worker_pid: int) -> int:
     """How many of this worker's pool children hold a lease."""
-    return sum(_parent(lease.pid) == worker_pid for lease in held(run_dir))
+    return sum(_parent_pid(lease.pid) == worker_pid for lease in held_leases(run_dir))
 
 
-def _parent(pid: int) -> int | None:
+def _parent_pid(pid: int) -> int | None:
     try:
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     except (OSError, IndexError, ValueError):

@@ -37,9 +37,9 @@ from sandbox.match.attempt import Attempt, Lenders
 from sandbox.match.clock import Clock
 from sandbox.match.loans import Loan, SeatRequest
 from sandbox.match.match_record import PlayedMatch
-from workers.broker import WakeError, wake
-from workers.lease_renewal import Held, hold
-from workers.liveness import answered
+from workers.broker import WakeError, send_wake_up
+from workers.lease_renewal import HeldLease, hold_lease
+from workers.liveness import record_answer
 
 NODE_PAUSE_SECONDS = 10.0
 REPORT_SECONDS = 60.0
@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Station:
+class WorkerContext:
     """What a playing process knows from its worker: settings, blobs, and the worker's name."""
 
     settings: Settings
@@ -57,12 +57,12 @@ class Station:
     """Seats of a match that may think at the same time on this host."""
 
 
-def play(station: Station, match_id: MatchId) -> str:
+def play_match(station: WorkerContext, match_id: MatchId) -> str:
     """Play the match if it is there to be played; one word of what came of it, for the log.
 
     Never raises for what goes wrong in a match: the attempt is given back and the reason logged.
     """
-    if not _node_answers(station):
+    if not _wait_for_node(station):
         return "no_node"  # not claimed: the message is sent again, the attempt is not spent
     url = station.settings.worker_database_url
     with db.connect(url) as conn:
@@ -70,19 +70,21 @@ def play(station: Station, match_id: MatchId) -> str:
     if order is None:
         return "not_ours"
     started = time.monotonic()
-    with hold(station.settings.run_dir, Held(order.match_id, order.attempt, order.lease_seconds)):
+    with hold_lease(
+        station.settings.run_dir, HeldLease(order.match_id, order.attempt, order.lease_seconds)
+    ):
         try:
-            outcome = _attempt(station, order)
+            outcome = _play_attempt(station, order)
         except SeatsAway as away:
-            outcome = _void(station, order, away.reasons)
+            outcome = _void_match(station, order, away.reasons)
         except referee.GameFault as error:
-            outcome = _give_back(station, order, "game", error)
+            outcome = _fail_attempt(station, order, "game", error)
         except HostFault as error:
-            outcome = _give_back(station, order, "host", error)
+            outcome = _fail_attempt(station, order, "host", error)
         except GameError as error:
-            outcome = _give_back(station, order, "game", error)
+            outcome = _fail_attempt(station, order, "game", error)
         except Exception as error:
-            outcome = _give_back(station, order, "worker", error)
+            outcome = _fail_attempt(station, order, "worker", error)
     log_event(
         "match",
         attempt=order.attempt,
@@ -93,31 +95,31 @@ def play(station: Station, match_id: MatchId) -> str:
     return outcome
 
 
-def _attempt(station: Station, order: MatchOrder) -> str:
+def _play_attempt(station: WorkerContext, order: MatchOrder) -> str:
     game = GAMES.get(order.game)
     if game is None:
         raise GameError(
             f"this worker has no game {order.game!r}; set PECK_GAMES as the site has it"
         )
     remote_socket = station.settings.remote_socket
-    with _bundles(station, order) as bundles:
+    with _open_bundles(station, order) as bundles:
         if remote_socket is not None and REMOTE in order.profiles:
-            _answers(remote_socket)
+            _socket_answers(remote_socket)
         asked = Attempt(
             game,
             order.configuration,
             Clock.from_json(order.clock),
             order.seed,
-            lineup=_requests(order, bundles),
+            lineup=_seat_requests(order, bundles),
             number=order.attempt,
             needs_everybody=order.kind is MatchKind.RATED,
         )
         lenders = Lenders(station.settings.node_socket, remote_socket, station.lanes)
         played, lent = attempt.play(asked, lenders)
-    return _report(station, order, played, lent)
+    return _report_result(station, order, played, lent)
 
 
-def _requests(order: MatchOrder, bundles: Sequence[Path | BinaryIO]) -> list[SeatRequest]:
+def _seat_requests(order: MatchOrder, bundles: Sequence[Path | BinaryIO]) -> list[SeatRequest]:
     return [
         SeatRequest(profile, bundle, order.memory_mb)
         for profile, bundle in zip(order.profiles, bundles, strict=True)
@@ -125,7 +127,7 @@ def _requests(order: MatchOrder, bundles: Sequence[Path | BinaryIO]) -> list[Sea
 
 
 @contextlib.contextmanager
-def _bundles(station: Station, order: MatchOrder) -> Iterator[list[Path | BinaryIO]]:
+def _open_bundles(station: WorkerContext, order: MatchOrder) -> Iterator[list[Path | BinaryIO]]:
     """The bundles by seat; those that lie elsewhere are fetched, equal ones once. Nothing here
     looks inside."""
     with contextlib.ExitStack() as stack:
@@ -141,7 +143,9 @@ def _bundles(station: Station, order: MatchOrder) -> Iterator[list[Path | Binary
         yield [files[digest] for digest in order.digests]
 
 
-def _report(station: Station, order: MatchOrder, played: PlayedMatch, lent: Sequence[Loan]) -> str:
+def _report_result(
+    station: WorkerContext, order: MatchOrder, played: PlayedMatch, lent: Sequence[Loan]
+) -> str:
     """Blobs first, then the row: a result never points at bytes that are not there."""
     episodes = [
         EpisodeResult(len(one.steps), station.blobs.put_bytes(to_bytes(one)).digest)
@@ -172,28 +176,28 @@ def _report(station: Station, order: MatchOrder, played: PlayedMatch, lent: Sequ
             station.worker,
             seats,
             episodes,
-            node=_node_of(lent),
+            node=_node_name(lent),
             image_digest=",".join(sorted({loan.image_digest for loan in lent})),
             rules_digest=rules_digest(order.game),
         )
 
-    outcome = _patiently(station, finish)
+    outcome = _retry_report(station, finish)
     if outcome is FinishResult.ACCEPTED and order.kind is MatchKind.RATED:
         with contextlib.suppress(WakeError):  # the scheduler sends it too
-            wake("rate", "rate", order.match_id)
+            send_wake_up("rate", "rate", order.match_id)
     return str(outcome)
 
 
-def _node_of(lent: Sequence[Loan]) -> str:
+def _node_name(lent: Sequence[Loan]) -> str:
     """The node that lent the boxes; of a match between remote agents alone the remote daemon."""
     boxes = [loan.node for loan in lent if not loan.is_elsewhere]
     return next(iter([*boxes, *(loan.node for loan in lent)]), "")
 
 
-def _void(station: Station, order: MatchOrder, reasons: Mapping[int, str]) -> str:
+def _void_match(station: WorkerContext, order: MatchOrder, reasons: Mapping[int, str]) -> str:
     """Report that remote agents of this rated match were away; it is over, and rates nobody."""
     try:
-        is_told = _patiently(
+        is_told = _retry_report(
             station,
             lambda conn: remote_agents.void_for_unreachable_agents(
                 conn, order.match_id, order.attempt, station.worker, reasons
@@ -205,8 +209,11 @@ def _void(station: Station, order: MatchOrder, reasons: Mapping[int, str]) -> st
     return "away" if is_told else str(FinishResult.LATE)
 
 
-def _give_back(
-    station: Station, order: MatchOrder, fault: Literal["worker", "host", "game"], error: Exception
+def _fail_attempt(
+    station: WorkerContext,
+    order: MatchOrder,
+    fault: Literal["worker", "host", "game"],
+    error: Exception,
 ) -> str:
     log_event(
         "attempt_failed",
@@ -218,7 +225,7 @@ def _give_back(
     )
     detail = f"{type(error).__name__}: {error}"[:500]
     try:
-        _patiently(
+        _retry_report(
             station,
             lambda conn: lease.fail_attempt(
                 conn, order.match_id, order.attempt, station.worker, fault, detail
@@ -229,7 +236,7 @@ def _give_back(
     return f"{fault}_fault"
 
 
-def _patiently(station: Station, report: Callable[[db.Connection], T]) -> T:
+def _retry_report(station: WorkerContext, report: Callable[[db.Connection], T]) -> T:
     """Report in one transaction, through a restart of Postgres. Safe to repeat: attempts fence."""
     deadline = time.monotonic() + REPORT_SECONDS
     while True:
@@ -242,15 +249,15 @@ def _patiently(station: Station, report: Callable[[db.Connection], T]) -> T:
             time.sleep(0.2)
 
 
-def _node_answers(station: Station) -> bool:
+def _wait_for_node(station: WorkerContext) -> bool:
     """Wait a little for a node that is being restarted, before an attempt is spent on it."""
-    return _answers(station.settings.node_socket)
+    return _socket_answers(station.settings.node_socket)
 
 
-def _answers(socket: Path) -> bool:
+def _socket_answers(socket: Path) -> bool:
     deadline = time.monotonic() + NODE_PAUSE_SECONDS
     while True:
-        answered()  # a worker that waits for a node has not stalled
+        record_answer()  # a worker that waits for a node has not stalled
         try:
             loans.node_hello(socket)
             return True
@@ -265,7 +272,7 @@ rules_digest = cache(external.rules_digest)
 """Names the exact rules a match was played under; as they were when this process first asked."""
 
 
-def lanes(settings: Settings, slots: int) -> int:
+def max_parallel_seats(settings: Settings, slots: int) -> int:
     """Seats that may think at once in each match: what is set, else this host's cores less one,
     shared by the slots."""
     return settings.lanes or max(1, (len(os.sched_getaffinity(0)) - 1) // slots)

@@ -20,13 +20,13 @@ from ladder.ratings import fitting, rounds
 from ladder.telemetry import bind_fields, log_event, traceback_text
 from workers import match_attempt
 from workers.broker import app
-from workers.liveness import answered, answering
+from workers.liveness import record_answer, recording_answers
 
 PR_SET_PDEATHSIG = 1
 ROUNDS_SECONDS = 60.0
 """After these a task ends although results keep coming; the scheduler sends another."""
 
-station: match_attempt.Station | None = None
+worker_context: match_attempt.WorkerContext | None = None
 """Set by ``workers.main`` before the pool forks, so that every child has it."""
 worker_pid: int | None = None
 """The pool's parent; set there before it forks."""
@@ -45,14 +45,14 @@ def die_with_the_worker(**_: Any) -> None:
 
 
 @app.task(name="peck.play")  # type: ignore[untyped-decorator]
-def play(match_id: str) -> None:
+def play_match(match_id: str) -> None:
     """Play one match, if it is there to be played."""
-    answered()
-    if station is None:
+    record_answer()
+    if worker_context is None:
         raise RuntimeError("this worker was not started by workers.main and cannot play")
     with bind_fields(match=match_id):
         try:
-            match_attempt.play(station, MatchId(match_id))
+            match_attempt.play_match(worker_context, MatchId(match_id))
         except psycopg.Error as error:  # the message is sent again
             log_event("claim_failed", level="warning", error=str(error))
         except Exception as error:
@@ -60,12 +60,12 @@ def play(match_id: str) -> None:
 
 
 @app.task(name="peck.rate")  # type: ignore[untyped-decorator]
-def rate(reason: str) -> None:
+def rate_seasons(reason: str) -> None:
     """Rate all seasons until nothing is left. ``reason`` is the id of what caused the message and
     decides nothing: one message serves all."""
-    answered()
+    record_answer()
     try:
-        with db.connect(database_url) as conn, answering():
-            rounds.rate(conn, fitter, time.monotonic() + ROUNDS_SECONDS, answered)
+        with db.connect(database_url) as conn, recording_answers():
+            rounds.rate(conn, fitter, time.monotonic() + ROUNDS_SECONDS, record_answer)
     except psycopg.OperationalError as error:
         log_event("rate_failed", level="warning", error=str(error))  # the scheduler sends another

@@ -15,7 +15,7 @@ from services.http.app_state import Db
 from services.http.auth import Host, Known
 from services.http.paging import Page
 from services.http.path_parameters import SeasonKey, TeamKey
-from services.http.problems import of
+from services.http.problems import problem_responses
 
 router = APIRouter(prefix="/v1", tags=["seasons"])
 
@@ -41,7 +41,7 @@ class NewExtension(BaseModel):
 @router.put(
     "/seasons/{season}/extensions/{team}",
     summary="Extend a team's deadline",
-    responses=of(403, 404, 409),
+    responses=problem_responses(403, 404, 409),
 )
 def put_extension(
     season: SeasonKey, team: TeamKey, body: NewExtension, conn: Db, who: Host
@@ -55,7 +55,9 @@ def put_extension(
     return ExtensionOut.model_validate(made)
 
 
-@router.get("/seasons/{season}/extensions", summary="List extensions", responses=of(403, 404))
+@router.get(
+    "/seasons/{season}/extensions", summary="List extensions", responses=problem_responses(403, 404)
+)
 def list_extensions(season: SeasonKey, conn: Db, who: Known) -> Page[ExtensionOut]:
     """Hosts and administrators only."""
     found = permissions.hosted_season(conn, who, season)[0]

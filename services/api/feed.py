@@ -28,7 +28,7 @@ from ladder.leagues.medals import Medal
 from ladder.people import users
 from ladder.reports import feed
 from ladder.reports.feed import FeedItemKind
-from services.http.app_state import Db, House, State, read
+from services.http.app_state import Db, House, State, read_rows
 from services.http.auth import Credentials, Known
 from services.http.paging import Page, Paging
 from services.http.problems import ProblemError
@@ -127,11 +127,11 @@ def stream_feed(
     user_id, token = who.user_id, credentials.credentials
     until = house.streams.enter(user_id)
     return EventStream(
-        events(house, token, after, until), lambda: house.streams.leave(user_id, until)
+        feed_events(house, token, after, until), lambda: house.streams.leave(user_id, until)
     )
 
 
-async def events(house: State, token: str, after: str, until: float) -> AsyncIterator[str]:
+async def feed_events(house: State, token: str, after: str, until: float) -> AsyncIterator[str]:
     """Items newer than ``after`` as they come; ends at ``until``, when the token is revoked, and
     when the database is away. Where nothing happens the id moves on alone, so that who comes back
     after a quiet day is not sent to the pages."""
@@ -144,7 +144,7 @@ async def events(house: State, token: str, after: str, until: float) -> AsyncIte
             continue
         looked = time.monotonic()
         try:
-            found = await run_in_threadpool(news, house, token, after)
+            found = await run_in_threadpool(new_items, house, token, after)
         except (psycopg.OperationalError, psycopg_pool.PoolTimeout):
             return
         if found is None:
@@ -160,7 +160,7 @@ async def events(house: State, token: str, after: str, until: float) -> AsyncIte
         await anyio.sleep(LOOK_SECONDS)
 
 
-def news(house: State, token: str, after: str) -> tuple[list[feed.FeedItem], str] | None:
+def new_items(house: State, token: str, after: str) -> tuple[list[feed.FeedItem], str] | None:
     """What there is now for the person behind the token, and the key up to which that is all; None
     when the token no longer stands."""
 
@@ -172,4 +172,4 @@ def news(house: State, token: str, after: str) -> tuple[list[feed.FeedItem], str
         items = feed.items_after(conn, who, after, AT_ONCE)
         return items, items[-1].key if items else reached
 
-    return read(house.news, look)
+    return read_rows(house.news, look)

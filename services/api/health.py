@@ -17,13 +17,13 @@ class Health(BaseModel):
 
 
 @router.get("/health/live", summary="The process answers")
-def live() -> Health:
+def read_liveness() -> Health:
     """Always 200 while the process can answer at all. Touches nothing else."""
     return Health()
 
 
 @router.get("/health/ready", summary="The process can serve")
-def ready(conn: Db, house: House) -> Health:
+def read_readiness(conn: Db, house: House) -> Health:
     """200 when the database and the blob store answer, else 503."""
     conn.execute("select 1")
     house.blobs.exists("0" * 64)

@@ -17,10 +17,10 @@ from ladder.people.records import Viewer
 from services.http import permissions
 from services.http.app_state import Db
 from services.http.auth import Anyone, Host, Known, Writer
-from services.http.idempotency import Once
+from services.http.idempotency import Idempotent
 from services.http.paging import Page, Paging
 from services.http.path_parameters import InvitationKey, LeagueKey
-from services.http.problems import of
+from services.http.problems import problem_responses
 
 router = APIRouter(prefix="/v1", tags=["members"])
 Code = Annotated[str, Field(max_length=100, examples=["join_8Zk3..."])]
@@ -39,7 +39,7 @@ class InvitationOut(BaseModel):
     created_at: datetime
 
 
-class MadeInvitation(InvitationOut):
+class CreatedInvitationOut(InvitationOut):
     code: str | None = Field(
         description="shown this once; null when the request is repeated", examples=["join_8Zk3..."]
     )
@@ -64,7 +64,7 @@ class TermsOut(BaseModel):
     agreed_at: datetime | None = None
 
 
-class InvitedOut(BaseModel):
+class InvitationTermsOut(BaseModel):
     """What a code admits to."""
 
     league_id: str
@@ -81,23 +81,23 @@ class JoinedOut(BaseModel):
     role: LeagueRole
 
 
-class CodeGiven(BaseModel):
+class InvitationCode(BaseModel):
     model_config = ConfigDict(extra="forbid")
     code: Code
 
 
-class Joining(BaseModel):
+class JoinRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
     code: Code
     terms: Digest
 
 
-class Consent(BaseModel):
+class ConsentRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
     terms: Digest
 
 
-def told(conn: Db, who: Viewer, league: League, settings: terms.TermsSettings) -> TermsOut:
+def terms_out(conn: Db, who: Viewer, league: League, settings: terms.TermsSettings) -> TermsOut:
     """The text of these settings, and whether the viewer agreed to it."""
     out = TermsOut(
         text=terms.terms_text(*settings), digest=terms.terms_digest(*settings), agreed=False
@@ -112,26 +112,28 @@ def told(conn: Db, who: Viewer, league: League, settings: terms.TermsSettings) -
     "/leagues/{league}/invitations",
     status_code=201,
     summary="Make an invitation code",
-    response_model=MadeInvitation,
-    responses=of(403, 404, 409, 429),
+    response_model=CreatedInvitationOut,
+    responses=problem_responses(403, 404, 409, 429),
 )
 def create_invitation(
-    league: LeagueKey, body: NewInvitation, conn: Db, who: Host, once: Once
+    league: LeagueKey, body: NewInvitation, conn: Db, who: Host, once: Idempotent
 ) -> Response:
     """Hosts and administrators only. The code is told this once; a private league takes none."""
     found = permissions.hosted_league(conn, who, league)
 
-    def create() -> MadeInvitation:
+    def create() -> CreatedInvitationOut:
         made, code = invitations.create_invitation(
             conn, found.id, created_by=who.user_id, **body.model_dump()
         )
-        return MadeInvitation(**InvitationOut.model_validate(made).model_dump(), code=code)
+        return CreatedInvitationOut(**InvitationOut.model_validate(made).model_dump(), code=code)
 
     return once.run(create, keep=lambda made: made.model_copy(update={"code": None}))
 
 
 @router.get(
-    "/leagues/{league}/invitations", summary="List invitation codes", responses=of(403, 404)
+    "/leagues/{league}/invitations",
+    summary="List invitation codes",
+    responses=problem_responses(403, 404),
 )
 def list_invitations(league: LeagueKey, conn: Db, who: Known, span: Paging) -> Page[InvitationOut]:
     """Hosts and administrators only; newest first, never their text."""
@@ -144,7 +146,7 @@ def list_invitations(league: LeagueKey, conn: Db, who: Known, span: Paging) -> P
 @router.delete(
     "/leagues/{league}/invitations/{invitation}",
     summary="Revoke an invitation code",
-    responses=of(403, 404),
+    responses=problem_responses(403, 404),
 )
 def revoke_invitation(
     league: LeagueKey, invitation: InvitationKey, conn: Db, who: Host
@@ -155,29 +157,33 @@ def revoke_invitation(
     return InvitationOut.model_validate(revoked)
 
 
-@router.post("/join/terms", summary="Read what a code admits to", responses=of(404))
-def read_invited(body: CodeGiven, conn: Db, who: Known) -> InvitedOut:
+@router.post("/join/terms", summary="Read what a code admits to", responses=problem_responses(404))
+def read_invitation_terms(body: InvitationCode, conn: Db, who: Known) -> InvitationTermsOut:
     """The league, the role, and the terms to agree to. Nothing is used up."""
     assert who.user_id is not None
     invitation, league = invitations.read_code(conn, who.user_id, body.code)
-    return InvitedOut(
+    return InvitationTermsOut(
         league_id=league.id,
         slug=league.slug,
         title=league.title,
         role=invitation.role,
-        terms=told(conn, who, league, terms.settings_of_league(league)),
+        terms=terms_out(conn, who, league, terms.settings_of_league(league)),
     )
 
 
-@router.post("/join", summary="Join a league by a code", responses=of(403, 404, 409))
-def join_league(body: Joining, conn: Db, who: Writer) -> JoinedOut:
+@router.post("/join", summary="Join a league by a code", responses=problem_responses(403, 404, 409))
+def join_league(body: JoinRequest, conn: Db, who: Writer) -> JoinedOut:
     """Agrees to the terms whose digest is given. Joining again by the same code changes no role."""
     assert who.user_id is not None
     _, league, role = invitations.join_league(conn, who.user_id, body.code, body.terms)
     return JoinedOut(league_id=league.id, slug=league.slug, title=league.title, role=role)
 
 
-@router.get("/leagues/{league}/terms", summary="Read the terms of a league", responses=of(404))
+@router.get(
+    "/leagues/{league}/terms",
+    summary="Read the terms of a league",
+    responses=problem_responses(404),
+)
 def read_terms(
     league: LeagueKey,
     conn: Db,
@@ -187,21 +193,25 @@ def read_terms(
     remote_agents: Annotated[bool, Query()] = False,
 ) -> TermsOut:
     """What joining means; with other settings than the league's, what it would mean then."""
-    found = permissions.league(conn, who, league)
+    found = permissions.visible_league(conn, who, league)
     now = terms.settings_of_league(found)
     settings = terms.TermsSettings(
         visibility or now.visibility, replay_visibility or now.replays, remote_agents or now.remote
     )
-    return told(conn, who, found, settings)
+    return terms_out(conn, who, found, settings)
 
 
-@router.put("/leagues/{league}/consent", summary="Agree to the terms", responses=of(403, 404, 409))
-def give_consent(league: LeagueKey, body: Consent, conn: Db, who: Writer) -> TermsOut:
+@router.put(
+    "/leagues/{league}/consent",
+    summary="Agree to the terms",
+    responses=problem_responses(403, 404, 409),
+)
+def give_consent(league: LeagueKey, body: ConsentRequest, conn: Db, who: Writer) -> TermsOut:
     """To those in force, or to wider ones that a host asks for. In a public league this makes the
     caller a competitor."""
     assert who.user_id is not None
-    found = permissions.league(conn, who, league)
+    found = permissions.visible_league(conn, who, league)
     invitations.record_consent(conn, found, who.user_id, body.terms)
     settings = terms.settings_with_digest(body.terms)
     assert settings is not None
-    return told(conn, who, found, settings)
+    return terms_out(conn, who, found, settings)

@@ -31,27 +31,27 @@ from services.http.metrics import SEASON
 router = APIRouter(tags=["health"])
 
 
-class Exposition(PlainTextResponse):
+class MetricsResponse(PlainTextResponse):
     media_type = "text/plain; version=0.0.4"
 
 
-@router.get("/metrics", summary="Numbers for a monitor", response_class=Exposition)
-def read_metrics(conn: Db, who: Anyone, house: House) -> Exposition:
+@router.get("/metrics", summary="Numbers for a monitor", response_class=MetricsResponse)
+def read_metrics(conn: Db, who: Anyone, house: House) -> MetricsResponse:
     """In Prometheus' text format. An administrator's token shows private leagues too."""
-    shown = watched(conn, who)
+    shown = visible_playing_seasons(conn, who)
     house.measures.read(conn, shown)
-    families = [*queues(conn), *machines(conn), *seasons(conn, shown)]
+    families = [*queue_metrics(conn), *worker_metrics(conn), *season_metrics(conn, shown)]
     labels = {(league.slug, str(season.number)) for season, league in shown}
     families += [
-        of_seasons(each, labels) for each in (house.measures.waited, house.measures.played)
+        series_of_seasons(each, labels) for each in (house.measures.waited, house.measures.played)
     ]
     if who.is_admin:
         families += house.measures.answers.collect()
-    return Exposition(generate_latest(Families(families)))
+    return MetricsResponse(generate_latest(MetricFamilies(families)))
 
 
 @dataclass(frozen=True)
-class Families(Collector):
+class MetricFamilies(Collector):
     """What one scrape answers with."""
 
     families: list[Metric]
@@ -60,7 +60,7 @@ class Families(Collector):
         return self.families
 
 
-def queues(conn: Connection) -> Iterable[Metric]:
+def queue_metrics(conn: Connection) -> Iterable[Metric]:
     counts = matches.queue_counts(conn)
     under_way = Gauge(
         "peck_matches", "Matches that are not over, by queue and state.", labels=("queue", "state")
@@ -80,7 +80,7 @@ def queues(conn: Connection) -> Iterable[Metric]:
     return under_way, oldest
 
 
-def machines(conn: Connection) -> Iterable[Metric]:
+def worker_metrics(conn: Connection) -> Iterable[Metric]:
     workers = matches_workers.live_workers(conn)
     serving = Gauge("peck_workers", "Live workers that serve a queue.", labels=("queue",))
     slots = Gauge(
@@ -95,7 +95,7 @@ def machines(conn: Connection) -> Iterable[Metric]:
     return serving, slots
 
 
-def seasons(conn: Connection, shown: list[tuple[Season, League]]) -> Iterable[Metric]:
+def season_metrics(conn: Connection, shown: list[tuple[Season, League]]) -> Iterable[Metric]:
     """Of the seasons that are to play."""
     silent = Gauge(
         "peck_season_silent_seconds",
@@ -128,7 +128,7 @@ def seasons(conn: Connection, shown: list[tuple[Season, League]]) -> Iterable[Me
     return silent, cadence, behind, alarms
 
 
-def of_seasons(histogram: Histogram, shown: set[tuple[str, str]]) -> Metric:
+def series_of_seasons(histogram: Histogram, shown: set[tuple[str, str]]) -> Metric:
     """The histogram with the series of these seasons alone."""
     (found,) = histogram.collect()
     found.samples = [
@@ -139,7 +139,7 @@ def of_seasons(histogram: Histogram, shown: set[tuple[str, str]]) -> Metric:
     return found
 
 
-def watched(conn: Connection, who: Viewer) -> list[tuple[Season, League]]:
+def visible_playing_seasons(conn: Connection, who: Viewer) -> list[tuple[Season, League]]:
     return [
         (season, league)
         for season, league in season_health.playing_seasons(conn)

@@ -24,16 +24,16 @@ from services.api.seasons import MeasureOut
 from services.http import permissions
 from services.http.app_state import Db
 from services.http.auth import Host, Known
-from services.http.idempotency import Once
+from services.http.idempotency import Idempotent
 from services.http.paging import Page, Paging
 from services.http.path_parameters import LeagueKey, RejudgementKey, SeasonKey
-from services.http.problems import of
+from services.http.problems import problem_responses
 
 router = APIRouter(prefix="/v1", tags=["repair"])
 MATCHES_SHOWN: Final = 200
 
 
-class ActOut(BaseModel):
+class DisqualificationOut(BaseModel):
     """What was done to whom."""
 
     model_config = ConfigDict(from_attributes=True)
@@ -42,7 +42,7 @@ class ActOut(BaseModel):
     entries: list[str] = Field(description="those that it changed")
 
 
-class SuspectOut(BaseModel):
+class SuspectResultOut(BaseModel):
     """A result that stands, and where it came from."""
 
     model_config = ConfigDict(from_attributes=True)
@@ -55,7 +55,7 @@ class SuspectOut(BaseModel):
     rules_digest: str
 
 
-class PositionOut(BaseModel):
+class BoardRowOut(BaseModel):
     model_config = ConfigDict(from_attributes=True)
     entry_id: str
     agent_name: str
@@ -65,20 +65,20 @@ class PositionOut(BaseModel):
     estimates: list[EstimateOut] = Field(description="empty where entries are rated")
 
 
-class ChangeOut(BaseModel):
+class BoardChangeOut(BaseModel):
     """A team, or a reference agent, that would stand elsewhere."""
 
     model_config = ConfigDict(from_attributes=True)
     team_name: str
-    before: PositionOut | None
-    after: PositionOut | None
+    before: BoardRowOut | None
+    after: BoardRowOut | None
 
 
-class PreviewOut(BaseModel):
+class RejudgementPreviewOut(BaseModel):
     """What would be judged again, and what these results make of the official standing."""
 
     total: int = Field(description="matches")
-    matches: list[SuspectOut] = Field(description=f"the first {MATCHES_SHOWN} of them")
+    matches: list[SuspectResultOut] = Field(description=f"the first {MATCHES_SHOWN} of them")
     version: int | None = Field(
         description="of the official standing that is compared; null before the first, and where a "
         "match has one seat"
@@ -86,7 +86,7 @@ class PreviewOut(BaseModel):
     measures: list[MeasureOut] = Field(
         description="what is compared where a match has one seat; else empty"
     )
-    changes: list[ChangeOut] = Field(description="if these results were void, best first")
+    changes: list[BoardChangeOut] = Field(description="if these results were void, best first")
 
 
 class RejudgementOut(BaseModel):
@@ -113,7 +113,7 @@ class RejudgementOut(BaseModel):
     )
 
 
-class AuditOut(BaseModel):
+class AuditEntryOut(BaseModel):
     """One act beyond the course of play."""
 
     model_config = ConfigDict(from_attributes=True)
@@ -128,62 +128,66 @@ class AuditOut(BaseModel):
     created_at: datetime
 
 
-@router.get("/leagues/{league}/audits", summary="List audited acts", responses=of(403, 404))
-def list_audits(league: LeagueKey, conn: Db, who: Known, span: Paging) -> Page[AuditOut]:
+@router.get(
+    "/leagues/{league}/audits", summary="List audited acts", responses=problem_responses(403, 404)
+)
+def list_audits(league: LeagueKey, conn: Db, who: Known, span: Paging) -> Page[AuditEntryOut]:
     """Hosts and administrators only: who changed what beyond the course of play, and why. Newest
     first."""
     found = permissions.hosted_league(conn, who, league)
     rows = audit_log.list_audits(conn, found.id, after=span.after, limit=span.limit)
-    return span.page(rows, lambda row: row.id, AuditOut.model_validate)
+    return span.page(rows, lambda row: row.id, AuditEntryOut.model_validate)
 
 
 @router.post(
     "/seasons/{season}/disqualifications",
     status_code=201,
     summary="Disqualify",
-    response_model=ActOut,
-    responses=of(403, 404, 409),
+    response_model=DisqualificationOut,
+    responses=problem_responses(403, 404, 409),
 )
 def disqualify(
-    season: SeasonKey, body: DisqualificationRequest, conn: Db, who: Host, once: Once
+    season: SeasonKey, body: DisqualificationRequest, conn: Db, who: Host, once: Idempotent
 ) -> Response:
     """Hosts and administrators only. Takes an entry, or all of an agent or a team, out of the
     season: the official standing is fitted as if it had never played. Matches and the live ratings
     of others stay as they are. An agent or team enters nothing more in the season."""
-    return _act(disqualifications.disqualify, season, body, conn, who, once)
+    return _change_disqualification(disqualifications.disqualify, season, body, conn, who, once)
 
 
 @router.post(
     "/seasons/{season}/reinstatements",
     status_code=201,
     summary="Undo a disqualification",
-    response_model=ActOut,
-    responses=of(403, 404, 409),
+    response_model=DisqualificationOut,
+    responses=problem_responses(403, 404, 409),
 )
 def reinstate(
-    season: SeasonKey, body: DisqualificationRequest, conn: Db, who: Host, once: Once
+    season: SeasonKey, body: DisqualificationRequest, conn: Db, who: Host, once: Idempotent
 ) -> Response:
     """Hosts and administrators only. The results count again, and what was active plays again; what
     another disqualification covers stays out."""
-    return _act(disqualifications.reinstate, season, body, conn, who, once)
+    return _change_disqualification(disqualifications.reinstate, season, body, conn, who, once)
 
 
 @router.post(
     "/seasons/{season}/rejudgements/preview",
     summary="Preview a rejudgement",
-    responses=of(403, 404),
+    responses=problem_responses(403, 404),
 )
-def preview_rejudgement(season: SeasonKey, body: PreviewRequest, conn: Db, who: Host) -> PreviewOut:
+def preview_rejudgement(
+    season: SeasonKey, body: PreviewRequest, conn: Db, who: Host
+) -> RejudgementPreviewOut:
     """Hosts and administrators only. Which results the predicate fits, and how the official scores,
     ranks and medals would differ if they were void. Nothing is changed."""
     found = permissions.hosted_season(conn, who, season)[0]
     seen = rejudgements.preview_rejudgement(conn, found.id, body.predicate.meant())
-    return PreviewOut(
+    return RejudgementPreviewOut(
         total=len(seen.suspects),
-        matches=[SuspectOut.model_validate(one) for one in seen.suspects[:MATCHES_SHOWN]],
+        matches=[SuspectResultOut.model_validate(one) for one in seen.suspects[:MATCHES_SHOWN]],
         version=seen.version,
         measures=[MeasureOut.model_validate(each) for each in found.measures],
-        changes=[ChangeOut.model_validate(one) for one in seen.changes],
+        changes=[BoardChangeOut.model_validate(one) for one in seen.changes],
     )
 
 
@@ -192,10 +196,10 @@ def preview_rejudgement(season: SeasonKey, body: PreviewRequest, conn: Db, who: 
     status_code=201,
     summary="Judge matches again",
     response_model=RejudgementOut,
-    responses=of(403, 404, 409),
+    responses=problem_responses(403, 404, 409),
 )
 def create_rejudgement(
-    season: SeasonKey, body: NewRejudgement, conn: Db, who: Host, once: Once
+    season: SeasonKey, body: NewRejudgement, conn: Db, who: Host, once: Idempotent
 ) -> Response:
     """Hosts and administrators only. The matches are played once more with their lineups and seeds,
     a few at a time; each new result takes the place of the old one. A finished season plays these
@@ -211,7 +215,11 @@ def create_rejudgement(
     return once.run(create)
 
 
-@router.get("/rejudgements/{rejudgement}", summary="Read a rejudgement", responses=of(403, 404))
+@router.get(
+    "/rejudgements/{rejudgement}",
+    summary="Read a rejudgement",
+    responses=problem_responses(403, 404),
+)
 def read_rejudgement(rejudgement: RejudgementKey, conn: Db, who: Known) -> RejudgementOut:
     """Hosts and administrators only: how many are done of how many."""
     found = rejudgements.get_rejudgement(conn, RejudgementId(rejudgement))
@@ -224,10 +232,10 @@ def read_rejudgement(rejudgement: RejudgementKey, conn: Db, who: Known) -> Rejud
     status_code=201,
     summary="Call a rejudgement off",
     response_model=RejudgementOut,
-    responses=of(403, 404, 409),
+    responses=problem_responses(403, 404, 409),
 )
 def cancel_rejudgement(
-    rejudgement: RejudgementKey, body: Cancellation, conn: Db, who: Host, once: Once
+    rejudgement: RejudgementKey, body: Cancellation, conn: Db, who: Host, once: Idempotent
 ) -> Response:
     """Hosts and administrators only. What was not played again yet keeps its old result, matches
     under way too; what was accepted stands, and medals can be sealed again."""
@@ -241,18 +249,18 @@ def cancel_rejudgement(
     return once.run(create)
 
 
-def _act(
+def _change_disqualification(
     act: Callable[..., disqualifications.DisqualificationAct],
     season: str,
     body: DisqualificationRequest,
     conn: Db,
     who: Host,
-    once: Once,
+    once: Idempotent,
 ) -> Response:
     found = permissions.hosted_season(conn, who, season)[0]
 
-    def create() -> ActOut:
+    def create() -> DisqualificationOut:
         done = act(conn, found.id, body.subject, by=who.user_id, reason=body.reason)
-        return ActOut.model_validate(done)
+        return DisqualificationOut.model_validate(done)
 
     return once.run(create)

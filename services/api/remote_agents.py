@@ -5,14 +5,14 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 
 from ladder.entries.request_models import NewRemote
-from services.api.submissions import UploadOut, uploaded
+from services.api.submissions import UploadOut, upload_out
 from services.http import remote_agents
 from services.http.app_state import Db, House
 from services.http.auth import Writer
-from services.http.body_limits import waited_seconds
-from services.http.idempotency import Once
+from services.http.body_limits import seconds_since_arrival
+from services.http.idempotency import Idempotent
 from services.http.path_parameters import AgentKey, Filter
-from services.http.problems import of
+from services.http.problems import problem_responses
 
 router = APIRouter(prefix="/v1", tags=["submissions"])
 
@@ -24,7 +24,7 @@ router = APIRouter(prefix="/v1", tags=["submissions"])
     response_model=UploadOut,
     responses={
         200: {"model": UploadOut, "description": "The same address was here before"},
-        **of(403, 404, 409, 429),
+        **problem_responses(403, 404, 409, 429),
     },
 )
 def submit_remote(
@@ -34,7 +34,7 @@ def submit_remote(
     conn: Db,
     who: Writer,
     house: House,
-    once: Once,
+    once: Idempotent,
     season: Filter = None,
 ) -> Response:
     """An address of yours in the place of a bundle, for a season that takes remote agents.
@@ -43,10 +43,12 @@ def submit_remote(
     season and takes one of the team's uploads of the day, as a bundle does; one that was rejected
     there is validated again.
     """
-    agent_id, into = remote_agents.entering(conn, who, agent, season, waited_seconds(request))
+    agent_id, into = remote_agents.agent_and_season(
+        conn, who, agent, season, seconds_since_arrival(request)
+    )
 
     def create() -> tuple[UploadOut, int]:
-        sent = remote_agents.send(conn, house, who, body, agent_id, into)
-        return uploaded(conn, who, sent), 201 if sent.is_new else 200
+        sent = remote_agents.submit_remote_agent(conn, house, who, body, agent_id, into)
+        return upload_out(conn, who, sent), 201 if sent.is_new else 200
 
     return once.run(create)

@@ -17,12 +17,12 @@ from services.http import permissions
 from services.http.app_state import Db
 from services.http.auth import Anyone
 from services.http.path_parameters import SeasonKey
-from services.http.problems import of
+from services.http.problems import problem_responses
 
 router = APIRouter(prefix="/v1", tags=["seasons"])
 
 
-class AlarmOut(BaseModel):
+class SeasonAlarmOut(BaseModel):
     """No match has finished for three times as long as expected, or a host is too slow for it."""
 
     cause: AlarmCause
@@ -34,19 +34,21 @@ class AlarmOut(BaseModel):
     )
 
 
-class PulseOut(BaseModel):
+class SeasonHealthOut(BaseModel):
     season_id: str
     last_match_at: datetime | None = Field(description="when the last rated match finished")
     silent_seconds: float = Field(description="since then, or since the season opened")
     expected_seconds: float = Field(description="a match should finish at least this often")
-    alarm: AlarmOut | None
+    alarm: SeasonAlarmOut | None
     lacking: str | None = Field(
         description="why its entries fill no match; hosts also read what to add",
         examples=["3 of 4 seats can be filled: add an agent or an anchor"],
     )
 
 
-def shown(who: Viewer, league: League, pulse: season_health.SeasonHealth) -> PulseOut:
+def season_health_out(
+    who: Viewer, league: League, pulse: season_health.SeasonHealth
+) -> SeasonHealthOut:
     """What this viewer may know of it; the caller has checked that it may see the league."""
     alarm, lacking = None, pulse.lacking
     runs = may_manage(who, records.league_resource(league))
@@ -54,10 +56,10 @@ def shown(who: Viewer, league: League, pulse: season_health.SeasonHealth) -> Pul
         lacking = AlarmCause.NOTHING_TO_PAIR.told
     if pulse.alarm is not None:
         cause = pulse.alarm.cause
-        alarm = AlarmOut(
+        alarm = SeasonAlarmOut(
             cause=cause, reason=cause.told, detail=pulse.alarm.reason if runs else None
         )
-    return PulseOut(
+    return SeasonHealthOut(
         season_id=pulse.season_id,
         last_match_at=pulse.last_match_at,
         silent_seconds=pulse.silent_seconds,
@@ -67,9 +69,13 @@ def shown(who: Viewer, league: League, pulse: season_health.SeasonHealth) -> Pul
     )
 
 
-@router.get("/seasons/{season}/watch", summary="Read whether a season goes on", responses=of(404))
-def read_watch(season: SeasonKey, conn: Db, who: Anyone) -> PulseOut:
+@router.get(
+    "/seasons/{season}/watch",
+    summary="Read whether a season goes on",
+    responses=problem_responses(404),
+)
+def read_season_health(season: SeasonKey, conn: Db, who: Anyone) -> SeasonHealthOut:
     """When its last match finished, how often one should, and what is wrong when none does."""
-    found = permissions.season(conn, who, season)
+    found = permissions.visible_season(conn, who, season)
     league = leagues.get_league(conn, found.league_id)
-    return shown(who, league, season_health.read_health(conn, found, league))
+    return season_health_out(who, league, season_health.read_health(conn, found, league))

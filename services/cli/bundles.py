@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Final
 
 from sandbox.match.bundle import BundleError, bundle_file_names, prepare_bundle
-from services.cli.display import err
-from services.cli.saved_login import Unset
+from services.cli.display import stderr
+from services.cli.saved_login import MissingInput
 
 MOST_NAMES: Final = 5
 """Of hidden files in one line."""
 
 
 @contextmanager
-def packed(path: Path) -> Iterator[tuple[str, Path]]:
+def pack(path: Path) -> Iterator[tuple[str, Path]]:
     """The name and the file to upload: a file as it is, a folder as ``.tar.gz``.
 
     The file of a folder is removed at the end. Raises Unset for what is no agent.
@@ -31,8 +31,8 @@ def packed(path: Path) -> Iterator[tuple[str, Path]]:
                 else []
             )
         except BundleError as error:
-            raise Unset(str(error)) from None
+            raise MissingInput(str(error)) from None
         if hidden:
             more = f" and {len(hidden) - MOST_NAMES} more" if len(hidden) > MOST_NAMES else ""
-            err.print(f"the upload holds hidden files: {', '.join(hidden[:MOST_NAMES])}{more}")
+            stderr.print(f"the upload holds hidden files: {', '.join(hidden[:MOST_NAMES])}{more}")
         yield (path.name if file == path else f"{path.resolve().name}.tar.gz"), file

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from services.cli.display import moment
-from services.cli.saved_login import Login, Unset, connect, find_login, other_way, renewal
+from services.cli.display import timestamp_text
+from services.cli.saved_login import (
+    Login,
+    MissingInput,
+    connect,
+    find_login,
+    renew_login_hint,
+    use_running_instance_hint,
+)
 from services.client import ApiError, Unreachable
 
 LISTED: Final = 20
@@ -29,7 +36,7 @@ LISTS: Final = {
 AGAIN: Final = ("idempotency-mismatch", "digest-mismatch")
 
 
-def after(error: ApiError, verb: str) -> list[str]:
+def hints_after(error: ApiError, verb: str) -> list[str]:
     """Lines to print after the message of a refusal (4xx); the last says what to type next.
 
     ``verb`` is the refused command, such as ``peck league create``. Other errors get no lines.
@@ -37,23 +44,27 @@ def after(error: ApiError, verb: str) -> list[str]:
     if not 400 <= error.status < 500:
         return []
     login = find_login()
-    lines = [f"asked {login.address} (peck login); {other_way(login)}"] if login.unused else []
+    lines = (
+        [f"asked {login.address} (peck login); {use_running_instance_hint(login)}"]
+        if login.unused
+        else []
+    )
     if error.problem.get("what") == "league":
-        lines += _leagues()
-    return [*lines, f"next: {_next(error, verb, login)}"]
+        lines += _league_list()
+    return [*lines, f"next: {_next_command(error, verb, login)}"]
 
 
-def _next(error: ApiError, verb: str, login: Login) -> str:
+def _next_command(error: ApiError, verb: str, login: Login) -> str:
     problem, kind = error.problem, error.slug
     if kind == "unauthorized":
-        return renewal(login)
+        return renew_login_hint(login)
     if kind == "forbidden":
         scope = problem.get("scope")
         return "peck whoami" + (f" (the token needs the scope {scope})" if scope else "")
     if kind == "not-found" and problem.get("what") in LISTS:
         return LISTS[str(problem["what"])]
     if kind == "limit-reached" and problem.get("resets_at"):
-        return f"the same command after {moment(str(problem['resets_at']))} UTC"
+        return f"the same command after {timestamp_text(str(problem['resets_at']))} UTC"
     if kind == "too-large":
         return "peck league show LEAGUE (it says how large an upload may be)"
     if kind in AGAIN:
@@ -61,12 +72,12 @@ def _next(error: ApiError, verb: str, login: Login) -> str:
     return f"{verb} --help"
 
 
-def _leagues() -> list[str]:
+def _league_list() -> list[str]:
     """The leagues that the caller may see, on one line."""
     try:
         with connect(needs_token=False) as ladder:
             slugs = [row["slug"] for row in ladder.leagues()]
-    except (ApiError, Unreachable, Unset):
+    except (ApiError, Unreachable, MissingInput):
         return []
     more = f" and {len(slugs) - LISTED} more" if len(slugs) > LISTED else ""
     return [f"leagues here: {', '.join(slugs[:LISTED]) or 'none'}{more}"]

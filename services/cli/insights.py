@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from services.cli.display import AsJson, moment, out, print_json, seconds, table
-from services.cli.leaderboards import estimate
+from services.cli.display import AsJson, duration_text, print_json, stdout, table, timestamp_text
+from services.cli.leaderboards import estimate_text
 from services.cli.name_lookup import own_agent, own_agents, season_key
-from services.cli.saved_login import Unset, connect
+from services.cli.saved_login import MissingInput, connect
 from services.client import Client, Json
 
 
@@ -30,15 +30,15 @@ def watch(
     else:
         last = "no match yet"
         if pulse["last_match_at"]:
-            ago = seconds(pulse["silent_seconds"])
-            last = f"last match {moment(pulse['last_match_at'])}, {ago} ago"
-        out.print(f"{last}; one is expected every {seconds(pulse['expected_seconds'])}")
+            ago = duration_text(pulse["silent_seconds"])
+            last = f"last match {timestamp_text(pulse['last_match_at'])}, {ago} ago"
+        stdout.print(f"{last}; one is expected every {duration_text(pulse['expected_seconds'])}")
         if alarm is not None:
-            out.print(f"alarm ({alarm['cause']}): {alarm['reason']}")
+            stdout.print(f"alarm ({alarm['cause']}): {alarm['reason']}")
         if alarm is not None and alarm["detail"]:
-            out.print(f"to do: {alarm['detail']}")
+            stdout.print(f"to do: {alarm['detail']}")
         if lacking is not None:
-            out.print(f"cannot play: {lacking}")
+            stdout.print(f"cannot play: {lacking}")
     if alarm is not None or lacking is not None:
         raise typer.Exit(1)
 
@@ -57,27 +57,29 @@ def insights(
     Of an agent its newest entry that plays is shown. Expected shares are by the scores now.
     """
     with connect(needs_token=agent is None or not agent.startswith("ent_")) as ladder:
-        entry = ladder.entry(_entry_key(ladder, agent))
+        entry = ladder.entry(_find_entry_id(ladder, agent))
         found = ladder.insights(entry["id"], within=within)
     if as_json:
         print_json(found)
         return
-    out.print(f"{entry['agent_name']}, submission {entry['submission_number']}, {entry['state']}")
-    for line in _prospects(found):
-        out.print(line)
+    stdout.print(
+        f"{entry['agent_name']}, submission {entry['submission_number']}, {entry['state']}"
+    )
+    for line in _prospect_sentences(found):
+        stdout.print(line)
     if not found["games"] or found["estimates"]:
         return  # alone there is nobody to tell of
-    out.print()
-    table(["against", "duels", "expected", "actual"], map(_share, found["strengths"].items()))
-    out.print()
+    stdout.print()
+    table(["against", "duels", "expected", "actual"], map(_share_row, found["strengths"].items()))
+    stdout.print()
     table(
         ["seat", "games", "mean place", "expected", "actual"],
         [
-            (row["seat"], row["games"], row["mean_placement"], *_share(("", row["share"]))[2:])
+            (row["seat"], row["games"], row["mean_placement"], *_share_row(("", row["share"]))[2:])
             for row in found["seats"]
         ],
     )
-    out.print()
+    stdout.print()
     table(
         ["opponent", "team", "games", "better", "tied", "worse", "reward"],
         [
@@ -91,7 +93,7 @@ def insights(
     upsets = [("won", row) for row in found["upsets_won"]]
     upsets += [("lost", row) for row in found["upsets_lost"]]
     if upsets:
-        out.print()
+        stdout.print()
         table(
             ["upset", "against", "chance", "match"],
             [
@@ -101,22 +103,24 @@ def insights(
         )
 
 
-def _entry_key(ladder: Client, name: str | None) -> str:
+def _find_entry_id(ladder: Client, name: str | None) -> str:
     """The entry meant: as given, else the newest one of an own agent that plays."""
     if name is not None and name.startswith("ent_"):
         return name
     agents = own_agents(ladder)
     if name is None and len(agents) != 1:
-        raise Unset(f"name an agent: {', '.join(row['slug'] for row in agents) or 'none yet'}")
+        raise MissingInput(
+            f"name an agent: {', '.join(row['slug'] for row in agents) or 'none yet'}"
+        )
     agent = agents[0] if name is None else own_agent(ladder, name)
     rows = list(ladder.entries(agent=agent["id"]))
     if not rows:
-        raise Unset(f"{agent['name']} is in no league yet; `peck submit` enters it")
+        raise MissingInput(f"{agent['name']} is in no league yet; `peck submit` enters it")
     order = ("active", "paused", "pending", "retired", "rejected")
     return str(min(rows, key=lambda row: order.index(row["state"]))["id"])
 
 
-def _games_left(found: Json) -> str:
+def _games_left_text(found: Json) -> str:
     """How far the score is from being known."""
     left, within = found["games_left"], f"{found['within']:g}"
     if left is None:
@@ -127,7 +131,7 @@ def _games_left(found: Json) -> str:
     return f"{left} games until the score is known to +-{within}{hours}"
 
 
-def _prospects(found: Json) -> list[str]:
+def _prospect_sentences(found: Json) -> list[str]:
     """Standing, chances, games left, pace and times, a sentence each."""
     lines = []
     place = found["official"]
@@ -139,10 +143,14 @@ def _prospects(found: Json) -> list[str]:
             f"{silver}, any medal {bronze}"
         )
     if found["first_match_seconds"] is not None:
-        lines.append(f"first rated match over in about {seconds(found['first_match_seconds'])}")
-    lines += [f"{one['title'].lower()}: {estimate(one) or 'not yet'}" for one in found["estimates"]]
+        lines.append(
+            f"first rated match over in about {duration_text(found['first_match_seconds'])}"
+        )
+    lines += [
+        f"{one['title'].lower()}: {estimate_text(one) or 'not yet'}" for one in found["estimates"]
+    ]
     if not found["estimates"]:
-        lines.append(_games_left(found))
+        lines.append(_games_left_text(found))
     pace = found["pace"]
     each = "" if pace["games_an_hour"] is None else f", {pace['games_an_hour']:.1f} an agent"
     lines.append(f"pace: {pace['matches_an_hour']:.0f} matches an hour{each}")
@@ -161,7 +169,7 @@ def _prospects(found: Json) -> list[str]:
     return lines
 
 
-def _share(row: tuple[str, Json]) -> tuple[str, int, str | None, str | None]:
+def _share_row(row: tuple[str, Json]) -> tuple[str, int, str | None, str | None]:
     name, share = row
     if not share["duels"]:
         return name, 0, None, None
@@ -190,25 +198,25 @@ def feed(
             print_json(items)
             return
         for item in items:
-            _tell(item, as_json)
+            _print_item(item, as_json)
         if not items and not follow:
-            out.print("(nothing)")
+            stdout.print("(nothing)")
         if follow:
             try:
                 for item in ladder.follow(items[-1]["key"] if items else None):
-                    _tell(item, as_json)
+                    _print_item(item, as_json)
             except KeyboardInterrupt:
                 pass
 
 
-def _tell(item: Json, as_json: bool) -> None:
+def _print_item(item: Json, as_json: bool) -> None:
     if as_json:
         print(json.dumps(item), flush=True)
     else:
-        out.print(f"{moment(item['at'])}  {item['league']}  {_news(item)}")
+        stdout.print(f"{timestamp_text(item['at'])}  {item['league']}  {_item_sentence(item)}")
 
 
-def _news(item: Json) -> str:
+def _item_sentence(item: Json) -> str:
     """An item as a sentence."""
     kind, name = item["kind"], item["agent_name"]
     if kind == "passed":

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from services.cli.display import AsJson, moment, out, print_json, table
+from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
 from services.cli.name_lookup import season_key
-from services.cli.saved_login import Unset, connect
+from services.cli.saved_login import MissingInput, connect
 from services.client import Client, Json
 
 MEDALS_HELP: Final = (
@@ -31,44 +31,44 @@ def leaderboard(
     go by the game's own measures, each with its 95 % interval.
     """
     with connect(needs_token=False) as ladder:
-        rows = list(ladder.leaderboard(_season(ladder, league, "leaderboard"), most=show))
+        rows = list(ladder.leaderboard(_season_key(ladder, league, "leaderboard"), most=show))
     if as_json:
         print_json(rows)
         return
     if rows and rows[0]["estimates"]:
-        _show_measures(rows)
+        _show_solo_board(rows)
         return
     table(
         ["rank", "95 %", "team", "agent", "score", "+-", "live", "games", "last match", "medal"],
         [
             (
                 row["rank"],
-                _span(row),
+                _rank_interval(row),
                 row["team_name"],
-                _agent(row),
+                _agent_text(row),
                 (row["official"] or row)["score"],
                 (row["official"] or row)["sigma"],
                 row["score"],
                 row["games"],
-                moment(row["last_match_at"]),
-                _medal(row),
+                timestamp_text(row["last_match_at"]),
+                _medal_text(row),
             )
             for row in rows
         ],
     )
 
 
-def _season(ladder: Client, league: str | None, verb: str) -> str:
+def _season_key(ladder: Client, league: str | None, verb: str) -> str:
     return season_key(ladder, league, f"(peck {verb} LEAGUE)")
 
 
-def _agent(row: Mapping[str, Any]) -> str:
+def _agent_text(row: Mapping[str, Any]) -> str:
     """Its name, and whether it runs elsewhere, or should."""
     told = ["remote"] * row["remote"] + ["paused"] * row["paused"]
     return f"{row['agent_name']} ({', '.join(told)})" if told else str(row["agent_name"])
 
 
-def _show_measures(rows: Sequence[Mapping[str, Any]]) -> None:
+def _show_solo_board(rows: Sequence[Mapping[str, Any]]) -> None:
     """The board of a season with one seat."""
     titles = [one["title"].lower() for one in rows[0]["estimates"]]
     table(
@@ -78,10 +78,10 @@ def _show_measures(rows: Sequence[Mapping[str, Any]]) -> None:
                 row["rank"],
                 row["team_name"],
                 row["agent_name"],
-                *(estimate(one) for one in row["estimates"]),
+                *(estimate_text(one) for one in row["estimates"]),
                 row["games"],
-                moment(row["last_match_at"]),
-                _medal(row),
+                timestamp_text(row["last_match_at"]),
+                _medal_text(row),
             )
             for row in rows
         ],
@@ -94,7 +94,7 @@ def seals(
 ) -> None:
     """List the medals that were sealed in a league's current season, newest first."""
     with connect(needs_token=False) as ladder:
-        rows = ladder.seals(_season(ladder, league, "seals"))
+        rows = ladder.seals(_season_key(ladder, league, "seals"))
     if as_json:
         print_json(rows)
         return
@@ -106,8 +106,8 @@ def seals(
                 row["medal"],
                 f"{row['chance']:.1%}",
                 row["version"],
-                moment(row["sealed_at"]),
-                moment(row["unsealed_at"]),
+                timestamp_text(row["sealed_at"]),
+                timestamp_text(row["unsealed_at"]),
                 row["audit_id"],
             )
             for row in rows
@@ -128,7 +128,7 @@ def declare(
 ) -> None:
     """Declare by which entry your team stands in a season, until uploads lock."""
     if (entry is None) is not best:
-        raise Unset("name one entry (see `peck entries`), or say --best")
+        raise MissingInput("name one entry (see `peck entries`), or say --best")
     with connect() as ladder:
         if entry is not None:
             found = ladder.entry(entry)
@@ -139,19 +139,19 @@ def declare(
     if as_json:
         print_json(said)
     else:
-        out.print(f"your team stands by {said['entry_id'] or 'its best entry'}")
+        stdout.print(f"your team stands by {said['entry_id'] or 'its best entry'}")
 
 
 def _own_team(ladder: Client) -> str:
     """The only team there is. Raises Unset naming those there are."""
     teams = ladder.me()["teams"]
     if len(teams) != 1:
-        raise Unset(f"--team: name one of yours: {', '.join(row['slug'] for row in teams)}")
+        raise MissingInput(f"--team: name one of yours: {', '.join(row['slug'] for row in teams)}")
     only: str = teams[0]["id"]
     return only
 
 
-def _span(row: Mapping[str, Any]) -> str | None:
+def _rank_interval(row: Mapping[str, Any]) -> str | None:
     """The interval of the rank, where it has one."""
     if row["rank"] is None or row["official"] is None:
         return None
@@ -159,7 +159,7 @@ def _span(row: Mapping[str, Any]) -> str | None:
     return str(low) if low == high else f"{low}-{high}"
 
 
-def estimate(one: Mapping[str, Any]) -> str | None:
+def estimate_text(one: Mapping[str, Any]) -> str | None:
     """A measure and its interval: ``87.5% (79.1-92.9)``."""
     if one["value"] is None:
         return None
@@ -170,7 +170,7 @@ def estimate(one: Mapping[str, Any]) -> str | None:
     return f"{shown} ({by * one['low']:.1f}-{by * one['high']:.1f})"
 
 
-def _medal(row: Mapping[str, Any]) -> str | None:
+def _medal_text(row: Mapping[str, Any]) -> str | None:
     if row["medal"] is None:
         return "anchor" if row["is_anchor"] else None
     if row["status"] == "sealed":
@@ -179,7 +179,7 @@ def _medal(row: Mapping[str, Any]) -> str | None:
     return f"{row['medal']} ({row['status']}{odds})"
 
 
-def medal_rules(text: str) -> Json:
+def parse_medal_rules(text: str) -> Json:
     """Rules as the API takes them. Raises Unset where the text has another form."""
     kind, _, numbers = text.partition(":")
     if text == "table":
@@ -187,15 +187,15 @@ def medal_rules(text: str) -> Json:
     try:
         gold, silver, bronze = (float(number) for number in numbers.split(","))
     except ValueError:
-        raise Unset(
+        raise MissingInput(
             f"--medals {text!r}: write table, or lines, counts or shares with three "
             "numbers, as in lines:1210,1080,1050"
         ) from None
     return {"kind": kind, "gold": gold, "silver": silver, "bronze": bronze}
 
 
-def told_medals(rules: Mapping[str, Any]) -> str:
-    """Rules as ``medal_rules`` reads them."""
+def medal_rules_text(rules: Mapping[str, Any]) -> str:
+    """Rules as ``parse_medal_rules`` reads them."""
     if rules["kind"] == "table":
         return "table"
     numbers = ",".join(f"{rules[name]:g}" for name in ("gold", "silver", "bronze"))

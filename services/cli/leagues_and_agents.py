@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from ladder.leagues import terms
-from services.cli.display import AsJson, out, print_json, table
-from services.cli.leaderboards import MEDALS_HELP, medal_rules, told_medals
+from services.cli.display import AsJson, print_json, stdout, table
+from services.cli.leaderboards import MEDALS_HELP, medal_rules_text, parse_medal_rules
 from services.cli.name_lookup import own_agent
-from services.cli.saved_login import Unset, connect
+from services.cli.saved_login import MissingInput, connect
 from services.client import Json
 
 leagues = typer.Typer(help="List, show and create leagues.", no_args_is_help=True)
@@ -46,27 +46,29 @@ def show_league(
     if as_json:
         print_json({"league": found, "season": season})
         return
-    show(found, season)
+    print_league(found, season)
 
 
-def show(league: Json, season: Json | None) -> None:
-    out.print(f"{league['title']} ({league['slug']}), {league['game']}")
-    out.print(f"{league['visibility']}, replays {league['replay_visibility']}, {league['state']}")
+def print_league(league: Json, season: Json | None) -> None:
+    stdout.print(f"{league['title']} ({league['slug']}), {league['game']}")
+    stdout.print(
+        f"{league['visibility']}, replays {league['replay_visibility']}, {league['state']}"
+    )
     if season is None:
-        out.print("no season yet")
+        stdout.print("no season yet")
         return
     clock = season["clock"]
-    out.print(
+    stdout.print(
         f"season {season['number']} {season['state']}: {season['id']}, {season['seats']} seats, "
         f"{season['daily_limit']} uploads a day, {clock['act_seconds']} s a move and "
         f"{clock['bank_seconds']} s in the bank"
     )
-    out.print(
-        f"medals {told_medals(season['medals'])}, sealed from {season['medal_confidence']:.0%} on"
+    stdout.print(
+        f"medals {medal_rules_text(season['medals'])}, sealed from {season['medal_confidence']:.0%} on"
         + (", and the season stops when all are" if season["stops_when_sealed"] else "")
     )
     if season["remote_agents"]:
-        out.print(terms.REMOTE)
+        stdout.print(terms.REMOTE)
 
 
 @leagues.command("create")
@@ -132,9 +134,9 @@ def create_league(
         "daily_limit": daily_limit,
         "active_limit": active,
         "max_bundle_bytes": max_bundle_mb << 20,
-        "configuration": dict(setting(each) for each in configuration or ()),
+        "configuration": dict(parse_setting(each) for each in configuration or ()),
         "clock": {name: seconds for name, seconds in clock.items() if seconds is not None},
-        "medals": medal_rules(medals),
+        "medals": parse_medal_rules(medals),
         "medal_confidence": confidence,
         "stops_when_sealed": stop_when_sealed,
         "remote_agents": remote_agents,
@@ -156,8 +158,8 @@ def create_league(
     if as_json:
         print_json({"league": made, "season": first, "anchors": entered, "lacking": lacking})
         return
-    show(made, first)
-    tell_anchors(slug, entered, lacking)
+    print_league(made, first)
+    print_anchors(slug, entered, lacking)
 
 
 @leagues.command("fill")
@@ -175,23 +177,23 @@ def fill_league(
     if as_json:
         print_json(made)
     else:
-        tell_anchors(league, made["anchors"], made["lacking"])
+        print_anchors(league, made["anchors"], made["lacking"])
 
 
-def tell_anchors(league: str, entered: list[Json], lacking: str | None) -> None:
+def print_anchors(league: str, entered: list[Json], lacking: str | None) -> None:
     """Prints which anchors entered and, if the season cannot play yet, why and what to type."""
     if entered:
-        out.print(f"anchors: {', '.join(row['agent_name'] for row in entered)}")
+        stdout.print(f"anchors: {', '.join(row['agent_name'] for row in entered)}")
     if lacking:
-        out.print(f"cannot play yet: {lacking}")
-        out.print(f"peck submit main.py --agent NAME --league {league}")
+        stdout.print(f"cannot play yet: {lacking}")
+        stdout.print(f"peck submit main.py --agent NAME --league {league}")
 
 
-def setting(text: str) -> tuple[str, object]:
+def parse_setting(text: str) -> tuple[str, object]:
     """``rows=9`` as a name and a value. Raises Unset for what has no ``=``."""
     name, equals, value = text.partition("=")
     if not equals:
-        raise Unset(f"--set: {text!r} is not NAME=VALUE, as in rows=9")
+        raise MissingInput(f"--set: {text!r} is not NAME=VALUE, as in rows=9")
     try:
         return name, json.loads(value, parse_constant=str)
     except ValueError:
@@ -237,7 +239,7 @@ def open_agent(
     if as_json:
         print_json(changed)
     else:
-        out.print(f"{changed['name']} is {'closed' if close else 'open'} for scrims")
+        stdout.print(f"{changed['name']} is {'closed' if close else 'open'} for scrims")
 
 
 def register(app: typer.Typer) -> None:

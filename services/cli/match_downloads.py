@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from games import kaggle
-from services.cli.display import AsJson, moment, out, print_json, table
-from services.cli.saved_login import Unset, connect
+from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
+from services.cli.saved_login import MissingInput, connect
 from services.client import Client
 
 Where = Annotated[
@@ -42,7 +42,7 @@ def episodes(
                 match["id"],
                 match["kind"],
                 match["state"],
-                moment(match["created_at"]),
+                timestamp_text(match["created_at"]),
                 mine["placement"],
                 mine["verdict"],
                 ", ".join(seat["agent_name"] for seat in match["seats"] if seat is not mine),
@@ -62,11 +62,11 @@ def match_of(ladder: Client, key: str) -> tuple[str, int, str]:
         return found["match_id"], found["position"], key
     match = ladder.match(key)
     if not match["episodes"]:
-        raise Unset(f"match {key} is {match['state']}: there is nothing to show yet")
+        raise MissingInput(f"match {key} is {match['state']}: there is nothing to show yet")
     return match["id"], 0, str(match["episodes"][0]["number"])
 
 
-def write(value: Any, folder: Path | None, name: str) -> None:
+def write_json(value: Any, folder: Path | None, name: str) -> None:
     """JSON to a file of this name, or to stdout."""
     if folder == Path("-"):
         print(json.dumps(value))
@@ -74,7 +74,7 @@ def write(value: Any, folder: Path | None, name: str) -> None:
     target = (folder or Path()) / name
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(json.dumps(value))
-    out.print(str(target))
+    stdout.print(str(target))
 
 
 def replay(
@@ -95,7 +95,7 @@ def replay(
         if form is None:
             form = "kaggle" if ladder.match(match_id)["game"] in kaggle.GAME_NAMES else "peck"
         content = ladder.replay(match_id, form=form, episode=position)
-    write(content, Path("-") if as_json else path, f"episode-{number}-replay.json")
+    write_json(content, Path("-") if as_json else path, f"episode-{number}-replay.json")
 
 
 def logs(
@@ -109,7 +109,7 @@ def logs(
     with connect() as ladder:
         match_id, _, number = match_of(ladder, episode)
         content = ladder.seat_log(match_id, seat, form=form)
-    write(content, Path("-") if as_json else path, f"episode-{number}-agent-{seat}-logs.json")
+    write_json(content, Path("-") if as_json else path, f"episode-{number}-agent-{seat}-logs.json")
 
 
 def register(app: typer.Typer) -> None:

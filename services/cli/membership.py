@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from services.cli.display import AsJson, moment, out, print_json, table
+from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
 from services.cli.leagues_and_agents import leagues
-from services.cli.saved_login import Unset, connect
+from services.cli.saved_login import MissingInput, connect
 from services.client import Json
 
 League = Annotated[str, typer.Argument(help="Slug or id of the league.")]
@@ -25,30 +25,30 @@ def join(
     with connect() as ladder:
         invited = ladder.invited(code)
         if not as_json:
-            out.print(f"{invited['title']} ({invited['slug']}), as {invited['role']}")
-        agree(invited["terms"], yes, quiet=as_json)
+            stdout.print(f"{invited['title']} ({invited['slug']}), as {invited['role']}")
+        ask_for_agreement(invited["terms"], yes, quiet=as_json)
         joined = ladder.join(code, invited["terms"]["digest"])
     if as_json:
         print_json(joined)
         return
-    out.print(f"you are {joined['role']} of {joined['title']}")
+    stdout.print(f"you are {joined['role']} of {joined['title']}")
     if joined["role"] != "viewer":
-        out.print(f"peck submit main.py --agent NAME --league {joined['slug']}")
+        stdout.print(f"peck submit main.py --agent NAME --league {joined['slug']}")
 
 
-def agree(terms: Json, yes: bool, *, quiet: bool) -> None:
+def ask_for_agreement(terms: Json, yes: bool, *, quiet: bool) -> None:
     """Shows the terms and asks; returns when they are agreed to."""
     if not quiet:
-        out.print(terms["text"])
+        stdout.print(terms["text"])
     if yes:
         return
     if quiet or not sys.stdin.isatty():
-        raise Unset("read the terms (without --json), then say --yes to agree to them")
+        raise MissingInput("read the terms (without --json), then say --yes to agree to them")
     typer.confirm("Do you agree?", abort=True)
 
 
 @leagues.command("invite")
-def invite(
+def create_invitation(
     league: League,
     role: Annotated[str, typer.Option(help="competitor or viewer.")] = "competitor",
     uses: Annotated[int | None, typer.Option(min=1, help="People it admits; any if none.")] = None,
@@ -64,7 +64,7 @@ def invite(
     if as_json:
         print_json(made)
     else:
-        out.print(made["code"])
+        stdout.print(made["code"])
 
 
 @leagues.command("invitations")
@@ -84,8 +84,8 @@ def list_invitations(league: League, as_json: AsJson = False) -> None:
                 row["role"],
                 row["uses"],
                 row["max_uses"],
-                moment(row["expires_at"]),
-                moment(row["revoked_at"]),
+                timestamp_text(row["expires_at"]),
+                timestamp_text(row["revoked_at"]),
             )
             for row in rows
         ],
@@ -93,7 +93,7 @@ def list_invitations(league: League, as_json: AsJson = False) -> None:
 
 
 @leagues.command("revoke")
-def revoke(
+def revoke_invitation(
     league: League,
     invitation: Annotated[str, typer.Argument(help="Id from `peck league invitations`.")],
     as_json: AsJson = False,
@@ -104,7 +104,7 @@ def revoke(
     if as_json:
         print_json(revoked)
     else:
-        out.print(f"revoked {invitation}; {revoked['uses']} joined by it")
+        stdout.print(f"revoked {invitation}; {revoked['uses']} joined by it")
 
 
 @leagues.command("terms")
@@ -115,9 +115,9 @@ def read_terms(league: League, as_json: AsJson = False) -> None:
     if as_json:
         print_json(terms)
         return
-    out.print(terms["text"])
+    stdout.print(terms["text"])
     if terms["agreed"]:
-        out.print(f"you agreed to this on {moment(terms['agreed_at'])}")
+        stdout.print(f"you agreed to this on {timestamp_text(terms['agreed_at'])}")
 
 
 @leagues.command("consent")
@@ -141,12 +141,12 @@ def consent(
             replay_visibility=replays,
             remote_agents="true" if remote_agents else None,
         )
-        agree(terms, yes, quiet=as_json)
+        ask_for_agreement(terms, yes, quiet=as_json)
         agreed = ladder.consent(league, terms["digest"])
     if as_json:
         print_json(agreed)
     else:
-        out.print(f"agreed on {moment(agreed['agreed_at'])}")
+        stdout.print(f"agreed on {timestamp_text(agreed['agreed_at'])}")
 
 
 def register(app: typer.Typer) -> None:

@@ -7,10 +7,10 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from services.cli.display import AsJson, moment, out, print_json, table
-from services.cli.leaderboards import estimate
+from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
+from services.cli.leaderboards import estimate_text
 from services.cli.name_lookup import season_key, slug_of
-from services.cli.saved_login import Unset, connect
+from services.cli.saved_login import MissingInput, connect
 from services.client import Client, Json
 
 ENDS: Final = {
@@ -35,7 +35,7 @@ def disqualify(
     with connect() as ladder:
         season = season_key(ladder, league)
         done = ladder.disqualify(season, subject_id(ladder, season, subject), reason)
-    told(done, "disqualified", as_json)
+    print_done(done, "disqualified", as_json)
 
 
 def reinstate(
@@ -48,7 +48,7 @@ def reinstate(
     with connect() as ladder:
         season = season_key(ladder, league)
         done = ladder.reinstate(season, subject_id(ladder, season, subject), reason)
-    told(done, "reinstated", as_json)
+    print_done(done, "reinstated", as_json)
 
 
 def rejudge(
@@ -73,7 +73,7 @@ def rejudge(
     each new result takes the place of the old one.
     """
     if apply and reason is None:
-        raise Unset("say why with --reason: it is kept in the audit log")
+        raise MissingInput("say why with --reason: it is kept in the audit log")
     with connect() as ladder:
         season = season_key(ladder, league)
         predicate = {
@@ -94,9 +94,9 @@ def rejudge(
     if as_json:
         print_json(made)
     elif apply:
-        show_progress(made)
+        print_progress(made)
     else:
-        show_preview(made)
+        print_preview(made)
 
 
 def rejudgement(
@@ -110,7 +110,7 @@ def rejudgement(
     What was not played again by then keeps its old result, and medals can be sealed again.
     """
     if cancel and reason is None:
-        raise Unset("say why with --reason: it is kept in the audit log")
+        raise MissingInput("say why with --reason: it is kept in the audit log")
     with connect() as ladder:
         if reason is not None and cancel:
             found = ladder.cancel_rejudgement(key, reason)
@@ -119,7 +119,7 @@ def rejudgement(
     if as_json:
         print_json(found)
     else:
-        show_progress(found)
+        print_progress(found)
 
 
 def audits(
@@ -137,7 +137,7 @@ def audits(
         ["when", "who", "act", "subject", "reason"],
         [
             (
-                moment(row["created_at"]),
+                timestamp_text(row["created_at"]),
                 row["by_name"] or "operator",
                 row["act"],
                 row["subject"],
@@ -161,33 +161,33 @@ def subject_id(ladder: Client, season: str, name: str) -> str:
     if len(found) == 1:
         return str(found.pop())
     several = "several teams have" if found else "the season has no"
-    raise Unset(f"{several} agent {name!r}; give an id (ent_, age_ or tea_)")
+    raise MissingInput(f"{several} agent {name!r}; give an id (ent_, age_ or tea_)")
 
 
-def show_preview(seen: Json) -> None:
+def print_preview(seen: Json) -> None:
     table(
         ["match", "finished", "node", "worker"],
         [
-            (row["match_id"], moment(row["finished_at"]), row["node"], row["worker"])
+            (row["match_id"], timestamp_text(row["finished_at"]), row["node"], row["worker"])
             for row in seen["matches"]
         ],
     )
-    out.print(f"{seen['total']} to be judged again")
+    stdout.print(f"{seen['total']} to be judged again")
     titles = [one["title"].lower() for one in seen["measures"]]
     if not titles and seen["version"] is None:
-        out.print("No official standing yet to compare with.")
+        stdout.print("No official standing yet to compare with.")
         return
     standing = "the board" if titles else f"version {seen['version']} of the official standing"
-    out.print(f"If they were void, against {standing}:")
+    stdout.print(f"If they were void, against {standing}:")
     compared = [name for title in titles or ["score"] for name in (title, "without")]
     table(
         ["team", "agent", "rank", "without", *compared, "medal", "without"],
-        [changed(row, len(titles)) for row in seen["changes"]],
+        [change_line(row, len(titles)) for row in seen["changes"]],
     )
-    out.print("Nothing was changed; --apply with --reason judges them again.")
+    stdout.print("Nothing was changed; --apply with --reason judges them again.")
 
 
-def changed(row: Mapping[str, Any], measures: int) -> tuple[object, ...]:
+def change_line(row: Mapping[str, Any], measures: int) -> tuple[object, ...]:
     """One line of the comparison."""
     sides = row["before"] or {}, row["after"] or {}
     name = (row["after"] or row["before"])["agent_name"]
@@ -195,13 +195,13 @@ def changed(row: Mapping[str, Any], measures: int) -> tuple[object, ...]:
     def said(side: Mapping[str, Any]) -> list[object]:
         if not measures:
             return [side.get("score")]
-        return [estimate(one) for one in side["estimates"]] if side else [None] * measures
+        return [estimate_text(one) for one in side["estimates"]] if side else [None] * measures
 
     told = [[side.get("rank"), *said(side), side.get("medal")] for side in sides]
     return (row["team_name"], name, *(value for pair in zip(*told, strict=True) for value in pair))
 
 
-def show_progress(found: Json) -> None:
+def print_progress(found: Json) -> None:
     counts = ", ".join(
         f"{found[what]} {word}"
         for what, word in (
@@ -214,16 +214,16 @@ def show_progress(found: Json) -> None:
     )
     rest = f" ({counts})" if counts else ""
     end = ENDS.get(found["state"], "")
-    out.print(f"{found['id']}: {found['done']} of {found['total']} judged again{rest}{end}")
+    stdout.print(f"{found['id']}: {found['done']} of {found['total']} judged again{rest}{end}")
 
 
-def told(done: Json, what: str, as_json: bool) -> None:
+def print_done(done: Json, what: str, as_json: bool) -> None:
     if as_json:
         print_json(done)
         return
     count = len(done["entries"])
-    out.print(f"{what}: {done['subject']}, {count} {'entry' if count == 1 else 'entries'}")
-    out.print("The official standing is fitted anew within seconds.")
+    stdout.print(f"{what}: {done['subject']}, {count} {'entry' if count == 1 else 'entries'}")
+    stdout.print("The official standing is fitted anew within seconds.")
 
 
 def register(app: typer.Typer) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from services.cli.saved_login import Unset
+from services.cli.saved_login import MissingInput
 from services.client import Client, Json
 
 
@@ -13,7 +13,7 @@ def own_agents(ladder: Client) -> list[Json]:
     return [row for team in ladder.me()["teams"] for row in ladder.agents(team["id"])]
 
 
-def find(agents: list[Json], name: str) -> Json | None:
+def find_agent(agents: list[Json], name: str) -> Json | None:
     """The agent with this id, slug or name, whatever its case; ``a_b`` and ``a-b`` are one."""
     wanted, slug = name.lower(), slug_of(name)
     return next(
@@ -29,10 +29,10 @@ def find(agents: list[Json], name: str) -> Json | None:
 def own_agent(ladder: Client, name: str) -> Json:
     """One's own agent by id, slug or name. Raises Unset naming those there are."""
     agents = own_agents(ladder)
-    found = find(agents, name)
+    found = find_agent(agents, name)
     if found is None:
         names = ", ".join(row["slug"] for row in agents) or "none yet"
-        raise Unset(f"you have no agent {name!r}; yours: {names}")
+        raise MissingInput(f"you have no agent {name!r}; yours: {names}")
     return found
 
 
@@ -49,7 +49,9 @@ def season_key(ladder: Client, given: str | None, how: str = "with --league") ->
         only: str = current[0]["current_season"]
         return only
     slugs = ", ".join(row["slug"] for row in current)
-    raise Unset(f"name a league {how}: {slugs}" if current else "there is no league with a season")
+    raise MissingInput(
+        f"name a league {how}: {slugs}" if current else "there is no league with a season"
+    )
 
 
 def slug_of(name: str) -> str:
@@ -57,17 +59,17 @@ def slug_of(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
-def opponent(ladder: Client, season: str, mine: list[Json], name: str) -> str:
+def opponent_id(ladder: Client, season: str, mine: list[Json], name: str) -> str:
     """An agent or submission id: as given, one's own agent by name, or one on the board."""
     if name.startswith(("age_", "sub_")):
         return name
-    own = find(mine, name)
+    own = find_agent(mine, name)
     if own is not None:
         return str(own["id"])
     wanted = slug_of(name)
     rows = [row for row in ladder.leaderboard(season) if slug_of(row["agent_name"]) == wanted]
     if not rows:
-        raise Unset(f"there is no agent {name!r} on this leaderboard; give its id (age_...)")
+        raise MissingInput(f"there is no agent {name!r} on this leaderboard; give its id (age_...)")
     if len({row["agent_id"] for row in rows}) > 1:
-        raise Unset(f"several teams have an agent {name!r}; give its id (age_...)")
+        raise MissingInput(f"several teams have an agent {name!r}; give its id (age_...)")
     return str(rows[0]["agent_id"])

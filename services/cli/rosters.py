@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from services.cli.display import AsJson, moment, out, print_json, table
+from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
 from services.cli.leagues_and_agents import leagues
 from services.cli.saved_login import connect
 
@@ -82,7 +82,7 @@ def export_standings(
         print(text, end="" if text.endswith("\n") else "\n")
         return
     path.write_text(text, encoding="utf-8", newline="")
-    out.print(f"written to {path}")
+    stdout.print(f"written to {path}")
 
 
 def extend(
@@ -98,7 +98,7 @@ def extend(
     if as_json:
         print_json(made)
     else:
-        out.print(f"{made['team_name']} may upload until {made['closes_at']}")
+        stdout.print(f"{made['team_name']} may upload until {made['closes_at']}")
 
 
 def list_extensions(
@@ -113,7 +113,7 @@ def list_extensions(
         return
     table(
         ["team", "uploads close", "id"],
-        [(row["team_name"], moment(row["closes_at"]), row["team_id"]) for row in rows],
+        [(row["team_name"], timestamp_text(row["closes_at"]), row["team_id"]) for row in rows],
     )
 
 

@@ -91,9 +91,11 @@ def run(
 ) -> None:
     """Play agents against each other here, in boxes, and write replays and logs."""
     try:
-        plan = _plan(game, agents, games, seed, config or [], act_seconds, bank_seconds, profile)
+        plan = _make_plan(
+            game, agents, games, seed, config or [], act_seconds, bank_seconds, profile
+        )
         plan = replace(plan, lanes=lanes or plan.lanes, memory_mb=memory_mb)
-        _play(plan, out or _default_folder(), launcher, node, as_json)
+        _play_plan(plan, out or _default_folder(), launcher, node, as_json)
     except (RunError, SandboxError) as error:
         typer.echo(f"peck run: {error}", err=True)
         # 2 is "type it differently", 1 is "this machine failed", as everywhere.
@@ -103,7 +105,7 @@ def run(
         raise typer.Exit(130) from None
 
 
-def _plan(
+def _make_plan(
     game: str,
     agents: Sequence[Path],
     games: int,
@@ -125,7 +127,7 @@ def _plan(
             f"{rules.title} is for {rules.seats.start} to {rules.seats.stop - 1} players, "
             f"not {len(agents)}"
         )
-    overrides = dict(override(text) for text in config)
+    overrides = dict(parse_override(text) for text in config)
     try:
         configuration = rules.configure(overrides)
         rules.reset(configuration, len(agents), Random(0))  # noqa: S311 (is there room for all?)
@@ -152,12 +154,12 @@ def _plan(
         clock=clock,
         agents=tuple(agents),
         games=games,
-        seed=_seed(seed),
+        seed=_parse_seed(seed),
         profile=profile,
     )
 
 
-def override(text: str) -> tuple[str, Any]:
+def parse_override(text: str) -> tuple[str, Any]:
     """A NAME=VALUE of the command line; what is no JSON is a text. Raises RunError."""
     name, equals, value = text.partition("=")
     if not equals or not name:
@@ -168,7 +170,7 @@ def override(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def _seed(text: str | None) -> bytes:
+def _parse_seed(text: str | None) -> bytes:
     if text is None:
         return secrets.token_bytes(16)
     try:
@@ -185,14 +187,14 @@ def _default_folder() -> Path:
     return Path("peck-runs") / datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
 
 
-def _play(
+def _play_plan(
     plan: local_match.LocalPlan, out: Path, launcher: LauncherName, node: Path | None, as_json: bool
 ) -> None:
     results: list[local_match.LocalResult] = []
     progress = _Progress(plan.games)
     with tempfile.TemporaryDirectory(prefix="peck-run-") as scratch:
         bundles = local_match.prepare_bundles(plan, Path(scratch))
-        with _node(plan, launcher, Path(scratch), node) as socket:
+        with _node_socket(plan, launcher, Path(scratch), node) as socket:
             for result in local_match.play_games(plan, bundles, socket, progress.step):
                 progress.clear()
                 results.append(result)
@@ -200,18 +202,18 @@ def _play(
                 if as_json:
                     typer.echo(json.dumps(local_match.result_json(result, plan, files)))
                 else:
-                    typer.echo(_table(result, plan))
+                    typer.echo(_result_table(result, plan))
     if as_json and plan.games > 1:
         typer.echo(
             json.dumps(local_match.summary_json(local_match.summarize_agents(plan, results)))
         )
     elif plan.games > 1:
-        typer.echo(_summary(local_match.summarize_agents(plan, results)))
+        typer.echo(_summary_table(local_match.summarize_agents(plan, results)))
     typer.echo(f"replays and logs are in {out}", err=True)
 
 
 @contextlib.contextmanager
-def _node(
+def _node_socket(
     plan: local_match.LocalPlan, launcher: LauncherName, scratch: Path, given: Path | None
 ) -> Iterator[Path]:
     """The socket of a node: the given one, or a daemon of our own that ends with us."""
@@ -224,7 +226,7 @@ def _node(
     paths = [str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])]
     command = [sys.executable, "-m", "sandbox.node", "--socket", str(socket)]
     command += ["--run-dir", str(scratch / "node"), "--launcher", str(launcher)]
-    command += ["--state-dir", str(_libraries()), "--profile", plan.profile]
+    command += ["--state-dir", str(_libraries_folder()), "--profile", plan.profile]
     command += ["--warm", str(len(plan.agents)), "--memory-mb", str(plan.memory_mb)]
     child = child_processes.spawn(
         "node",
@@ -234,13 +236,13 @@ def _node(
         environment={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
     )
     try:
-        _wait_for(child, socket, log)
+        _wait_for_node(child, socket, log)
         yield socket
     finally:
         child.stop()
 
 
-def _libraries() -> Path:
+def _libraries_folder() -> Path:
     """Where profiles have their libraries: with this folder's `peck up`, or kept for the user."""
     up = state_dir() / "run" / "node"
     if up.is_dir():
@@ -248,14 +250,14 @@ def _libraries() -> Path:
     return cache_dir()
 
 
-def _wait_for(child: child_processes.Child, socket: Path, log: Path) -> None:
+def _wait_for_node(child: child_processes.Child, socket: Path, log: Path) -> None:
     give_up_at = time.monotonic() + NODE_SECONDS
     while True:
         try:
             node_hello(socket, started=child.process.pid)
             return
         except HostFault as fault:
-            told = child_processes.tail(log, 3) or str(fault)
+            told = child_processes.log_tail(log, 3) or str(fault)
             if not child.alive():
                 raise RunError(told) from None
             if time.monotonic() > give_up_at:
@@ -283,7 +285,7 @@ class _Progress:
             sys.stderr.flush()
 
 
-def _table(result: local_match.LocalResult, plan: local_match.LocalPlan) -> str:
+def _result_table(result: local_match.LocalResult, plan: local_match.LocalPlan) -> str:
     rows = [("place", "agent", "verdict", "reward", "time used", "longest move", "")]
     order = sorted(range(len(result.lineup)), key=lambda s: result.played.seats[s].placement)
     for seat in order:
@@ -301,10 +303,10 @@ def _table(result: local_match.LocalResult, plan: local_match.LocalPlan) -> str:
         )
     steps = " and ".join(str(len(one.steps)) for one in result.played.episodes)
     head = f"game {result.number} of {plan.games}: {steps} steps, seed {result.seed.hex()}"
-    return f"{head}\n{_aligned(rows)}"
+    return f"{head}\n{_align(rows)}"
 
 
-def _summary(summaries: Sequence[local_match.AgentSummary]) -> str:
+def _summary_table(summaries: Sequence[local_match.AgentSummary]) -> str:
     rows = [("agent", "games", "wins", "win rate", "95 % interval", "mean place", "faults")]
     rows += [
         (
@@ -318,10 +320,10 @@ def _summary(summaries: Sequence[local_match.AgentSummary]) -> str:
         )
         for one in summaries
     ]
-    return _aligned(rows)
+    return _align(rows)
 
 
-def _aligned(rows: Sequence[tuple[str, ...]]) -> str:
+def _align(rows: Sequence[tuple[str, ...]]) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  "

@@ -11,7 +11,7 @@ from typing import Final
 
 import typer
 
-from services.cli.display import err
+from services.cli.display import stderr
 from services.client import ApiError, Client
 from services.environment import Environment
 
@@ -19,7 +19,7 @@ CHECKOUT: Final = Path(__file__).resolve().parents[2]
 DEFAULT_ADDRESS: Final = "http://127.0.0.1:8000"
 
 
-class Unset(Exception):
+class MissingInput(Exception):
     """Something the command needs was not given; the message says how to give it."""
 
 
@@ -52,7 +52,7 @@ def find_login() -> Login:
     """
     given = Environment.read()
     address, token = given.url, given.token or None
-    known = [login for login in (saved(), running()) if login is not None]
+    known = [login for login in (read_saved_login(), running_instance_login()) if login is not None]
     if address:
         kept = [login.token for login in known if login.address == address.rstrip("/")]
         return Login(address, token or next(iter(kept), None), "PECK_URL")
@@ -63,7 +63,7 @@ def find_login() -> Login:
     return replace(chosen, token=token or chosen.token, unused=next(iter(unused), None))
 
 
-def saved() -> Login | None:
+def read_saved_login() -> Login | None:
     """The login that `peck login` saved."""
     file = config_file()
     if not file.is_file():
@@ -72,15 +72,15 @@ def saved() -> Login | None:
     return Login(kept["address"].rstrip("/"), kept.get("token"), str(file))
 
 
-def running() -> Login | None:
+def running_instance_login() -> Login | None:
     """The login of a running `peck up` of this checkout."""
-    address = line_of(state_dir() / "address")
+    address = first_line(state_dir() / "address")
     if address is None:
         return None
-    return Login(address.rstrip("/"), line_of(state_dir() / "token"), str(state_dir()))
+    return Login(address.rstrip("/"), first_line(state_dir() / "token"), str(state_dir()))
 
 
-def line_of(path: Path) -> str | None:
+def first_line(path: Path) -> str | None:
     try:
         return path.read_text().strip() or None
     except OSError:
@@ -95,25 +95,25 @@ def connect(*, needs_token: bool = True) -> Client:
     """
     login = find_login()
     if needs_token and not login.token:
-        raise Unset(
+        raise MissingInput(
             f"no token for {login.address}: run 'peck login', set PECK_TOKEN, or start 'peck up' "
             "here"
         )
     client = Client(login.address, login.token)
     if login.unused is not None:
-        client.before_change = partial(_announce, login)
+        client.before_change = partial(_announce_login, login)
     return client
 
 
-def _announce(login: Login, client: Client) -> None:
+def _announce_login(login: Login, client: Client) -> None:
     try:
         name = client.me()["user"]["name"]
     except ApiError:
         name = "an unknown user"
-    err.print(f"as {name} at {login.address} (peck login); {other_way(login)}")
+    stderr.print(f"as {name} at {login.address} (peck login); {use_running_instance_hint(login)}")
 
 
-def other_way(login: Login) -> str:
+def use_running_instance_hint(login: Login) -> str:
     """How to use the running `peck up` instead of the login."""
     return (
         f"peck up of this checkout is at {login.unused}: "
@@ -121,21 +121,21 @@ def other_way(login: Login) -> str:
     )
 
 
-def renewal(login: Login) -> str:
+def renew_login_hint(login: Login) -> str:
     """What to type when the service does not know the login's token."""
     if Environment.read().token:
         return f"set PECK_TOKEN to a token of {login.address}, or unset it"
-    here = running()
+    here = running_instance_login()
     if here is not None and here.address == login.address.rstrip("/") and here.token != login.token:
-        return f"peck logout (the token of the running peck up is used then), or {_login(login)}"
-    return _login(login)
+        return f"peck logout (the token of the running peck up is used then), or {_login_command(login)}"
+    return _login_command(login)
 
 
-def _login(login: Login) -> str:
+def _login_command(login: Login) -> str:
     return f"peck login {login.address}"
 
 
-def save(address: str, token: str) -> Path:
+def save_login(address: str, token: str) -> Path:
     """Keeps a login in the user's own configuration, readable by nobody else."""
     path = config_file()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -145,7 +145,7 @@ def save(address: str, token: str) -> Path:
     return path
 
 
-def forget() -> bool:
+def delete_saved_login() -> bool:
     """Removes the login that `peck login` saved; returns whether there was one."""
     there = config_file().is_file()
     config_file().unlink(missing_ok=True)

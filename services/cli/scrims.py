@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from services.cli.display import AsJson, err, out, print_json, table
-from services.cli.name_lookup import opponent, own_agents, season_key
+from services.cli.display import AsJson, print_json, stderr, stdout, table
+from services.cli.name_lookup import opponent_id, own_agents, season_key
 from services.cli.saved_login import connect
 from services.client import Client, Json
 
@@ -38,18 +38,18 @@ def scrim(
     with connect() as ladder:
         season = ladder.season(season_key(ladder, league))
         mine = own_agents(ladder)
-        keys = [opponent(ladder, season["id"], mine, name) for name in (agent, *opponents)]
+        keys = [opponent_id(ladder, season["id"], mine, name) for name in (agent, *opponents)]
         rest = [keys[1 + place % (len(keys) - 1)] for place in range(season["seats"] - 1)]
         lineup = [keys[0], *rest] if len(keys) <= season["seats"] else keys
         made = ladder.request_scrim(
-            season["id"], lineup, games=games, seeds=seeds_of(seed, games) if seed else None
+            season["id"], lineup, games=games, seeds=seeds_from_text(seed, games) if seed else None
         )
-        found = follow(ladder, made["id"]) if wait else ladder.scrim(made["id"])
+        found = wait_for_scrim(ladder, made["id"]) if wait else ladder.scrim(made["id"])
         names = submission_names(ladder, found)
     if as_json:
         print_json(found)
         return
-    out.print(f"{found['id']}: {found['finished_games']} of {found['games']} games")
+    stdout.print(f"{found['id']}: {found['finished_games']} of {found['games']} games")
     table(
         ["agent", "submission", "games", "wins", "win rate", "95 %", "mean place"],
         [
@@ -58,8 +58,8 @@ def scrim(
                 score["submission_id"],
                 score["games"],
                 score["wins"],
-                percent(score["win_rate"]),
-                f"{percent(score['low'])} to {percent(score['high'])}",
+                percent_text(score["win_rate"]),
+                f"{percent_text(score['low'])} to {percent_text(score['high'])}",
                 score["mean_placement"],
             )
             for score in found["summary"]
@@ -67,14 +67,14 @@ def scrim(
     )
 
 
-def seeds_of(text: str, games: int) -> list[str]:
+def seeds_from_text(text: str, games: int) -> list[str]:
     """One seed a game, drawn from a text: the same text gives the same seeds."""
     return [hashlib.sha256(f"{text}:{game}".encode()).hexdigest()[:32] for game in range(games)]
 
 
-def follow(ladder: Client, scrim_id: str) -> Json:
+def wait_for_scrim(ladder: Client, scrim_id: str) -> Json:
     """The scrim once it is over, with progress on stderr."""
-    with err.status("waiting for the first game") as status:
+    with stderr.status("waiting for the first game") as status:
         while True:
             found = ladder.scrim(scrim_id)
             if found["state"] != "running":
@@ -91,7 +91,7 @@ def submission_names(ladder: Client, scrim: Json) -> dict[str, str]:
     return {seat["submission_id"]: seat["agent_name"] for seat in seats}
 
 
-def percent(share: float | None) -> str:
+def percent_text(share: float | None) -> str:
     return "" if share is None else f"{100 * share:.0f} %"
 
 

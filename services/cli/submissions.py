@@ -10,10 +10,18 @@ from typing import Annotated
 
 import typer
 
-from services.cli.bundles import packed
-from services.cli.display import AsJson, err, moment, out, print_json, seconds, table
-from services.cli.name_lookup import find, own_agent, own_agents, season_key
-from services.cli.saved_login import Unset, connect
+from services.cli.bundles import pack
+from services.cli.display import (
+    AsJson,
+    duration_text,
+    print_json,
+    stderr,
+    stdout,
+    table,
+    timestamp_text,
+)
+from services.cli.name_lookup import find_agent, own_agent, own_agents, season_key
+from services.cli.saved_login import MissingInput, connect
 from services.client import ApiError, Client, Json
 
 POLL_SECONDS = 0.5
@@ -47,10 +55,12 @@ def submit(
     """Upload an agent, or name the address it runs at, and enter it into a league's current
     season."""
     if (bundle is None) is (url is None):
-        raise Unset("give a bundle, or --url with the address of an agent that runs elsewhere")
+        raise MissingInput(
+            "give a bundle, or --url with the address of an agent that runs elsewhere"
+        )
     with contextlib.ExitStack() as stack:
         # What cannot be an agent is refused before the service hears of it.
-        upload = stack.enter_context(packed(bundle)) if bundle is not None else None
+        upload = stack.enter_context(pack(bundle)) if bundle is not None else None
         ladder = stack.enter_context(connect())
         season = season_key(ladder, league)
         chosen, is_new = choose_agent(ladder, agent, team, bundle)
@@ -73,21 +83,21 @@ def submit(
             if is_new:
                 with contextlib.suppress(ApiError):  # the reason of the refusal is what counts
                     ladder.delete_agent(chosen["id"])
-                err.print(f"removed agent {chosen['name']} again: its submission was refused")
+                stderr.print(f"removed agent {chosen['name']} again: its submission was refused")
             if url is not None:
-                raise ApiError(as_options(error.problem), error.status) from None
+                raise ApiError(with_option_names(error.problem), error.status) from None
             raise
         if wait:
-            made["entry"] = follow(ladder, made["entry"])
+            made["entry"] = wait_for_validation(ladder, made["entry"])
     if as_json:
         print_json(made)
     else:
-        tell(made, chosen)
+        print_upload(made, chosen)
     if made["entry"]["state"] == "rejected":
         raise typer.Exit(1)
 
 
-def as_options(problem: Json) -> Json:
+def with_option_names(problem: Json) -> Json:
     """The API's problem with the names that its places have here."""
     places = [
         {**place, "where": OPTIONS.get(place["where"], place["where"])}
@@ -108,62 +118,62 @@ def choose_agent(
     if name is None and len(agents) == 1:
         return agents[0], False
     if name is None and agents:
-        raise Unset(f"name one with --agent: {', '.join(row['slug'] for row in agents)}")
+        raise MissingInput(f"name one with --agent: {', '.join(row['slug'] for row in agents)}")
     if name is None and bundle is None:
-        raise Unset("name one with --agent; it is made if it is new")
+        raise MissingInput("name one with --agent; it is made if it is new")
     if name is None:
         assert bundle is not None
         name = bundle.resolve().name if bundle.is_dir() else bundle.resolve().parent.name
-    found = find(agents, name)
+    found = find_agent(agents, name)
     if found is not None:
         return found, False
     made = ladder.create_agent(name, team=team)
-    err.print(f"made agent {made['name']} ({made['id']})")
+    stderr.print(f"made agent {made['name']} ({made['id']})")
     return made, True
 
 
-def follow(ladder: Client, entry: Json) -> Json:
+def wait_for_validation(ladder: Client, entry: Json) -> Json:
     """The entry once its validation is over, with progress on stderr."""
-    with err.status("waiting for validation") as status:
-        while entry["state"] == "pending" or is_tried(entry):
+    with stderr.status("waiting for validation") as status:
+        while entry["state"] == "pending" or is_being_retried(entry):
             queue = entry.get("queue")
             if entry["state"] == "pending" and entry["reason"]:
                 status.update(f"validation: {entry['reason']}")
             elif queue is not None:
-                wait = seconds(queue["eta_seconds"])
+                wait = duration_text(queue["eta_seconds"])
                 status.update(f"validation: place {queue['position']} in the queue, about {wait}")
             time.sleep(POLL_SECONDS)
             entry = ladder.entry(entry["id"])
     return entry
 
 
-def is_tried(entry: Json) -> bool:
+def is_being_retried(entry: Json) -> bool:
     """Whether a paused entry is in its validation match, or waits for it: no next try is set."""
     return entry["state"] == "paused" and entry["next_try_at"] is None
 
 
-def tell(made: Json, agent: Json) -> None:
+def print_upload(made: Json, agent: Json) -> None:
     submission, entry, limits = made["submission"], made["entry"], made["limits"]
-    out.print(f"submission {submission['number']} of {agent['name']}: {submission['id']}")
-    out.print(f"entry {entry['id']}: {state_of(entry)}")
-    out.print(
+    stdout.print(f"submission {submission['number']} of {agent['name']}: {submission['id']}")
+    stdout.print(f"entry {entry['id']}: {state_text(entry)}")
+    stdout.print(
         f"uploads today: {limits['used']} used, {limits['left']} left, "
-        f"reset at {moment(limits['resets_at'])} UTC"
+        f"reset at {timestamp_text(limits['resets_at'])} UTC"
     )
 
 
-def state_of(entry: Json) -> str:
+def state_text(entry: Json) -> str:
     """State, and the reason, the place in the queue, or when it is tried again."""
     if entry["state"] == "paused" and entry["reason"]:
         when = "being tried now"
         if entry["next_try_at"]:
-            when = f"tried again at {moment(entry['next_try_at'])} UTC, or by `peck resume`"
+            when = f"tried again at {timestamp_text(entry['next_try_at'])} UTC, or by `peck resume`"
         return f"paused: {entry['reason']}; {when}"
     if entry["reason"]:
         return f"{entry['state']}: {entry['reason']}"
     queue = entry.get("queue")
     if queue is not None:
-        wait = seconds(queue["eta_seconds"])
+        wait = duration_text(queue["eta_seconds"])
         return f"{entry['state']}, place {queue['position']} in the queue, about {wait}"
     return str(entry["state"])
 
@@ -193,9 +203,9 @@ def submissions(
                 row["id"],
                 one["name"],
                 row["url"] or row["filename"],
-                moment(row["created_at"]),
+                timestamp_text(row["created_at"]),
                 row["message"],
-                state_of(entries[row["id"]]) if row["id"] in entries else "not entered",
+                state_text(entries[row["id"]]) if row["id"] in entries else "not entered",
                 entries[row["id"]]["mu"] if row["id"] in entries else None,
             )
             for row, one in rows
@@ -213,7 +223,7 @@ def entries(
             rows = [ladder.entry(entry)]
         else:
             rows = [row for one in own_agents(ladder) for row in ladder.entries(agent=one["id"])]
-        where = {} if as_json else places(ladder, rows)
+        where = {} if as_json else league_names_by_season(ladder, rows)
     if as_json:
         print_json(rows)
         return
@@ -225,17 +235,17 @@ def entries(
                 where[row["season_id"]],
                 row["agent_name"] + " (remote)" * row["remote"],
                 row["submission_number"],
-                state_of(row),
+                state_text(row),
                 row["mu"],
                 row["games"],
-                moment(row["last_match_at"]),
+                timestamp_text(row["last_match_at"]),
             )
             for row in rows
         ],
     )
 
 
-def places(ladder: Client, rows: list[Json]) -> dict[str, str]:
+def league_names_by_season(ladder: Client, rows: list[Json]) -> dict[str, str]:
     """By season id: its league's slug, and its number where the rows have several of a league."""
     slugs = {row["id"]: row["slug"] for row in ladder.leagues()} if rows else {}
     leagues = {row["season_id"]: row["league_id"] for row in rows}
@@ -260,15 +270,15 @@ def resume(
             own = [row for one in own_agents(ladder) for row in ladder.entries(agent=one["id"])]
             paused = [row["id"] for row in own if row["state"] == "paused"]
             if len(paused) != 1:
-                raise Unset(f"name the entry; paused are {', '.join(paused) or 'none'}")
+                raise MissingInput(f"name the entry; paused are {', '.join(paused) or 'none'}")
             (entry,) = paused
         found = ladder.resume(entry)
         if wait:
-            found = follow(ladder, found)
+            found = wait_for_validation(ladder, found)
     if as_json:
         print_json(found)
     else:
-        out.print(f"entry {found['id']}: {state_of(found)}")
+        stdout.print(f"entry {found['id']}: {state_text(found)}")
     if wait and found["state"] == "paused":
         raise typer.Exit(1)
 

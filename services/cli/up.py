@@ -14,8 +14,8 @@ import typer
 from ladder.settings import SetupSettings
 from services import demo
 from services.auto_reload import Reloader
-from services.host_checks import UpError
-from services.up import House, Options
+from services.host_checks import StartError
+from services.up import LocalInstance, UpOptions
 
 
 class LauncherName(StrEnum):
@@ -54,21 +54,23 @@ def up(
     """Start everything on this machine: servers, site, scheduler, workers. Ctrl-C stops it."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
-    house = House(Options(state, port, install, with_demo, launcher.value, slots, reload), say)
+    house = LocalInstance(
+        UpOptions(state, port, install, with_demo, launcher.value, slots, reload), print_line
+    )
     try:
         try:
             house.start()
-            greet(house)
+            print_welcome(house)
             house.watch(*([Reloader(house).look] if reload else []))
         finally:
             if house.parts:
-                say("stopping; running matches have a moment to end")
+                print_line("stopping; running matches have a moment to end")
             house.stop()
-    except UpError as error:
+    except StartError as error:
         print(f"peck: {error}", file=sys.stderr)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        say("stopped; ./peck up goes on where it was")
+        print_line("stopped; ./peck up goes on where it was")
 
 
 WITH_DEMO = """  1. Watch the board fill:   {address}/leagues/{slug}
@@ -79,7 +81,7 @@ WITHOUT_DEMO = """  1. Make a league:          ./peck league create first
   3. Play it against itself: ./peck scrim greedy greedy greedy greedy --league first"""
 
 
-def greet(house: House) -> None:
+def print_welcome(house: LocalInstance) -> None:
     """The address, the token, and what to try next."""
     made = demo.chosen(SetupSettings().demo_leagues) if house.options.demo else []
     things = WITH_DEMO if demo.LEAGUES[0] in made else WITHOUT_DEMO
@@ -98,7 +100,7 @@ Ctrl-C stops it.""",
     )
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     """A line of progress."""
     print(f"peck: {text}", file=sys.stderr, flush=True)
 

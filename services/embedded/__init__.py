@@ -9,24 +9,24 @@ are not used: they add accounts, widen permissions and leave servers behind.
 
 from services.embedded.folders import (
     EmbeddedError,
-    Server,
-    mark_format,
-    refuse_earlier,
+    EmbeddedServer,
+    refuse_earlier_format,
     service_uid,
     state_folder,
+    write_format_mark,
 )
 from services.embedded.postgres import postgres_url, start_postgres, worker_password
 from services.embedded.redis import start_redis
 
 __all__ = [
     "EmbeddedError",
-    "Server",
-    "mark_format",
+    "EmbeddedServer",
     "postgres_url",
-    "refuse_earlier",
+    "refuse_earlier_format",
     "service_uid",
     "start_postgres",
     "start_redis",
     "state_folder",
     "worker_password",
+    "write_format_mark",
 ]

@@ -30,7 +30,7 @@ class EmbeddedError(Exception):
 
 
 @dataclass(frozen=True)
-class Server:
+class EmbeddedServer:
     """A server that runs as our child, and the address it answers at."""
 
     url: str
@@ -67,7 +67,7 @@ def named_uid() -> int:
     raise EmbeddedError("this machine has no user but root, and initdb needs one: add nobody")
 
 
-def reachable(path: Path, uid: int | None) -> bool:
+def is_reachable_for(path: Path, uid: int | None) -> bool:
     """Whether ``uid`` may walk to ``path`` and into it (always true for our own uid)."""
     if uid is None:
         return True
@@ -92,14 +92,14 @@ def state_folder(checkout: Path, chosen: Path | None = None) -> Path:
     uid = service_uid()
     if chosen is not None:
         folder = chosen.absolute()
-        if not reachable(folder, uid):
+        if not is_reachable_for(folder, uid):
             raise EmbeddedError(
                 f"--state {folder}: uid {uid}, as which Postgres runs, cannot walk to this folder; "
                 "choose one whose parent folders are open to all (chmod o+x), such as /var/tmp/peck"
             )
     else:
         folder = checkout.resolve() / ".state"
-        if not reachable(folder, uid):
+        if not is_reachable_for(folder, uid):
             digest = hashlib.sha256(str(checkout.resolve()).encode()).hexdigest()[:12]
             folder = Path("/var/tmp") / f"pecking-order-{digest}"  # noqa: S108 - checked below
     folder.mkdir(mode=0o711 if uid is not None else 0o700, parents=True, exist_ok=True)
@@ -112,14 +112,14 @@ def state_folder(checkout: Path, chosen: Path | None = None) -> Path:
     return folder
 
 
-def mark_format(folder: Path) -> None:
-    """Write into a new state folder which form its contents have. Raises as ``refuse_earlier``."""
-    refuse_earlier(folder)
+def write_format_mark(folder: Path) -> None:
+    """Write into a new state folder which form its contents have. Raises as ``refuse_earlier_format``."""
+    refuse_earlier_format(folder)
     if not (folder / FORMAT_FILE).exists():
         (folder / FORMAT_FILE).write_text(FORMAT + "\n")
 
 
-def refuse_earlier(folder: Path) -> None:
+def refuse_earlier_format(folder: Path) -> None:
     """Raises EmbeddedError for a state folder that an earlier version filled. Changes nothing."""
     mark = folder / FORMAT_FILE
     current = mark.is_file() and mark.read_text().strip() == FORMAT
@@ -130,16 +130,16 @@ def refuse_earlier(folder: Path) -> None:
         )
 
 
-def own_folder(folder: Path, uid: int | None) -> Path:
+def private_folder(folder: Path, uid: int | None) -> Path:
     """``folder``, made when missing, that only its owner and root can enter."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder.chmod(0o700)
     if uid is not None and folder.stat().st_uid != uid:
-        give_away(folder, uid)
+        change_owner(folder, uid)
     return folder
 
 
-def give_away(folder: Path, uid: int) -> None:
+def change_owner(folder: Path, uid: int) -> None:
     """Give the folder and everything in it to this uid; the folder itself last, so that a repeat
     is safe. A link that the earlier owner placed there cannot lead out of the folder."""
     for _, folders, files, descriptor in os.fwalk(folder, topdown=False):
@@ -160,7 +160,7 @@ def socket_folder(state: Path, name: str, uid: int | None) -> Path:
             raise EmbeddedError(f"{folder} belongs to somebody else; choose a shorter --state")
     else:
         folder.parent.mkdir(mode=0o711, parents=True, exist_ok=True)
-    return own_folder(folder, uid)
+    return private_folder(folder, uid)
 
 
 def wheel_folders(package: str) -> list[Path]:
@@ -169,7 +169,7 @@ def wheel_folders(package: str) -> list[Path]:
     return [Path(place) for place in (spec.submodule_search_locations or [])] if spec else []
 
 
-def await_previous(lock: Path, names: tuple[str, ...]) -> None:
+def wait_for_previous_server(lock: Path, names: tuple[str, ...]) -> None:
     """Wait for a server that still stops; drop a pid file whose number another program now bears.
 
     Callers hold the state folder's lock, so nobody else starts a server on this data.

@@ -15,12 +15,12 @@ from ladder.database import db
 from ladder.database.blobs import Blobs
 from ladder.database.db import Connection
 from ladder.settings import Settings
-from services.http.leaderboard_cache import Boards
-from services.http.metrics import Measures
-from services.http.notifications import Listener
-from services.http.replay_cache import Replays
-from services.http.stream_limits import Streams
-from services.http.uploads import Intake
+from services.http.leaderboard_cache import LeaderboardCache
+from services.http.metrics import ApiMetrics
+from services.http.notifications import NotificationListener
+from services.http.replay_cache import ReplayCache
+from services.http.stream_limits import StreamLimits
+from services.http.uploads import UploadSlots
 
 T = TypeVar("T")
 POOL_SIZE: Final = 20
@@ -39,29 +39,29 @@ class State:
     settings: Settings
     pool: ConnectionPool[Connection]
     reads: ConnectionPool[Connection]
-    """Autocommit and unchecked: one round trip a query, for `read`."""
+    """Autocommit and unchecked: one round trip a query, for `read_rows`."""
     news: ConnectionPool[Connection]
     """The same for event streams, so that however many there are no page waits for them."""
     blobs: Blobs
-    boards: Boards
-    intake: Intake
-    measures: Measures
-    listener: Listener = field(default_factory=Listener)
-    streams: Streams = field(default_factory=Streams)
-    replays: Replays = field(default_factory=Replays)
+    boards: LeaderboardCache
+    intake: UploadSlots
+    measures: ApiMetrics
+    listener: NotificationListener = field(default_factory=NotificationListener)
+    streams: StreamLimits = field(default_factory=StreamLimits)
+    replays: ReplayCache = field(default_factory=ReplayCache)
 
 
-def state(request: Request) -> State:
+def app_state_of(request: Request) -> State:
     found: State = request.app.state.peck
     return found
 
 
 async def house(request: Request) -> State:
     """The same, without the thread that FastAPI gives to a dependency that may block."""
-    return state(request)
+    return app_state_of(request)
 
 
-def read(pool: ConnectionPool[Connection], work: Callable[[Connection], T]) -> T:
+def read_rows(pool: ConnectionPool[Connection], work: Callable[[Connection], T]) -> T:
     """What ``work`` reads, outside a transaction and in as few round trips as it has queries.
 
     Connections are not checked before; after a restart of the server it is done a second time.
@@ -78,7 +78,7 @@ def read(pool: ConnectionPool[Connection], work: Callable[[Connection], T]) -> T
 
 
 def read_pool(url: str, size: int) -> ConnectionPool[Connection]:
-    """A closed pool for `read`."""
+    """A closed pool for `read_rows`."""
     return ConnectionPool(
         url,
         min_size=1,
@@ -91,7 +91,7 @@ def read_pool(url: str, size: int) -> ConnectionPool[Connection]:
 def connection(request: Request) -> Iterator[Connection]:
     """One transaction around the route: committed before the answer leaves, rolled back on any
     error, a problem included."""
-    with transaction(state(request)) as conn:
+    with transaction(app_state_of(request)) as conn:
         yield conn
 
 

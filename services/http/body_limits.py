@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from services.http.problems import answer
+from services.http.problems import problem_response
 
 JSON_LIMIT_BYTES: Final = 256 * 1024
 JSON_SECONDS: Final = 30.0
@@ -59,11 +59,11 @@ class BodyLimit:
         declared = headers.get(b"content-length", b"0")
         if declared.isdigit() and int(declared) > self.limit_bytes:
             detail = f"This address takes at most {self.limit_bytes} bytes."
-            refusal = answer("too-large", detail, limit_bytes=self.limit_bytes)
+            refusal = problem_response("too-large", detail, limit_bytes=self.limit_bytes)
             await refusal(scope, receive, send)
             return
-        if scope["path"].startswith("/v1/") and not json_or_empty(headers):
-            await answer("unsupported-media-type")(scope, receive, send)
+        if scope["path"].startswith("/v1/") and not is_json_or_empty(headers):
+            await problem_response("unsupported-media-type")(scope, receive, send)
             return
         seen, whole = 0, False
         until = asyncio.get_running_loop().time() + self.seconds
@@ -84,13 +84,13 @@ class BodyLimit:
         await self.app(scope, counted, send)
 
 
-def waited_seconds(request: Request) -> float:
+def seconds_since_arrival(request: Request) -> float:
     """How long ago the request began to arrive: a deadline is held against that, not its end."""
     began: float = request.state.began
     return time.monotonic() - began
 
 
-def json_or_empty(headers: dict[bytes, bytes]) -> bool:
+def is_json_or_empty(headers: dict[bytes, bytes]) -> bool:
     """Whether the request has no body or one that says it is JSON."""
     has_body = headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
     media_type = headers.get(b"content-type", b"").split(b";")[0].strip().lower()

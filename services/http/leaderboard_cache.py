@@ -21,7 +21,7 @@ SEASONS: Final = 32
 PAGES_BYTES: Final = 64 << 20
 
 
-class Boards:
+class LeaderboardCache:
     """Boards and pages of this process, least recently used ones dropped. Safe for threads."""
 
     def __init__(self) -> None:

@@ -25,7 +25,7 @@ MATCH_BUCKETS: Final = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 3600, 7200
 SEASON: Final = ("league", "season")
 
 
-class Measures:
+class ApiMetrics:
     """Histograms of one process; they begin at zero when it starts. Safe for threads."""
 
     def __init__(self) -> None:
@@ -67,10 +67,10 @@ class Measures:
                 self._read_to[match.season_id] = match.no
 
 
-class Timed:
-    """ASGI wrapper around the application that observes each answer in its ``Measures``."""
+class TimingMiddleware:
+    """ASGI wrapper around the application that observes each answer in its ``ApiMetrics``."""
 
-    def __init__(self, app: ASGIApp, measures: Measures) -> None:
+    def __init__(self, app: ASGIApp, measures: ApiMetrics) -> None:
         self.app = app
         self.measures = measures
 

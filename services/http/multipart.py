@@ -21,7 +21,7 @@ REMEDY: Final = "send one file as curl -F file=@main.py does, or its bytes with 
 FILENAME: Final = re.compile(r"[^/\\\x00-\x1f\x7f]{1,120}")
 
 
-class Envelope:
+class MultipartForm:
     """Takes a form as it arrives and gives the bytes of its file."""
 
     def __init__(self, boundary: bytes) -> None:
@@ -105,7 +105,7 @@ class Envelope:
         self._is_complete = True
 
 
-def opened(content_type: str) -> Envelope | None:
+def multipart_form_of(content_type: str) -> MultipartForm | None:
     """The envelope that this Content-Type announces; None for a body that is the bundle itself.
     Raises ProblemError for a form of another kind."""
     kind, options = parse_options_header(content_type)
@@ -118,4 +118,4 @@ def opened(content_type: str) -> Envelope | None:
             f"only multipart/form-data with a boundary is read; {REMEDY}.",
             where="Content-Type",
         )
-    return Envelope(boundary)
+    return MultipartForm(boundary)

@@ -17,7 +17,7 @@ CHANNEL: Final = "peck_news"
 AGAIN_SECONDS: Final = 1.0
 
 
-class Listener:
+class NotificationListener:
     """One connection of this process that listens, and when it heard something last."""
 
     def __init__(self) -> None:

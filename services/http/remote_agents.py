@@ -16,7 +16,7 @@ from services.http import permissions
 from services.http.app_state import State
 
 
-def entering(
+def agent_and_season(
     conn: Connection, who: Viewer, agent: str, season: str | None, waited_seconds: float
 ) -> tuple[AgentId, SeasonToEnter | None]:
     """The viewer's own agent, and the season that it may enter as a remote one."""
@@ -28,7 +28,7 @@ def entering(
     return found.id, SeasonToEnter(into, waited_seconds=waited_seconds)
 
 
-def manifest(asked: NewRemote) -> tuple[str, bytes]:
+def make_manifest(asked: NewRemote) -> tuple[str, bytes]:
     """The address in its canonical form, and what is stored of it. Raises Invalid."""
     try:
         where = parse(asked.url)
@@ -37,7 +37,7 @@ def manifest(asked: NewRemote) -> tuple[str, bytes]:
         raise Invalid(error.field, error.message) from None
 
 
-def send(
+def submit_remote_agent(
     conn: Connection,
     house: State,
     who: Viewer,
@@ -46,7 +46,7 @@ def send(
     into: SeasonToEnter | None,
 ) -> SubmitResult:
     """Makes the submission and its entry."""
-    url, content = manifest(asked)
+    url, content = make_manifest(asked)
     upload = submit.remote_upload(content, url, asked.message)
     sent = submit.submit(conn, agent_id, upload, who.user_id, into)
     house.blobs.put_bytes(content)  # last, so that nothing is kept of what is refused

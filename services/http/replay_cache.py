@@ -20,7 +20,7 @@ MOST_BYTES: Final = 32 << 20
 LEVEL: Final = 5
 
 
-class Replays:
+class ReplayCache:
     """Packed documents of this process, least recently used ones dropped. Safe for threads."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:

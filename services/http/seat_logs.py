@@ -24,7 +24,7 @@ LogFormat = Annotated[
 ]
 
 
-def read_log(blobs: Blobs, who: Viewer, match: Match, seat: int, log_format: str) -> Response:
+def read_seat_log(blobs: Blobs, who: Viewer, match: Match, seat: int, log_format: str) -> Response:
     """The log of one seat of a match the viewer may see, as JSON.
 
     Raises ProblemError: 403 for who does not own the seat, 404 where there is no log (yet).
@@ -32,7 +32,7 @@ def read_log(blobs: Blobs, who: Viewer, match: Match, seat: int, log_format: str
     found = next((one for one in match.seats if one.seat == seat), None)
     if found is None:
         raise ProblemError("not-found", f"This match has {len(match.seats)} seats, from 0.")
-    if not permissions.owns(who, found.team_id):
+    if not permissions.may_see_private(who, found.team_id):
         raise ProblemError("forbidden", "Logs are for the owner of the agent alone.")
     if found.log_digest is None or not blobs.exists(found.log_digest):
         raise ProblemError("not-found", f"There is no log; the match is {match.state}.")

@@ -11,15 +11,15 @@ from services.http.problems import ProblemError
 
 LONGEST_SECONDS: Final = 600.0
 """A stream ends then, and its reader comes back."""
-EACH: Final = 4
+MOST_STREAMS_PER_USER: Final = 4
 """Streams that one person may have open at a process."""
-ALL: Final = 100
+MOST_STREAMS: Final = 100
 """Streams of everybody."""
 AGAIN_SECONDS: Final = 30
 """After which who finds all of them taken may ask again."""
 
 
-class Streams:
+class StreamLimits:
     """Those open at this process, by person. Safe for threads."""
 
     def __init__(self) -> None:
@@ -32,12 +32,14 @@ class Streams:
         now = time.monotonic()
         with self._lock:
             self._open = [each for each in self._open if each[1] > now]
-            if sum(user == user_id for user, _ in self._open) >= EACH:
-                raise ProblemError("limit-reached", f"You have {EACH} streams open: close one.")
-            if len(self._open) >= ALL:
+            if sum(user == user_id for user, _ in self._open) >= MOST_STREAMS_PER_USER:
+                raise ProblemError(
+                    "limit-reached", f"You have {MOST_STREAMS_PER_USER} streams open: close one."
+                )
+            if len(self._open) >= MOST_STREAMS:
                 raise ProblemError(
                     "unavailable",
-                    f"{ALL} event streams are open here, as many as there may be: try again in "
+                    f"{MOST_STREAMS} event streams are open here, as many as there may be: try again in "
                     f"{AGAIN_SECONDS} seconds, or read GET /v1/me/feed, which tells the same.",
                     headers={"Retry-After": str(AGAIN_SECONDS)},
                 )

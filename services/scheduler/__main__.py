@@ -11,8 +11,8 @@ from types import FrameType
 from ladder.settings import Settings
 from ladder.telemetry import log_event
 from services.scheduler import leader
-from services.scheduler.jobs import jobs
-from workers.broker import wake
+from services.scheduler.jobs import all_jobs
+from workers.broker import send_wake_up
 
 
 def main() -> None:
@@ -32,7 +32,7 @@ def main() -> None:
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
-    leader.run(settings.database_url, jobs(wake), stopping)
+    leader.lead(settings.database_url, all_jobs(send_wake_up), stopping)
     log_event("scheduler_stopped")
 
 

@@ -37,33 +37,33 @@ RATE_AGAIN_SECONDS = 2.0
 MONTHS_AHEAD = 2
 
 
-def jobs(wake: Wake, rng: Random | None = None) -> list[Job]:
+def all_jobs(wake: Wake, rng: Random | None = None) -> list[Job]:
     """All of them, in the order of a round: first what frees matches, then what hands them out."""
     wakes = WakeMessages(wake)
     chance = rng or SystemRandom()
     fields = SeasonCache()
     return [
-        Job("reap", 0.0, reap),
-        Job("expire", 1.0, expire),
-        Job("rejudge", 1.0, rejudge),
+        Job("reap", 0.0, reap_leases),
+        Job("expire", 1.0, expire_overdue),
+        Job("rejudge", 1.0, queue_rejudged_matches),
         Job("pair", 0.0, lambda conn: make_rated_matches(conn, chance, fields)),
         Job("wake", 0.0, wakes.play),
         Job("rate", 0.0, wakes.rate),
-        Job("close", 5.0, close),
-        Job("watch", 5.0, Watch().look),
-        Job("partitions", 3600.0, partitions),
-        Job("forget", 3600.0, forget),
+        Job("close", 5.0, close_due_seasons),
+        Job("watch", 5.0, AlarmLog().look),
+        Job("partitions", 3600.0, create_partitions),
+        Job("forget", 3600.0, delete_old_rows),
     ]
 
 
-def reap(conn: db.Connection) -> dict[str, int]:
+def reap_leases(conn: db.Connection) -> dict[str, int]:
     """Leases that ran out go back to the queue, or are void when their attempts are used up."""
     with conn.transaction():
         counts = lease.reap_lapsed_leases(conn)
     return {"requeued": counts.requeued, "voided": counts.voided}
 
 
-def expire(conn: db.Connection) -> dict[str, int]:
+def expire_overdue(conn: db.Connection) -> dict[str, int]:
     """Matches and pending entries past their deadline, and paused ones whose next try is due."""
     with conn.transaction():
         expired = matches.expire_queued(conn)
@@ -74,7 +74,7 @@ def expire(conn: db.Connection) -> dict[str, int]:
     return {"expired": expired, "validations_renewed": renewed, "paused_tried": tried}
 
 
-def rejudge(conn: db.Connection) -> dict[str, int]:
+def queue_rejudged_matches(conn: db.Connection) -> dict[str, int]:
     """The next matches that hosts have judged again, before new ones take their place; acts that
     are over end."""
     with conn.transaction():
@@ -134,7 +134,7 @@ class WakeMessages:
         self._quiet_until = time.monotonic() + WAKE_PAUSE_SECONDS
 
 
-def close(conn: db.Connection) -> dict[str, int]:
+def close_due_seasons(conn: db.Connection) -> dict[str, int]:
     """Seasons whose dates have come are locked or finished; where all medals are sealed and the
     season stops then, its date has come."""
     with conn.transaction():
@@ -150,7 +150,7 @@ def close(conn: db.Connection) -> dict[str, int]:
     return {"seasons_turned": len(turned)}
 
 
-def forget(conn: db.Connection) -> dict[str, int]:
+def delete_old_rows(conn: db.Connection) -> dict[str, int]:
     """Answers that nobody will repeat a request for, workers long gone, and most rows of old
     official standings are dropped."""
     with conn.transaction():
@@ -166,13 +166,13 @@ def forget(conn: db.Connection) -> dict[str, int]:
     }
 
 
-def partitions(conn: db.Connection) -> dict[str, int]:
+def create_partitions(conn: db.Connection) -> dict[str, int]:
     """Tables have a partition for the months ahead."""
     with conn.transaction():
         return {"partitions_made": len(migrate.ensure_partitions(conn, MONTHS_AHEAD))}
 
 
-class Watch:
+class AlarmLog:
     """Logs each alarm of a season once: it has finished nothing for longer than its cadence, or a
     host is too slow for it."""
 

@@ -42,14 +42,14 @@ class Job:
     run: Callable[[db.Connection], dict[str, int]]
 
 
-def run(url: str, jobs: Sequence[Job], stopping: threading.Event) -> None:
+def lead(url: str, jobs: Sequence[Job], stopping: threading.Event) -> None:
     """Lead whenever the lead is free, until ``stopping``; outlives restarts of Postgres."""
     backoff = 0.1
     while not stopping.is_set():
         try:
-            with _lead(url, stopping) as conn:
+            with _hold_leadership(url, stopping) as conn:
                 backoff = 0.1
-                _rounds(conn, jobs, stopping)
+                _run_rounds(conn, jobs, stopping)
         except psycopg.OperationalError as error:
             log_event(
                 "scheduler_lost_postgres",
@@ -62,7 +62,7 @@ def run(url: str, jobs: Sequence[Job], stopping: threading.Event) -> None:
 
 
 @contextmanager
-def _lead(url: str, stopping: threading.Event) -> Iterator[db.Connection]:
+def _hold_leadership(url: str, stopping: threading.Event) -> Iterator[db.Connection]:
     """A connection that holds the lead; waits for it. Without the lead when told to stop."""
     conn = db.connect(url, autocommit=True)
     try:
@@ -85,7 +85,7 @@ def _lead(url: str, stopping: threading.Event) -> Iterator[db.Connection]:
         conn.close()  # gives up the lead
 
 
-def _rounds(conn: db.Connection, jobs: Sequence[Job], stopping: threading.Event) -> None:
+def _run_rounds(conn: db.Connection, jobs: Sequence[Job], stopping: threading.Event) -> None:
     due = {job.name: 0.0 for job in jobs}
     while not stopping.is_set():
         started = time.monotonic()
@@ -93,15 +93,15 @@ def _rounds(conn: db.Connection, jobs: Sequence[Job], stopping: threading.Event)
         for job in jobs:
             if started >= due[job.name] and not stopping.is_set():
                 due[job.name] = started + job.every_seconds
-                if not _tried(conn, job, counted):
+                if not _run_job(conn, job, counted):
                     due[job.name] = started + max(1.0, job.every_seconds)
         told: dict[str, Any] = {name: count for name, count in counted.items() if count}
         if told:
             log_event("round", ms=round((time.monotonic() - started) * 1000), **told)
-        _rest(conn, started, stopping)
+        _wait_for_next_round(conn, started, stopping)
 
 
-def _rest(conn: db.Connection, started: float, stopping: threading.Event) -> None:
+def _wait_for_next_round(conn: db.Connection, started: float, stopping: threading.Event) -> None:
     """Wait until another connection notifies, or for IDLE_SECONDS since the round started."""
     stopping.wait(max(0.0, started + ROUND_SECONDS - time.monotonic()))
     while not stopping.is_set() and time.monotonic() < started + IDLE_SECONDS:
@@ -110,7 +110,7 @@ def _rest(conn: db.Connection, started: float, stopping: threading.Event) -> Non
             return
 
 
-def _tried(conn: db.Connection, job: Job, counted: dict[str, int]) -> bool:
+def _run_job(conn: db.Connection, job: Job, counted: dict[str, int]) -> bool:
     """Run one job; one that fails is told and never takes the others' turn."""
     try:
         counted.update(job.run(conn))

@@ -70,25 +70,25 @@ def show_reference(request: Request, who: Visitor) -> Response:
     """Every operation and every shape; drawn up once in a process."""
     state = request.app.state
     if not hasattr(state, "reference"):
-        state.reference = draw_up(request.app.openapi())
+        state.reference = build_reference(request.app.openapi())
     return render(request, "reference.html", reference=state.reference)
 
 
-def draw_up(document: Json) -> Reference:
+def build_reference(document: Json) -> Reference:
     """The document as the page shows it."""
     groups: dict[str, list[Operation]] = {}
     for path, methods in document["paths"].items():
         for method, found in methods.items():
-            groups.setdefault(found["tags"][0], []).append(operation(method, path, found))
+            groups.setdefault(found["tags"][0], []).append(describe_operation(method, path, found))
     shapes = [
-        Shape(name, schema.get("description", ""), schema.get("enum", []), members(schema))
+        Shape(name, schema.get("description", ""), schema.get("enum", []), object_members(schema))
         for name, schema in sorted(document["components"]["schemas"].items())
     ]
     info = document["info"]
     return Reference(info["version"], info["description"], groups, shapes)
 
 
-def operation(method: str, path: str, found: Json) -> Operation:
+def describe_operation(method: str, path: str, found: Json) -> Operation:
     """An operation as the page shows it."""
     scopes = [scope for one in found.get("security", ()) for scope in one.get("token", ())]
     answers = {status: one for status, one in found["responses"].items() if status < "400"}
@@ -98,21 +98,24 @@ def operation(method: str, path: str, found: Json) -> Operation:
         path=path,
         summary=found["summary"],
         text=found.get("description", ""),
-        access=access(found, scopes),
+        access=describe_access(found, scopes),
         takes=[
-            (one["in"], value(one["name"], one["schema"], one["required"], one.get("description")))
+            (
+                one["in"],
+                describe_value(one["name"], one["schema"], one["required"], one.get("description")),
+            )
             for one in found.get("parameters", ())
         ],
-        body=content(found.get("requestBody")),
+        body=body_content(found.get("requestBody")),
         answers=[
-            (status, content(one) or Value("", "nothing", None, False, one["description"]))
+            (status, body_content(one) or Value("", "nothing", None, False, one["description"]))
             for status, one in answers.items()
         ],
         problems=[status for status in found["responses"] if status >= "400"],
     )
 
 
-def access(found: Json, scopes: list[str]) -> str:
+def describe_access(found: Json, scopes: list[str]) -> str:
     """Who may call it."""
     if scopes:
         return f"a token with {scopes[0]}"
@@ -120,51 +123,51 @@ def access(found: Json, scopes: list[str]) -> str:
     return "anybody" if {} in security else "any token"
 
 
-def content(described: Json | None) -> Value | None:
+def body_content(described: Json | None) -> Value | None:
     """What a body or an answer holds; None for nothing."""
     for media_type, one in (described or {}).get("content", {}).items():
         text = (described or {}).get("description", "")
         if media_type == "application/json":
-            return value("", one.get("schema", {}), True, text)
+            return describe_value("", one.get("schema", {}), True, text)
         return Value("", media_type, None, True, text)
     return None
 
 
-def members(schema: Json) -> list[Value]:
+def object_members(schema: Json) -> list[Value]:
     """The members of an object, in their order."""
     needed = schema.get("required", ())
     return [
-        value(name, one, name in needed, one.get("description"))
+        describe_value(name, one, name in needed, one.get("description"))
         for name, one in schema.get("properties", {}).items()
     ]
 
 
-def value(name: str, schema: Json, needed: bool, text: str | None) -> Value:
-    shapes = list(referred(schema))
-    return Value(name, kind(schema), shapes[0] if shapes else None, needed, text or "")
+def describe_value(name: str, schema: Json, needed: bool, text: str | None) -> Value:
+    shapes = list(referenced_shapes(schema))
+    return Value(name, type_text(schema), shapes[0] if shapes else None, needed, text or "")
 
 
-def referred(schema: Json) -> Iterator[str]:
+def referenced_shapes(schema: Json) -> Iterator[str]:
     """The shapes a schema names."""
     if "$ref" in schema:
         yield schema["$ref"].rsplit("/", 1)[-1]
     inner = [schema["items"]] if "items" in schema else []
     for one in (*schema.get("anyOf", ()), *inner):
-        yield from referred(one)
+        yield from referenced_shapes(one)
 
 
-def kind(schema: Json) -> str:
+def type_text(schema: Json) -> str:
     """What a value is, in a few words."""
     if "$ref" in schema:
         return str(schema["$ref"].rsplit("/", 1)[-1])
     if "anyOf" in schema:
-        return " or ".join(kind(one) for one in schema["anyOf"])
+        return " or ".join(type_text(one) for one in schema["anyOf"])
     if "enum" in schema:
         return " | ".join(str(one) for one in schema["enum"])
     if "const" in schema:
         return str(schema["const"])
     if schema.get("type") == "array":
-        return f"list of {kind(schema.get('items', {}))}"
+        return f"list of {type_text(schema.get('items', {}))}"
     words = [str(schema.get("format") or schema.get("type") or "anything")]
     for bound, word in (("minimum", "from"), ("exclusiveMinimum", "above"), ("maximum", "to")):
         if bound in schema:

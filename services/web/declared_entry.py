@@ -19,7 +19,7 @@ MOST: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Declaring:
+class DeclaredEntryForm:
     """What may be declared, and what is."""
 
     season: Season
@@ -32,11 +32,11 @@ class Declaring:
     """Whether this session's token may declare."""
 
 
-def look(
+def declared_entry_form(
     conn: Connection, who: Viewer, agent: Agent, season: Season | None, form: Form | None = None
-) -> Declaring | None:
+) -> DeclaredEntryForm | None:
     """For the people of the agent's team; None for others, and where nothing can be declared."""
-    if season is None or not permissions.owns(who, agent.team_id):
+    if season is None or not permissions.may_see_private(who, agent.team_id):
         return None
     active = entries.list_entries(
         conn,
@@ -51,7 +51,7 @@ def look(
     if not candidates and current is None:
         return None
     closing = [date for date in (season.closes_at, season.ends_at) if date is not None]
-    return Declaring(
+    return DeclaredEntryForm(
         season=season,
         form=form or Form({"season": season.id, "entry": entry_id or ""}),
         candidates=candidates,

@@ -32,7 +32,7 @@ FIELDS: Final = {
 }
 """Fields of forms that a page calls otherwise than the API does."""
 UNITS: Final = (("d", 86400), ("h", 3600), ("min", 60))
-STATES: Final = {
+STATE_CHIPS: Final = {
     "open": ("good", "open"),
     "paused": ("warn", "paused"),
     "locked": ("warn", "uploads locked"),
@@ -60,12 +60,12 @@ STATES: Final = {
 }
 
 
-def score(value: float) -> str:
+def score_text(value: float) -> str:
     """A score or a rating: whole points, as the board shows them."""
     return f"{value:,.0f}".replace("-", "\N{MINUS SIGN}")
 
 
-def change(value: float) -> Markup:
+def change_text(value: float) -> Markup:
     """A rating change with its sign and a colour that repeats what the sign says."""
     rounded = round(value)
     if rounded == 0:
@@ -74,12 +74,12 @@ def change(value: float) -> Markup:
     return Markup('<span class="num {}">{}{}</span>').format(kind, sign, abs(rounded))
 
 
-def seconds(value: float | None) -> str:
+def seconds_text(value: float | None) -> str:
     """A duration in seconds, in the unit that suits it."""
     if value is None:
         return "–"
     if value < 0:  # a bank that is overdrawn
-        return f"−{seconds(-value)}"
+        return f"−{seconds_text(-value)}"
     if 0 < value < 0.0001:
         return "<0.1 ms"
     if value < 0.0095:
@@ -93,7 +93,7 @@ def seconds(value: float | None) -> str:
     return f"{value / 3600:.0f} h"
 
 
-def size(value: int) -> str:
+def size_text(value: int) -> str:
     """A number of bytes."""
     if value < 1024:
         return f"{value} B"
@@ -102,7 +102,7 @@ def size(value: int) -> str:
     return f"{value / 1024 / 1024:.1f} MB"
 
 
-def ago(moment: datetime, now: datetime | None = None) -> str:
+def ago_text(moment: datetime, now: datetime | None = None) -> str:
     """How long ago, in one unit. static/times.js says the same in the browser."""
     passed = ((now or datetime.now(UTC)) - moment).total_seconds()
     for unit, length in UNITS:
@@ -111,78 +111,80 @@ def ago(moment: datetime, now: datetime | None = None) -> str:
     return "just now" if passed < 10 else f"{int(passed)} s ago"
 
 
-def absolute(moment: datetime) -> str:
+def date_text(moment: datetime) -> str:
     """Date and time in UTC."""
     return f"{moment.astimezone(UTC):%d %b %Y, %H:%M} UTC".lstrip("0")
 
 
-def sentence(text: str) -> str:
+def as_sentence(text: str) -> str:
     """With a large letter at its beginning."""
     return text[:1].upper() + text[1:]
 
 
-def day(moment: datetime) -> str:
+def day_text(moment: datetime) -> str:
     """A date in UTC."""
     return f"{moment.astimezone(UTC):%d %b %Y}".lstrip("0")
 
 
-def since(moment: datetime | None, empty: str = "never") -> Markup:
+def since_text(moment: datetime | None, empty: str = "never") -> Markup:
     """A <time> with the relative time shown and the absolute one as its title."""
     if moment is None:
         return Markup('<span class="muted">{}</span>').format(empty)
     return Markup('<time data-ago datetime="{}" title="{}">{}</time>').format(
         moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
-        absolute(moment),
-        ago(moment),
+        date_text(moment),
+        ago_text(moment),
     )
 
 
-def chip(state: Any) -> Markup:
+def state_chip(state: Any) -> Markup:
     """A state as a small label; the colour repeats what the word says."""
-    kind, word = STATES.get(str(state), ("", str(state)))
+    kind, word = STATE_CHIPS.get(str(state), ("", str(state)))
     return Markup('<span class="chip {}">{}</span>').format(kind, word)
 
 
-def ranks(place: OfficialPlace) -> str:
+def rank_interval(place: OfficialPlace) -> str:
     """The interval of a rank: ``3–7``, or the one number that is left."""
     if place.rank_low == place.rank_high:
         return str(place.rank_low)
     return f"{place.rank_low}\N{EN DASH}{place.rank_high}"
 
 
-def estimate(one: Estimate) -> str:
+def estimate_text(one: Estimate) -> str:
     """The value of a measure: a share in percent, a mean with one digit."""
-    return "–" if one.value is None else _number(one, one.value)
+    return "–" if one.value is None else _measure_number(one, one.value)
 
 
-def within(one: Estimate) -> str:
+def interval_text(one: Estimate) -> str:
     """Its 95 % interval: ``96.1–99.2``; nothing where there is none."""
     if one.low is None or one.high is None:
         return ""
-    return f"{_number(one, one.low)}\N{EN DASH}{_number(one, one.high)}"
+    return f"{_measure_number(one, one.low)}\N{EN DASH}{_measure_number(one, one.high)}"
 
 
-def _number(one: Estimate, value: float) -> str:
+def _measure_number(one: Estimate, value: float) -> str:
     shown = f"{100 * value:.1f}%" if one.kind is Measured.SHARE else f"{value:,.1f}"
     return shown.replace("-", "\N{MINUS SIGN}")
 
 
-def percent(chance: float) -> str:
+def percent_text(chance: float) -> str:
     """A probability; never one that nobody can know."""
     if chance > 0.99:
         return ">99%"
     return "<1%" if chance < 0.01 else f"{chance:.0%}"
 
 
-def medal_rules(rules: MedalRules) -> str:
+def medal_rules_text(rules: MedalRules) -> str:
     """Who earns a medal, and who shares it."""
     if rules.kind is not MedalRuleKind.LINES:
-        return f"{_places(rules)} Equal scores share a place and count as one team."
-    gold, silver, bronze = (score(number) for number in (rules.gold, rules.silver, rules.bronze))
+        return f"{_rank_range(rules)} Equal scores share a place and count as one team."
+    gold, silver, bronze = (
+        score_text(number) for number in (rules.gold, rules.silver, rules.bronze)
+    )
     return f"Medals by official score: gold from {gold}, silver {silver}, bronze {bronze}."
 
 
-def _places(rules: MedalRules) -> str:
+def _rank_range(rules: MedalRules) -> str:
     numbers = (rules.gold, rules.silver, rules.bronze)
     if rules.kind is MedalRuleKind.TABLE:
         return "Medals by Kaggle's rank table."
@@ -193,7 +195,7 @@ def _places(rules: MedalRules) -> str:
     return f"Medals to {gold} (gold), {silver} (silver) and {bronze} (bronze) teams."
 
 
-def medal_odds(row: BoardRow) -> str:
+def medal_odds_text(row: BoardRow) -> str:
     """What stands behind a medal, in one sentence."""
     if row.estimates:
         return (
@@ -203,7 +205,9 @@ def medal_odds(row: BoardRow) -> str:
         )
     if row.chance is None:
         return "Likely: no fit has seen the team yet"
-    odds = f"the team deserves {row.medal} or better with a probability of {percent(row.chance)}"
+    odds = (
+        f"the team deserves {row.medal} or better with a probability of {percent_text(row.chance)}"
+    )
     if row.status is MedalStatus.SEALED:
         return f"Sealed: no game changes it any more; {odds} now"
     kept = f"; {row.sealed} is sealed" if row.sealed else ""
@@ -225,12 +229,12 @@ def seat_mark(seat: int) -> Markup:
     ).format(seat % 16)
 
 
-def game(name: str) -> str:
+def game_title(name: str) -> str:
     """A game's title."""
     return GAMES[name].title if name in GAMES else name
 
 
-def prose(text: str) -> Markup:
+def prose_html(text: str) -> Markup:
     """Paragraphs, with what stands between backticks as code."""
     paragraphs = []
     for paragraph in text.split("\n\n"):
@@ -258,33 +262,33 @@ def field_word(name: str) -> str:
     return FIELDS.get(word, word.replace("_", " "))
 
 
-def pairs(words: Iterable[str]) -> list[tuple[str, str]]:
+def word_pairs(words: Iterable[str]) -> list[tuple[str, str]]:
     """Options that are called what they are."""
     return [(word, word) for word in words]
 
 
 FILTERS: Final = {
-    "score": score,
-    "change": change,
-    "seconds": seconds,
-    "size": size,
-    "since": since,
-    "absolute": absolute,
-    "sentence": sentence,
-    "day": day,
-    "chip": chip,
-    "medal_rules": medal_rules,
-    "medal_odds": medal_odds,
+    "score": score_text,
+    "change": change_text,
+    "seconds": seconds_text,
+    "size": size_text,
+    "since": since_text,
+    "absolute": date_text,
+    "sentence": as_sentence,
+    "day": day_text,
+    "chip": state_chip,
+    "medal_rules": medal_rules_text,
+    "medal_odds": medal_odds_text,
     "plural": plural,
-    "ranks": ranks,
-    "percent": percent,
-    "estimate": estimate,
-    "within": within,
+    "ranks": rank_interval,
+    "percent": percent_text,
+    "estimate": estimate_text,
+    "within": interval_text,
     "seat_mark": seat_mark,
     "address": address,
-    "prose": prose,
-    "game": game,
+    "prose": prose_html,
+    "game": game_title,
     "field_id": field_id,
     "field_word": field_word,
-    "pairs": pairs,
+    "pairs": word_pairs,
 }

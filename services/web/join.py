@@ -10,7 +10,7 @@ from ladder.errors import LadderError
 from ladder.leagues import invitations, terms
 from services.http.app_state import Db
 from services.web import session
-from services.web.account import go
+from services.web.account import redirect
 from services.web.pages import PageRoute, render
 from services.web.session import Visitor
 
@@ -19,10 +19,10 @@ Field = Annotated[str, Form(max_length=200)]
 
 
 @router.get("/join")
-def ask_code(request: Request, who: Visitor) -> Response:
+def show_form(request: Request, who: Visitor) -> Response:
     """The form for the code; who is not signed in does that first."""
     if who.user_id is None:
-        return go("/sign-in?next=/join")
+        return redirect("/sign-in?next=/join")
     return render(request, "join.html", wrong=None, league=None)
 
 
@@ -33,7 +33,7 @@ def read_code(
     """What the code admits to, with the terms to agree to."""
     session.check_form(request, form_token)
     if who.user_id is None:
-        return go("/sign-in?next=/join")
+        return redirect("/sign-in?next=/join")
     try:
         invitation, league = invitations.read_code(conn, who.user_id, code)
     except LadderError as error:
@@ -52,7 +52,7 @@ def read_code(
 
 
 @router.post("/join/agree")
-def join(
+def join_league(
     request: Request,
     conn: Db,
     who: Visitor,
@@ -63,9 +63,9 @@ def join(
     """Makes the visitor a member and shows the league."""
     session.check_form(request, form_token)
     if who.user_id is None:
-        return go("/sign-in?next=/join")
+        return redirect("/sign-in?next=/join")
     try:
         _, league, _ = invitations.join_league(conn, who.user_id, code, digest)
     except LadderError as error:
         return render(request, "join.html", status=422, wrong=str(error), league=None)
-    return go(f"/leagues/{league.slug}")
+    return redirect(f"/leagues/{league.slug}")

@@ -38,14 +38,14 @@ class BoardPage:
     terms: MedalTerms
 
 
-def read(house: State, conn: Connection, season: Season) -> Board:
+def read_board(house: State, conn: Connection, season: Season) -> Board:
     """The season's board, from memory while its revision stands."""
     return house.boards.board(
         season.id, season.revision, lambda: leaderboard.read_board(conn, season.id)
     )
 
 
-def cut(board: Board, page: int) -> BoardPage:
+def cut_page(board: Board, page: int) -> BoardPage:
     """The page with this number, or the nearest one that exists."""
     pages = max(1, -(-len(board.rows) // PAGE_ROWS))
     number = min(max(1, page), pages)

@@ -22,7 +22,7 @@ from services.http import etags, permissions
 from services.http.app_state import Db, House, State
 from services.http.path_parameters import MatchKey
 from services.http.problems import ProblemError
-from services.web.pages import HEADERS, PageRoute, render, unchanged
+from services.web.pages import HEADERS, PageRoute, not_modified, render
 from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -47,10 +47,10 @@ def show_match(
     request: Request, match: MatchKey, conn: Db, house: House, who: Visitor, episode: Position = 0
 ) -> Response:
     """Result, player and downloads."""
-    found = permissions.match(conn, who, match)
+    found = permissions.visible_match(conn, who, match)
     season = seasons.get_season(conn, found.season_id)
     position = min(episode, max(0, len(found.episodes) - 1))
-    is_open = permissions.replay_filter(conn, who)(found)
+    is_open = permissions.visible_replay_filter(conn, who)(found)
     is_kept = bool(found.episodes) and house.blobs.exists(found.episodes[position].replay_digest)
     rows = [seat_row(who, seat, season.score_offset, is_open) for seat in found.seats]
     seated = sorted(found.seats, key=lambda seat: seat.seat)
@@ -76,7 +76,7 @@ def show_match(
 @router.get("/matches/{match}/state")
 def show_state(request: Request, match: MatchKey, conn: Db, who: Visitor) -> Response:
     """The state alone, for the page that waits; tells it to load anew once the match is over."""
-    found = permissions.match(conn, who, match)
+    found = permissions.visible_match(conn, who, match)
     if found.state in OVER:
         return Response(status_code=205)
     return render(request, "parts/match_state.html", match=found)
@@ -105,7 +105,7 @@ def send_episode(
     rules = external.rules_digest(found.game)[:16] if found.game in GAMES else "none"
     tag = f'W/"{one.id}.{form}.{rules}"'
     if etags.matches(if_none_match, tag):
-        return unchanged(tag)
+        return not_modified(tag)
     names = tuple(seat.team_name for seat in found.seats)
 
     def made() -> bytes:
@@ -113,7 +113,7 @@ def send_episode(
         content = (
             kaggle.episode_json(record, episode_id=one.number, team_names=names)
             if is_kaggle
-            else frames_of(record)
+            else frames_json(record)
         )
         return json.dumps(content, separators=(",", ":")).encode()
 
@@ -129,7 +129,7 @@ def send_episode(
     return Response(content, headers=headers, media_type="application/json")
 
 
-def frames_of(record: episodes.Episode) -> Any:
+def frames_json(record: episodes.Episode) -> Any:
     """What its game makes of it; not found where the rules are gone, or are others now."""
     try:
         return frames.frames_json(record)
@@ -162,9 +162,9 @@ def show_log(
     download: bool = False,
 ) -> Response:
     """What an agent printed, move by move. To anybody but its owner there is no such page."""
-    found = permissions.match(conn, who, match)
+    found = permissions.visible_match(conn, who, match)
     one = next((row for row in found.seats if row.seat == seat), None)
-    if one is None or one.log_digest is None or not permissions.owns(who, one.team_id):
+    if one is None or one.log_digest is None or not permissions.may_see_private(who, one.team_id):
         raise NotFound.of("log")
     text = gzip.decompress(b"".join(house.blobs.open(one.log_digest)))
     log: dict[str, Any] = json.loads(text)
@@ -189,8 +189,8 @@ def replay_of(
     house: State, conn: Connection, who: Viewer, key: str, position: int
 ) -> tuple[Match, Episode]:
     """The match and its episode at this position, if the visitor may see its replay."""
-    match = permissions.match(conn, who, key)
-    if not permissions.replay_filter(conn, who)(match):
+    match = permissions.visible_match(conn, who, key)
+    if not permissions.visible_replay_filter(conn, who)(match):
         raise ProblemError("forbidden", "This league does not show you this replay (yet).")
     one = next((row for row in match.episodes if row.position == position), None)
     if one is None or not house.blobs.exists(one.replay_digest):
@@ -200,7 +200,7 @@ def replay_of(
 
 def seat_row(who: Viewer, seat: Seat, score_offset: float, is_open: bool) -> SeatRow:
     rated = seat.mu_after is not None and seat.mu_before is not None
-    owner = permissions.owns(who, seat.team_id)
+    owner = permissions.may_see_private(who, seat.team_id)
     return SeatRow(
         seat=seat,
         owner=owner,

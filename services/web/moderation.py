@@ -31,9 +31,9 @@ from services.http.app_state import Db
 from services.http.path_parameters import LeagueKey
 from services.http.problems import ProblemError
 from services.web import form_dates, forms
-from services.web.account import go
+from services.web.account import redirect
 from services.web.forms import Form
-from services.web.leagues import SeasonNumber, must, pick
+from services.web.leagues import SeasonNumber, pick_season, require_season
 from services.web.pages import PageRoute, render
 from services.web.session import Visitor
 
@@ -53,7 +53,7 @@ REFUSED: Final = (ValidationError, ProblemError, LadderError)
 
 
 @dataclass(frozen=True, slots=True)
-class ActRow:
+class AuditRow:
     """A line of the log; of a rejudgement, how far it is."""
 
     audit: AuditEntry
@@ -61,7 +61,7 @@ class ActRow:
 
 
 @router.get(PATH)
-def show_repair(
+def show_moderation(
     request: Request,
     league: LeagueKey,
     conn: Db,
@@ -72,34 +72,34 @@ def show_repair(
 ) -> Response:
     """The forms and the log, for hosts."""
     found = permissions.hosted_league(conn, who, league)
-    chosen = must(pick(conn, found, season))
+    chosen = require_season(pick_season(conn, found, season))
     verdict = Form({**VERDICT, "subject": subject})
-    return show(request, conn, who, found, chosen, verdict=verdict, after=after)
+    return render_page(request, conn, who, found, chosen, verdict=verdict, after=after)
 
 
 @router.post(f"{PATH}/{{act}}")
-def do(
+def post_act(
     request: Request, league: LeagueKey, act: str, conn: Db, who: Visitor, given: forms.Sent
 ) -> Response:
     """What the button says, as the API does it; then the page with the log. What finishes after a
     preview is no part of what is agreed to."""
     found = permissions.hosted_league(conn, who, league)
-    auth.require(who, SCOPES)
-    season = permissions.season(conn, who, forms.key(given, "season"))
+    auth.check_scopes(who, SCOPES)
+    season = permissions.visible_season(conn, who, forms.parse_key(given, "season"))
     if season.league_id != found.id:
         raise ProblemError("invalid", "This form is of another league. Load the page again.")
     if act in ("disqualify", "reinstate"):
         form = Form.of(given, VERDICT)
-        done = judge(request, conn, who, season, form, act)
+        done = change_disqualification(request, conn, who, season, form, act)
         if not done:
-            return show(request, conn, who, found, season, verdict=form)
+            return render_page(request, conn, who, found, season, verdict=form)
     elif act in ("preview", "rejudge"):
         form, began_at = Form.of(given, {**QUESTION, "reason": ""}), datetime.now(UTC)
-        seen = look(conn, who, season, form)
+        seen = preview_rejudgement(conn, who, season, form)
         if seen is None:
-            return show(request, conn, who, found, season, question=form)
+            return render_page(request, conn, who, found, season, question=form)
         form.values["predicate.until"] = form.values["predicate.until"] or began_at.isoformat()
-        if act == "preview" or not rejudge(request, conn, who, season, form):
+        if act == "preview" or not start_rejudgement(request, conn, who, season, form):
             return render(
                 request,
                 "rejudgement_preview.html",
@@ -108,14 +108,16 @@ def do(
                 season=season,
                 form=form,
                 seen=seen,
-                given=asked(form),
+                given=predicate_of_form(form),
             )
     else:
         raise ProblemError("not-found")
-    return go(f"/leagues/{found.slug}/repair?season={season.number}")
+    return redirect(f"/leagues/{found.slug}/repair?season={season.number}")
 
 
-def judge(request: Request, conn: Db, who: Viewer, season: Season, form: Form, act: str) -> bool:
+def change_disqualification(
+    request: Request, conn: Db, who: Viewer, season: Season, form: Form, act: str
+) -> bool:
     """Disqualifies or reinstates; False when it was refused, and the form says why."""
     do_it = disqualifications.disqualify if act == "disqualify" else disqualifications.reinstate
     try:
@@ -133,23 +135,23 @@ def judge(request: Request, conn: Db, who: Viewer, season: Season, form: Form, a
     return not form.wrong
 
 
-def look(
+def preview_rejudgement(
     conn: Db, who: Viewer, season: Season, form: Form
 ) -> rejudgements.RejudgementPreview | None:
     """What the question fits; None when it was refused, and the form says why."""
     try:
-        body = PreviewRequest.model_validate({"predicate": asked(form)})
+        body = PreviewRequest.model_validate({"predicate": predicate_of_form(form)})
         return rejudgements.preview_rejudgement(conn, season.id, body.predicate.meant())
     except REFUSED as error:
         form.refuse(error)
     return None
 
 
-def rejudge(request: Request, conn: Db, who: Viewer, season: Season, form: Form) -> bool:
+def start_rejudgement(request: Request, conn: Db, who: Viewer, season: Season, form: Form) -> bool:
     """Has them judged again; False when it was refused, and the form says why."""
     try:
         body = NewRejudgement.model_validate(
-            {"predicate": asked(form), "reason": form.values["reason"]}
+            {"predicate": predicate_of_form(form), "reason": form.values["reason"]}
         )
         meant = body.predicate.meant()
         form.act(
@@ -165,9 +167,9 @@ def rejudge(request: Request, conn: Db, who: Viewer, season: Season, form: Form)
     return not form.wrong
 
 
-def asked(form: Form) -> dict[str, Any]:
+def predicate_of_form(form: Form) -> dict[str, Any]:
     """The predicate; what is left empty is left out. Raises ProblemError."""
-    zone = form_dates.zone_of(form.values["zone"] or form_dates.UTC_NAME)
+    zone = form_dates.parse_zone(form.values["zone"] or form_dates.UTC_NAME)
     found = {
         name.removeprefix("predicate."): form.values[name]
         for name in PREDICATE
@@ -175,11 +177,11 @@ def asked(form: Form) -> dict[str, Any]:
     }
     for name in ("since", "until"):
         if name in found:
-            found[name] = form_dates.moment(found[name], zone)
+            found[name] = form_dates.parse_moment(found[name], zone)
     return found
 
 
-def show(
+def render_page(
     request: Request,
     conn: Connection,
     who: Viewer,
@@ -202,15 +204,15 @@ def show(
         verdict=verdict or Form(dict(VERDICT)),
         question=question or Form(dict(QUESTION)),
         is_fresh=question is None,
-        names=names(conn, season),
-        zones=form_dates.zones(),
-        acts=[ActRow(row, progress(conn, row)) for row in rows],
+        names=names_in_season(conn, season),
+        zones=form_dates.time_zones(),
+        acts=[AuditRow(row, rejudgement_progress(conn, row)) for row in rows],
         older=rows[-1].id if len(rows) == ACTS_SHOWN else None,
         may="leagues:write" in who.scopes or who.is_admin,
     )
 
 
-def names(conn: Connection, season: Season) -> dict[str, str]:
+def names_in_season(conn: Connection, season: Season) -> dict[str, str]:
     """Ids of the newest entries, their agents and teams, each with what people call it."""
     found: dict[str, str] = {}
     for row in entries.list_entries(conn, season_id=season.id, limit=NAMES_SHOWN):
@@ -220,7 +222,7 @@ def names(conn: Connection, season: Season) -> dict[str, str]:
     return found
 
 
-def progress(conn: Connection, audit: AuditEntry) -> rejudgements.Rejudgement | None:
+def rejudgement_progress(conn: Connection, audit: AuditEntry) -> rejudgements.Rejudgement | None:
     """How far the rejudgement is that this line is about."""
     if audit.act != "rejudge":
         return None

@@ -21,7 +21,7 @@ from services.http import auth
 from services.http.app_state import Db, House
 from services.http.problems import ProblemError
 from services.web import form_dates, forms
-from services.web.account import go
+from services.web.account import redirect
 from services.web.forms import Form
 from services.web.pages import PageRoute, render
 from services.web.session import Visitor
@@ -36,14 +36,14 @@ NUMBERS: Final = ("daily_limit", "active_limit", "max_bundle_bytes", "medal_conf
 
 
 @router.get(ADDRESS)
-def ask_league(
+def show_form(
     request: Request, who: Visitor, game: Annotated[str, Query(max_length=60)] = ""
 ) -> Response:
     """The form with the defaults of a game; who is not signed in does that first."""
     if who.user_id is None:
-        return go(f"/sign-in?next={ADDRESS}")
+        return redirect(f"/sign-in?next={ADDRESS}")
     chosen = GAMES.get(game) or next(iter(GAMES.values()))
-    return show(request, who, chosen, Form(defaults(chosen), {"anchors": []}))
+    return render_form(request, who, chosen, Form(default_values(chosen), {"anchors": []}))
 
 
 @router.post(ADDRESS)
@@ -52,23 +52,25 @@ def create_league(
 ) -> Response:
     """Makes the league with its first season and shows it; else the form with what is wrong."""
     if who.user_id is None:
-        return go(f"/sign-in?next={ADDRESS}")
-    auth.require(who, SCOPES)
+        return redirect(f"/sign-in?next={ADDRESS}")
+    auth.check_scopes(who, SCOPES)
     game = GAMES.get(str(given.get("game", "")))
     if game is None:
         raise ProblemError("invalid", "There is no such game. Load the page again.")
-    form = Form.of(given, defaults(game), ["anchors"])
+    form = Form.of(given, default_values(game), ["anchors"])
     try:
-        body = NewLeague.model_validate(asked(form, game))
+        body = NewLeague.model_validate(request_of_form(form, game))
         form.act(request, conn, who, lambda: open_league(conn, house.blobs, body, game, who))
     except (ValidationError, ProblemError, LadderError) as error:
         form.refuse(error)
     if form.wrong:
-        return show(request, who, game, form, status=422)
-    return go(f"/leagues/{body.slug}")
+        return render_form(request, who, game, form, status=422)
+    return redirect(f"/leagues/{body.slug}")
 
 
-def show(request: Request, who: Viewer, game: Game[Any], form: Form, status: int = 200) -> Response:
+def render_form(
+    request: Request, who: Viewer, game: Game[Any], form: Form, status: int = 200
+) -> Response:
     return render(
         request,
         "new_league.html",
@@ -76,7 +78,7 @@ def show(request: Request, who: Viewer, game: Game[Any], form: Form, status: int
         form=form,
         game=game,
         games=GAMES.values(),
-        zones=form_dates.zones(),
+        zones=form_dates.time_zones(),
         configuration=[name for name in form.values if name.startswith(CONFIGURATION)],
         anchors=reference_agents.agent_names(game.name),
         supports_remote=supports_remote(game),
@@ -84,7 +86,7 @@ def show(request: Request, who: Viewer, game: Game[Any], form: Form, status: int
     )
 
 
-def defaults(game: Game[Any]) -> dict[str, str]:
+def default_values(game: Game[Any]) -> dict[str, str]:
     """Every field as it stands at first: the defaults of the API and of the game."""
     season = NewSeason().model_dump()
     clock = Clock.model_validate(dict(game.clock)).model_dump()
@@ -101,18 +103,18 @@ def defaults(game: Game[Any]) -> dict[str, str]:
         "zone": form_dates.UTC_NAME,
         **dict.fromkeys(DATES, ""),
         "season.seats": str(min(4, game.seats.stop - 1)),
-        **{f"season.{name}": written(season[name]) for name in NUMBERS},
-        **{f"season.clock.{name}": written(value) for name, value in clock.items()},
+        **{f"season.{name}": field_text(season[name]) for name in NUMBERS},
+        **{f"season.clock.{name}": field_text(value) for name, value in clock.items()},
         "season.medals.kind": season["medals"]["kind"],
         **dict.fromkeys(CLASSES, ""),
         "season.stops_when_sealed": "",
         "season.remote_agents": "",
         "fill": "true",
-        **{f"{CONFIGURATION}{name}": written(value) for name, value in configuration.items()},
+        **{f"{CONFIGURATION}{name}": field_text(value) for name, value in configuration.items()},
     }
 
 
-def written(value: object) -> str:
+def field_text(value: object) -> str:
     """A default as it stands in a field: nothing for none, whole numbers without a point."""
     if value is None:
         return ""
@@ -121,24 +123,24 @@ def written(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def asked(form: Form, game: Game[Any]) -> dict[str, Any]:
+def request_of_form(form: Form, game: Game[Any]) -> dict[str, Any]:
     """The request that the form stands for; what is left empty is left out. Raises ProblemError."""
     values: dict[str, Any] = {name: value for name, value in form.values.items() if value}
-    zone = form_dates.zone_of(values.pop("zone", form_dates.UTC_NAME))
+    zone = form_dates.parse_zone(values.pop("zone", form_dates.UTC_NAME))
     for name in list(values):
         if name in DATES:
-            values[name] = form_dates.moment(values[name], zone)
+            values[name] = form_dates.parse_moment(values[name], zone)
         elif name.startswith(CONFIGURATION):
-            values[name] = read(values[name])
+            values[name] = parse_value(values[name])
         elif name in CLASSES and values.get("season.medals.kind") == "table":
             del values[name]
     values["description"] = form.values["description"].replace("\r\n", "\n")
-    tree = forms.nested({"season.seats": "", **values})
+    tree = forms.nest_names({"season.seats": "", **values})
     fill = bool(form.values["fill"])
     return {**tree, "game": game.name, "anchors": form.lists["anchors"], "fill": fill}
 
 
-def read(text: str) -> object:
+def parse_value(text: str) -> object:
     """A number or a word of a configuration."""
     try:
         return json.loads(text, parse_constant=str)

@@ -13,7 +13,7 @@ from services.web import formatting
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class CurvePoint:
     """The rating after one match, in the points of the board."""
 
     score: float
@@ -24,7 +24,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class DrawingFrame:
     """Where the drawing lies, in pixels of its own."""
 
     width: int
@@ -36,19 +36,19 @@ class Frame:
     bottom: int = 26
 
 
-LARGE = Frame(760, 250, "large")
-SMALL = Frame(340, 210, "small", left=40, right=8)
+LARGE = DrawingFrame(760, 250, "large")
+SMALL = DrawingFrame(340, 210, "small", left=40, right=8)
 
 
-def draw(points: Sequence[Point], start: Point) -> Markup:
+def draw_curves(points: Sequence[CurvePoint], start: CurvePoint) -> Markup:
     """Two drawings of the same curve, for wide and for narrow windows; the sheet shows one.
 
     ``start`` is the rating before the first point.
     """
-    return Markup("").join(_draw(points, start, frame) for frame in (LARGE, SMALL))
+    return Markup("").join(_draw_curve(points, start, frame) for frame in (LARGE, SMALL))
 
 
-def ticks(low: float, high: float, wanted: int = 4) -> list[float]:
+def axis_ticks(low: float, high: float, wanted: int = 4) -> list[float]:
     """Round values between ``low`` and ``high``, about ``wanted`` of them."""
     step = 10 ** math.floor(math.log10(max(high - low, 1) / wanted))
     step *= next(
@@ -58,7 +58,7 @@ def ticks(low: float, high: float, wanted: int = 4) -> list[float]:
     return [index * step for index in range(first, math.floor(high / step) + 1)]
 
 
-def _draw(points: Sequence[Point], start: Point, frame: Frame) -> Markup:
+def _draw_curve(points: Sequence[CurvePoint], start: CurvePoint, frame: DrawingFrame) -> Markup:
     line = [start, *points]
     low = min(point.score - 2 * point.sigma for point in line)
     high = max(point.score + 2 * point.sigma for point in line)
@@ -80,15 +80,15 @@ def _draw(points: Sequence[Point], start: Point, frame: Frame) -> Markup:
     last = line[-1]
     label = (
         f"Rating over {formatting.plural(len(points), 'match', 'matches')}: from "
-        f"{formatting.score(start.score)} to {formatting.score(last.score)}, "
-        f"now plus or minus {formatting.score(2 * last.sigma)}."
+        f"{formatting.score_text(start.score)} to {formatting.score_text(last.score)}, "
+        f"now plus or minus {formatting.score_text(2 * last.sigma)}."
     )
     parts = [
         Markup('<svg class="curve {}" viewBox="0 0 {} {}" role="img" aria-label="{}">').format(
             frame.name, frame.width, frame.height, label
         )
     ]
-    for value in ticks(low, high):
+    for value in axis_ticks(low, high):
         parts.append(
             Markup(
                 '<line class="grid" x1="{}" x2="{}" y1="{}" y2="{}"/>'
@@ -100,7 +100,7 @@ def _draw(points: Sequence[Point], start: Point, frame: Frame) -> Markup:
                 y(value),
                 frame.left - 8,
                 y(value) + 4,
-                formatting.score(value),
+                formatting.score_text(value),
             )
         )
     parts.append(Markup('<polygon class="band" points="{}"/>').format(path(upper + lower[::-1])))
@@ -108,8 +108,8 @@ def _draw(points: Sequence[Point], start: Point, frame: Frame) -> Markup:
     width = max(4.0, min(24.0, inner_width / len(line)))
     for index, point in enumerate(points, start=1):
         title = (
-            f"Match {index}, {formatting.absolute(point.at)}: {formatting.score(point.score)} "
-            f"± {formatting.score(2 * point.sigma)} ({point.change:+.0f})"
+            f"Match {index}, {formatting.date_text(point.at)}: {formatting.score_text(point.score)} "
+            f"± {formatting.score_text(2 * point.sigma)} ({point.change:+.0f})"
         )
         parts.append(
             Markup(

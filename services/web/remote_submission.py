@@ -19,7 +19,7 @@ FIELDS = {"season": "", "url": "", "api": "1", "message": ""}
 
 
 @dataclass(frozen=True, slots=True)
-class Submitting:
+class RemoteSubmissionForm:
     """The form of an address, and the seasons that take one."""
 
     form: Form
@@ -35,11 +35,11 @@ class Submitting:
         return told if self.form.values["season"] else [("", "Choose one"), *told]
 
 
-def look(
+def remote_submission_form(
     conn: Connection, who: Viewer, agent: Agent, form: Form | None = None
-) -> Submitting | None:
+) -> RemoteSubmissionForm | None:
     """For the people of the agent's team who may enter a season that takes remote agents."""
-    if not permissions.owns(who, agent.team_id) or "agents:write" not in who.scopes:
+    if not permissions.may_see_private(who, agent.team_id) or "agents:write" not in who.scopes:
         return None
     seasons = [
         (season, league)
@@ -48,10 +48,12 @@ def look(
     ]
     if not seasons:
         return None
-    return Submitting(form or Form({**FIELDS, "season": _likely(conn, agent, seasons)}), seasons)
+    return RemoteSubmissionForm(
+        form or Form({**FIELDS, "season": _likely_season(conn, agent, seasons)}), seasons
+    )
 
 
-def _likely(conn: Connection, agent: Agent, seasons: Sequence[tuple[Season, League]]) -> str:
+def _likely_season(conn: Connection, agent: Agent, seasons: Sequence[tuple[Season, League]]) -> str:
     """The season that the agent entered last, or the only one there is; else none."""
     ids = [season.id for season, _ in seasons]
     for entry in entries.list_entries(conn, agent_id=agent.id, limit=100):

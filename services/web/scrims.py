@@ -33,20 +33,20 @@ def show_scrim(
     before: Annotated[str | None, Query(pattern=KEY)] = None,
 ) -> Response:
     """Progress, win rates with their intervals, and the games."""
-    found = permissions.scrim(conn, who, scrim)
-    return show(request, "scrim.html", conn, found, before)
+    found = permissions.visible_scrim(conn, who, scrim)
+    return render_scrim(request, "scrim.html", conn, found, before)
 
 
 @router.get("/scrims/{scrim}/progress")
 def show_progress(request: Request, scrim: ScrimKey, conn: Db, who: Visitor) -> Response:
     """The same for the page that waits; tells it to load anew once the scrim is over."""
-    found = permissions.scrim(conn, who, scrim)
+    found = permissions.visible_scrim(conn, who, scrim)
     if found.state != "running":
         return Response(status_code=205)
-    return show(request, "parts/scrim.html", conn, found, None)
+    return render_scrim(request, "parts/scrim.html", conn, found, None)
 
 
-def show(
+def render_scrim(
     request: Request, template: str, conn: Connection, found: Scrim, before: str | None
 ) -> Response:
     games = history.list_matches(

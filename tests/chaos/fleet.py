@@ -16,7 +16,7 @@ from ladder.database import db
 from sandbox.errors import HostFault
 from sandbox.match.loans import node_hello
 from services import embedded
-from services.child_processes import Child, spawn, tail
+from services.child_processes import Child, log_tail, spawn
 from tests import servers
 from tests.daemon import daemon_of
 from workers.liveness import STALLED_STATUS
@@ -132,7 +132,7 @@ def running() -> Iterator[Fleet]:
         yield fleet
     except BaseException:
         for name in fleet.children:
-            print(f"== {name}\n{tail(fleet.log(name), 15)}")
+            print(f"== {name}\n{log_tail(fleet.log(name), 15)}")
         raise
     finally:
         fleet.stop()

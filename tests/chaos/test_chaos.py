@@ -32,7 +32,7 @@ from ladder.ratings.online import RatedResult, RatingParameters
 from services import embedded
 from tests.chaos.fleet import Fleet, running, wait_for_node, wait_until
 from tests.sizes import sized
-from workers.lease_renewal import Held, held
+from workers.lease_renewal import HeldLease, held_leases
 
 pytestmark = [pytest.mark.alone, pytest.mark.bubblewrap]
 
@@ -112,7 +112,7 @@ class Killer:
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
         self.kills: Counter[str] = Counter()
-        self.hits: list[tuple[str, list[Held]]] = []
+        self.hits: list[tuple[str, list[HeldLease]]] = []
         self.turns: Iterator[str] = itertools.cycle(
             ["child", "worker", "child", "child", "node", "child", "worker"]
         )
@@ -121,10 +121,10 @@ class Killer:
     def strike(self) -> None:
         """The next kill, on something that plays."""
         what = next(self.turns)
-        playing: list[Held] = []
+        playing: list[HeldLease] = []
         deadline = time.monotonic() + 5
         while not playing and time.monotonic() < deadline:
-            playing = held(self.fleet.run_dir)
+            playing = held_leases(self.fleet.run_dir)
         if not playing:
             return
         victim = self.random.choice(playing)

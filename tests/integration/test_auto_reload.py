@@ -15,13 +15,13 @@ import pytest
 from ladder.settings import Settings
 from services import auto_reload, preloaded_server
 from services.child_processes import Child, spawn
-from services.host_checks import UpError, answers, listen
-from services.supervised_process import Part
-from services.up import House, Options
+from services.host_checks import StartError, listen_on_port, site_answers
+from services.supervised_process import SupervisedProcess
+from services.up import LocalInstance, UpOptions
 
 
 @pytest.fixture
-def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
+def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalInstance]:
     """Parts that do nothing, and a site that only listens, over a tree with one source file."""
     (tmp_path / "games").mkdir()
     (tmp_path / "games" / "rules.py").write_text("RATE = 40\n")
@@ -29,15 +29,15 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    made = House(Options(), lambda _: None)
+    made = LocalInstance(UpOptions(), lambda _: None)
     made.settings = Settings(port=port)
 
-    def part(name: str) -> Part:
+    def part(name: str) -> SupervisedProcess:
         module = ["http.server", str(port)] if name == "api" else ["http.server", "0"]
         command = [sys.executable, "-m", *module]
-        return Part(name, lambda: spawn(name, command, log=tmp_path / f"{name}.log"))
+        return SupervisedProcess(name, lambda: spawn(name, command, log=tmp_path / f"{name}.log"))
 
-    made.parts = [part(name) for name in (*auto_reload.PARTS, "node")]
+    made.parts = [part(name) for name in (*auto_reload.RELOADED_PROCESSES, "node")]
     for one in made.parts:
         one.begin()
     yield made
@@ -46,17 +46,17 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
         child(one).process.wait()
 
 
-def child(part: Part) -> Child:
+def child(part: SupervisedProcess) -> Child:
     assert part.child is not None
     return part.child
 
 
-def pids(house: House) -> dict[str, int]:
+def pids(house: LocalInstance) -> dict[str, int]:
     return {part.name: child(part).process.pid for part in house.parts}
 
 
 def test_a_change_restarts_the_parts_that_hold_code_and_waits_for_the_site(
-    house: House, tmp_path: Path
+    house: LocalInstance, tmp_path: Path
 ) -> None:
     reloader = auto_reload.Reloader(house)
     before = pids(house)
@@ -65,11 +65,13 @@ def test_a_change_restarts_the_parts_that_hold_code_and_waits_for_the_site(
     (tmp_path / "games" / "rules.py").write_text("RATE = 400\n")
     reloader.look()
     after = pids(house)
-    assert {name for name in before if before[name] != after[name]} == set(auto_reload.PARTS)
-    assert answers(house.settings.port)
+    assert {name for name in before if before[name] != after[name]} == set(
+        auto_reload.RELOADED_PROCESSES
+    )
+    assert site_answers(house.settings.port)
 
 
-def test_a_new_file_is_a_change(house: House, tmp_path: Path) -> None:
+def test_a_new_file_is_a_change(house: LocalInstance, tmp_path: Path) -> None:
     reloader = auto_reload.Reloader(house)
     before = pids(house)
     (tmp_path / "games" / "more.py").touch()
@@ -87,7 +89,7 @@ async def create(scope, receive, send):
 
 @pytest.fixture
 def listener() -> Iterator[socket.socket]:
-    with listen(0, lambda _: None) as made:
+    with listen_on_port(0, lambda _: None) as made:
         yield made
 
 
@@ -120,7 +122,7 @@ def test_a_renewed_site_serves_the_changed_source(
 ) -> None:
     assert page(listener) == "40"
     (tmp_path / "page.py").write_text(SITE.replace("RATE", "4000"))
-    preloaded_server.renew(site.process.pid)
+    preloaded_server.restart_worker(site.process.pid)
     assert page(listener) == "4000"
     assert site.alive()
 
@@ -130,7 +132,7 @@ def test_a_site_whose_source_is_wrong_ends(
 ) -> None:
     assert page(listener) == "40"
     (tmp_path / "page.py").write_text("RATE = \n")
-    preloaded_server.renew(site.process.pid)
+    preloaded_server.restart_worker(site.process.pid)
     assert site.process.wait(60) == 1
 
 
@@ -150,5 +152,5 @@ def test_a_request_waits_until_the_site_starts(listener: socket.socket, tmp_path
 
 def test_port_in_use_is_refused(listener: socket.socket) -> None:
     port = listener.getsockname()[1]
-    with pytest.raises(UpError, match=f"--port {port}: Address already in use"):
-        listen(port, lambda _: None)
+    with pytest.raises(StartError, match=f"--port {port}: Address already in use"):
+        listen_on_port(port, lambda _: None)

@@ -231,8 +231,8 @@ def test_database_of_an_older_version_gets_a_password(state: Path) -> None:
     shutil.rmtree(state / "passwords")
     (state / "postgres" / "pg_hba.conf").write_text("local all all trust\n")
     if os.geteuid() == 0:
-        folders.give_away(state / "postgres", 65534)
-        folders.give_away(state / "sockets" / "postgres", 65534)
+        folders.change_owner(state / "postgres", 65534)
+        folders.change_owner(state / "sockets" / "postgres", 65534)
     second = embedded.start_postgres(state)
     try:
         assert refused_without_password(state)

@@ -53,7 +53,7 @@ def test_a_match_whose_engine_is_restarted_is_played_once_more_and_nobody_is_bla
             first = station_at(node.socket, tmp_path, worker_database_url, blobs)
             outcomes: list[str] = []
             thread = threading.Thread(
-                target=lambda: outcomes.append(match_attempt.play(first, match_id))
+                target=lambda: outcomes.append(match_attempt.play_match(first, match_id))
             )
             thread.start()
             assert begun.wait(60)
@@ -61,7 +61,7 @@ def test_a_match_whose_engine_is_restarted_is_played_once_more_and_nobody_is_bla
             engine.start()
             thread.join(60)
             assert outcomes == ["host_fault"]
-            assert match_attempt.play(replace(first, worker="w2"), match_id) == "accepted"
+            assert match_attempt.play_match(replace(first, worker="w2"), match_id) == "accepted"
     match = history.get_match(contest.conn, match_id)
     assert (match.state, match.attempt) == ("finished", 2)
     assert entries.get_entry(contest.conn, entry_id).state is EntryState.ACTIVE

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from games import GAMES, external
 from ladder.settings import Settings
 from services.app import create_app
-from services.cli.__main__ import whole
+from services.cli.__main__ import full_app
 from tests.unit.games import worked_example
 
 runner = CliRunner()
@@ -23,7 +23,7 @@ runner = CliRunner()
 
 def test_the_documented_example_passes_and_a_table_says_so(tmp_path: Path) -> None:
     done = runner.invoke(
-        whole(), ["game", "check", str(worked_example.write(tmp_path)), "--games", "2"]
+        full_app(), ["game", "check", str(worked_example.write(tmp_path)), "--games", "2"]
     )
     assert done.exit_code == 0, done.output
     assert "every promise holds" in done.output
@@ -34,7 +34,7 @@ def test_a_broken_promise_exits_with_1_and_tells_where(tmp_path: Path) -> None:
     file = worked_example.write(tmp_path)
     source = file.read_text().replace('"hands": state.hands', '"hands": set(state.hands)')
     file.write_text(source + "print('hello')\n")
-    done = runner.invoke(whole(), ["game", "check", str(file), "--json", "--games", "1"])
+    done = runner.invoke(full_app(), ["game", "check", str(file), "--json", "--games", "1"])
     assert done.exit_code == 1, done.output
     told = json.loads(done.stdout)
     assert not told["passed"]
@@ -47,7 +47,7 @@ def test_an_order_that_hashes_decide_is_seen_from_other_processes(tmp_path: Path
     file = worked_example.write(tmp_path)
     by_hash = "chance.choice([int(word) for word in set(map(str, state.prizes))])"
     file.write_text(file.read_text().replace("chance.choice(state.prizes)", by_hash))
-    done = runner.invoke(whole(), ["game", "check", str(file), "--games", "1", "--seats", "2"])
+    done = runner.invoke(full_app(), ["game", "check", str(file), "--games", "1", "--seats", "2"])
     assert done.exit_code == 1, done.output
     assert "sort what comes out of a set" in done.output
 
@@ -55,7 +55,7 @@ def test_an_order_that_hashes_decide_is_seen_from_other_processes(tmp_path: Path
 def test_a_clock_that_no_season_could_have_is_seen(tmp_path: Path) -> None:
     file = worked_example.write(tmp_path)
     file.write_text(file.read_text().replace('"bank_seconds": 10.0', '"bank": 10.0'))
-    done = runner.invoke(whole(), ["game", "check", str(file), "--games", "1", "--seats", "2"])
+    done = runner.invoke(full_app(), ["game", "check", str(file), "--games", "1", "--seats", "2"])
     assert done.exit_code == 1
     assert "clock.bank: unknown" in done.output
 
@@ -69,7 +69,7 @@ def test_a_clock_that_no_season_could_have_is_seen(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_checked_exits_with_2(arguments: list[str], told: str) -> None:
-    done = runner.invoke(whole(), ["game", "check", *arguments])
+    done = runner.invoke(full_app(), ["game", "check", *arguments])
     assert done.exit_code == 2
     assert told in done.output
 

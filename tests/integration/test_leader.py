@@ -28,7 +28,7 @@ def leading(url: str, run: Callable[[Connection], dict[str, int]]) -> Iterator[t
     """A scheduler in a thread, with one job."""
     stopping = threading.Event()
     thread = threading.Thread(
-        target=leader.run, args=(url, [Job("one", 0.0, run)], stopping), daemon=True
+        target=leader.lead, args=(url, [Job("one", 0.0, run)], stopping), daemon=True
     )
     thread.start()
     try:
@@ -74,7 +74,7 @@ def test_a_repair_that_fails_does_not_take_the_others_turn(database_url: str) ->
 
     stopping = threading.Event()
     both = [Job("fails", 0.0, fail), Job("works", 0.0, work)]
-    thread = threading.Thread(target=leader.run, args=(database_url, both, stopping), daemon=True)
+    thread = threading.Thread(target=leader.lead, args=(database_url, both, stopping), daemon=True)
     thread.start()
     assert done.wait(20)
     stopping.set()
@@ -134,7 +134,7 @@ def test_a_notification_ends_the_rest(
 
 def test_two_leaders_never_hold_the_lead_together(database_url: str) -> None:
     stopping = threading.Event()
-    with leader._lead(database_url, stopping) as conn:
+    with leader._hold_leadership(database_url, stopping) as conn:
         with psycopg.connect(database_url, autocommit=True) as other:
             row = other.execute("select pg_try_advisory_lock(%s)", (leader.LEADER_LOCK,)).fetchone()
             assert row == (False,)

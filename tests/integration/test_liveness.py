@@ -11,7 +11,7 @@ from pathlib import Path
 
 from redis import Redis
 
-from workers.broker import application
+from workers.broker import make_celery_app
 from workers.liveness import STALLED_SECONDS, STALLED_STATUS
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -38,7 +38,7 @@ def test_a_worker_whose_pool_stands_still_ends_itself(database_url: str, redis_u
             time.sleep(0.1)
         for child in pool:
             os.kill(child, signal.SIGSTOP)
-        with application(redis_url) as app:
+        with make_celery_app(redis_url) as app:
             for number in range(3):
                 app.send_task("peck.rate", args=(str(number),), queue="rate", retry=False)
         assert worker.wait(60 + STALLED_SECONDS) == STALLED_STATUS

@@ -30,7 +30,7 @@ from tests.integration.ladder.contest import Contest, digest, hello, raise_conte
 from tests.integration.sandbox import remotes
 from tests.integration.sandbox.remotes import Daemon, Servers, ok
 from workers import main, match_attempt, tasks
-from workers.match_attempt import Station
+from workers.match_attempt import WorkerContext
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def contest(conn: Connection) -> Contest:
 
 
 @pytest.fixture
-def station(node: Path, daemon: Daemon, worker_database_url: str, tmp_path: Path) -> Station:
+def station(node: Path, daemon: Daemon, worker_database_url: str, tmp_path: Path) -> WorkerContext:
     (tmp_path / "blobs").mkdir()
     blobs = open_blobs((tmp_path / "blobs").as_uri())
     settings = Settings(
@@ -117,7 +117,7 @@ def station(node: Path, daemon: Daemon, worker_database_url: str, tmp_path: Path
         remote_socket=daemon.socket,
         blobs_url=(tmp_path / "blobs").as_uri(),
     )
-    return Station(settings, blobs, "w1", lanes=2)
+    return WorkerContext(settings, blobs, "w1", lanes=2)
 
 
 def enter(contest: Contest, blobs: Blobs, url: str) -> tuple[EntryId, MatchId]:
@@ -132,7 +132,7 @@ def enter(contest: Contest, blobs: Blobs, url: str) -> tuple[EntryId, MatchId]:
 
 
 def test_a_remote_agent_is_validated_plays_and_is_struck_when_it_is_away_or_mute(
-    contest: Contest, station: Station, servers: Servers
+    contest: Contest, station: WorkerContext, servers: Servers
 ) -> None:
     moods = {"/here": "well", "/there": "well"}
 
@@ -148,14 +148,14 @@ def test_a_remote_agent_is_validated_plays_and_is_struck_when_it_is_away_or_mute
     url = servers.listen(moody)
     made = [enter(contest, station.blobs, url + prefix) for prefix in moods]
     for entry, match_id in made:
-        assert match_attempt.play(station, match_id) == "accepted"
+        assert match_attempt.play_match(station, match_id) == "accepted"
         assert entries.get_entry(contest.conn, entry).state is EntryState.ACTIVE
     one, other = (entry for entry, _ in made)
 
     def rated() -> tuple[str, MatchId, list[int]]:
         contest.conn.execute("update entries set struck_at = struck_at - interval '1 minute'")
         match_id = contest.rated(one, other)
-        outcome = match_attempt.play(station, match_id)
+        outcome = match_attempt.play_match(station, match_id)
         both = [entries.get_entry(contest.conn, entry).strikes for entry in (one, other)]
         return outcome, match_id, both
 
@@ -178,7 +178,7 @@ def test_a_remote_agent_is_validated_plays_and_is_struck_when_it_is_away_or_mute
 
 
 def test_who_goes_away_between_the_games_of_a_pair_has_lost_the_second_and_voids_nothing(
-    contest: Contest, station: Station, servers: Servers, monkeypatch: pytest.MonkeyPatch
+    contest: Contest, station: WorkerContext, servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(type(GAMES["battlesnake"]), "mirrored", True)
     asked: list[str] = []
@@ -194,9 +194,9 @@ def test_who_goes_away_between_the_games_of_a_pair_has_lost_the_second_and_voids
     url = servers.listen(leaving)
     made = [enter(contest, station.blobs, url + prefix) for prefix in ("/leaves", "/stays")]
     for _, match_id in made:
-        assert match_attempt.play(station, match_id) == "accepted"
+        assert match_attempt.play_match(station, match_id) == "accepted"
     rated = contest.rated(*(entry for entry, _ in made))
-    assert match_attempt.play(station, rated) == "accepted"
+    assert match_attempt.play_match(station, rated) == "accepted"
     match = history.get_match(contest.conn, rated)
     assert [seat.verdict for seat in match.seats] == ["ERROR", "DONE"]
     # Who came first in the first game is a matter of where they began.
@@ -204,23 +204,23 @@ def test_who_goes_away_between_the_games_of_a_pair_has_lost_the_second_and_voids
 
 
 def test_an_address_where_nobody_answers_is_rejected_with_the_reason(
-    contest: Contest, station: Station
+    contest: Contest, station: WorkerContext
 ) -> None:
     entry, match_id = enter(contest, station.blobs, "http://10.0.0.1")
-    assert match_attempt.play(station, match_id) == "accepted"
+    assert match_attempt.play_match(station, match_id) == "accepted"
     found = entries.get_entry(contest.conn, entry)
     assert found.state is EntryState.REJECTED
     assert "The remote agent did not answer: GET /: 10.0.0.1 is private" in (found.reason or "")
 
 
 def test_a_worker_serves_remote_agents_while_their_daemon_answers(
-    conn: Connection, station: Station, folder: Path, monkeypatch: pytest.MonkeyPatch
+    conn: Connection, station: WorkerContext, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tasks, "station", None)
+    monkeypatch.setattr(tasks, "worker_context", None)
     apart = folder / "apart"
     apart.mkdir(mode=0o711)
     settings = station.settings.model_copy(update={"remote_socket": apart / "remote.sock"})
-    greet = main._take_station(settings, ["play.cpu"], 1)._greet
+    greet = main._make_worker_context(settings, ["play.cpu"], 1)._greet
 
     def served() -> set[str]:
         greet()

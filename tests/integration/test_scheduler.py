@@ -132,12 +132,12 @@ def test_what_is_judged_again_is_queued_where_a_node_can_play_it(contest: Contes
         conn, contest.season.id, everything, by=None, reason="a bad node"
     )
     silence_workers(conn)
-    assert jobs.rejudge(conn) == {"rejudges_queued": 0}
+    assert jobs.queue_rejudged_matches(conn) == {"rejudges_queued": 0}
     workers.register_worker(conn, hello("w1"))
-    assert jobs.rejudge(conn) == {"rejudges_queued": 1}
-    assert jobs.rejudge(conn) == {"rejudges_queued": 0}
+    assert jobs.queue_rejudged_matches(conn) == {"rejudges_queued": 1}
+    assert jobs.queue_rejudged_matches(conn) == {"rejudges_queued": 0}
     workers.register_worker(conn, hello("w2", profiles=("numpy", "torch")))
-    assert jobs.rejudge(conn) == {"rejudges_queued": 1}
+    assert jobs.queue_rejudged_matches(conn) == {"rejudges_queued": 1}
 
 
 def test_an_entry_whose_profile_no_node_serves_holds_no_place_in_the_queue(
@@ -310,7 +310,7 @@ def test_a_lapsed_lease_is_queued_again(contest: Contest) -> None:
     conn.execute(
         "update matches set lease_until = now() - interval '1 second' where state = 'running'"
     )
-    assert jobs.reap(conn) == {"requeued": 1, "voided": 0}
+    assert jobs.reap_leases(conn) == {"requeued": 1, "voided": 0}
     assert history.get_match(conn, match_id).state == "queued"
 
 
@@ -320,7 +320,7 @@ def test_what_waited_past_its_deadline_is_seen_to(contest: Contest) -> None:
     contest.pending()
     conn.execute("update matches set deadline_at = now() - interval '1 s' where state = 'queued'")
     conn.execute("update entries set deadline_at = now() where state = 'pending'")
-    assert jobs.expire(conn) == {"expired": 2, "validations_renewed": 1, "paused_tried": 0}
+    assert jobs.expire_overdue(conn) == {"expired": 2, "validations_renewed": 1, "paused_tried": 0}
 
 
 def test_the_rater_is_rung_once_for_results_that_wait(contest: Contest) -> None:
@@ -335,12 +335,12 @@ def test_the_rater_is_rung_once_for_results_that_wait(contest: Contest) -> None:
 def test_seasons_turn_when_their_dates_come(contest: Contest) -> None:
     conn = contest.conn
     conn.execute("update seasons set closes_at = now() - interval '1 second'")
-    assert jobs.close(conn) == {"seasons_turned": 1}
+    assert jobs.close_due_seasons(conn) == {"seasons_turned": 1}
     assert seasons.get_season(conn, contest.season.id).state == "locked"
     conn.execute("update seasons set ends_at = now() - interval '1 second'")
-    assert jobs.close(conn) == {"seasons_turned": 1}
+    assert jobs.close_due_seasons(conn) == {"seasons_turned": 1}
     assert seasons.get_season(conn, contest.season.id).state == "finished"
-    assert jobs.close(conn) == {"seasons_turned": 0}
+    assert jobs.close_due_seasons(conn) == {"seasons_turned": 0}
 
 
 def paused(contest: Contest) -> None:
@@ -480,7 +480,7 @@ def test_a_host_too_slow_for_a_season_raises_an_alarm(
     (alarm,) = season_health.season_alarms(conn)
     assert alarm.cause == "slow_host"
     assert "too slow for this season: w1 (1 attempts)" in alarm.reason
-    looking = jobs.Watch()
+    looking = jobs.AlarmLog()
     looking.look(conn)
     looking.look(conn)
     assert capsys.readouterr().err.count("host_too_slow") == 1
@@ -489,7 +489,7 @@ def test_a_host_too_slow_for_a_season_raises_an_alarm(
 def test_an_alarm_is_told_once_and_its_end_too(
     contest: Contest, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    conn, looking = contest.conn, jobs.Watch()
+    conn, looking = contest.conn, jobs.AlarmLog()
     conn.execute("update seasons set opens_at = now() - interval '1 hour'")
     looking.look(conn)
     looking.look(conn)
@@ -510,7 +510,7 @@ def test_answers_kept_for_repeats_are_dropped_after_their_time(conn: Connection)
     workers.register_worker(conn, hello("here"))
     workers.register_worker(conn, hello("long gone"))
     conn.execute("update workers set seen_at = now() - interval '2 days' where id = 'long gone'")
-    assert jobs.forget(conn) == {
+    assert jobs.delete_old_rows(conn) == {
         "answers_forgotten": 1,
         "workers_forgotten": 1,
         "standings_dropped": 0,

@@ -80,7 +80,7 @@ def test_machines_that_are_set_up_at_once_make_one_demo_league(
 
     def seed(_: int) -> str:
         start.wait()
-        return setup.seed(settings, None)
+        return setup.seed_demo(settings, None)
 
     with ThreadPoolExecutor(3) as machines:
         tokens = list(machines.map(seed, range(3)))
@@ -101,7 +101,7 @@ def test_chosen_demo_leagues_are_made(
 ) -> None:
     monkeypatch.setenv("PECK_DEMO_LEAGUES", "snake, battlesnake")
     settings = Settings(database_url=database_url, blobs_url=f"file://{tmp_path}")
-    setup.seed(settings, None)
+    setup.seed_demo(settings, None)
     with db.connect(database_url) as conn:
         slugs = conn.execute("select slug from leagues order by slug").fetchall()
     assert slugs == [("battlesnake",), ("snake",)]

@@ -25,8 +25,8 @@ import pytest
 
 from services import embedded
 from services.child_processes import SERVICE_NICE
-from services.host_checks import UpError
-from services.up import House, Options
+from services.host_checks import StartError
+from services.up import LocalInstance, UpOptions
 from tests import servers
 from tests.chaos.fleet import wait_until
 
@@ -193,10 +193,10 @@ def test_whoever_is_refused_leaves_the_other_houses_address_alone(
 ) -> None:
     monkeypatch.setenv("PECK_STATE", str(state))
     (state / "address").write_text("http://127.0.0.1:1\n")
-    second = House(Options(state, launcher="docker"), lambda _: None)
+    second = LocalInstance(UpOptions(state, launcher="docker"), lambda _: None)
     with (state / "lock").open("w") as first:
         fcntl.flock(first, fcntl.LOCK_EX)
-        with pytest.raises(UpError, match="just starting"):
+        with pytest.raises(StartError, match="just starting"):
             second.start()
         second.stop()
     assert (state / "address").exists()

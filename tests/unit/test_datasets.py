@@ -11,7 +11,7 @@ import numpy as np
 
 from games import encoders
 from games.episode import Episode, to_bytes
-from services.cli.datasets import Gathering, _write
+from services.cli.datasets import SampleCollector, _write_arrays
 from tests.unit.games.test_encoders import SMALL, episode
 
 
@@ -25,7 +25,7 @@ def test_who_changed_seats_for_the_second_episode_of_a_pair_is_followed_there(
     tmp_path: Path,
 ) -> None:
     pair = [episode("golad", 2, SMALL, seed) for seed in (0, 1)]
-    encoder, gathered = encoders.encoder_of("golad"), Gathering()
+    encoder, gathered = encoders.encoder_of("golad"), SampleCollector()
     match, replays = match_of(*pair)
     gathered.add(match, encoder, replays, {0})
     assert [source["seats"] for source in gathered.sources] == [[0], [1]]
@@ -33,7 +33,7 @@ def test_who_changed_seats_for_the_second_episode_of_a_pair_is_followed_there(
         source["seats"][0] for source in gathered.sources for _ in range(source["samples"])
     ]
     season = {"id": "sea_1", "game": "golad", "configuration": pair[0].configuration, "best": []}
-    manifest = _write(tmp_path / "golad.npz", gathered, encoder, [season], {})
+    manifest = _write_arrays(tmp_path / "golad.npz", gathered, encoder, [season], {})
     with np.load(tmp_path / "golad.npz", allow_pickle=False) as data:
         for number, one in enumerate(pair):
             told = data["reward"][data["episode"] == number]
@@ -45,10 +45,10 @@ def test_who_changed_seats_for_the_second_episode_of_a_pair_is_followed_there(
 
 def test_a_large_boards_moves_have_numbers_that_hold_them(tmp_path: Path) -> None:
     recorded = episode("golad", 2, {"maxRounds": 1}, 3)
-    encoder, gathered = encoders.encoder_of("golad"), Gathering()
+    encoder, gathered = encoders.encoder_of("golad"), SampleCollector()
     match, replays = match_of(recorded)
     gathered.add(match, encoder, replays, {0, 1})
     season = {"id": "sea_1", "game": "golad", "configuration": recorded.configuration, "best": []}
-    manifest = _write(tmp_path / "golad.npz", gathered, encoder, [season], {})
+    manifest = _write_arrays(tmp_path / "golad.npz", gathered, encoder, [season], {})
     assert len(manifest["moves"]) == 1 + 2 * 18 * 16
     assert manifest["arrays"]["moves"][0] == manifest["arrays"]["rest"][0] == "int16"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from workers.liveness import Watch, answered, answering, last_answer_at
+from workers.liveness import StallMonitor, last_answer_at, record_answer, recording_answers
 
 
 def ended(waiting: Callable[[], int], busy: int, *, seconds: float = 0.4, slots: int = 2) -> bool:
     """Whether a watch with short times ends its worker."""
     over = threading.Event()
-    answered()
-    watch = Watch(
+    record_answer()
+    watch = StallMonitor(
         waiting, lambda: busy, slots, stalled_seconds=0.1, look_seconds=0.01, end=over.set
     )
     watch.start()
@@ -44,7 +44,7 @@ def test_a_worker_is_not_to_blame_while_redis_is_away() -> None:
 
 def test_a_worker_that_answers_is_well() -> None:
     def wake() -> int:
-        answered()
+        record_answer()
         return 3
 
     assert not ended(wake, busy=0)
@@ -65,9 +65,9 @@ def test_an_answer_that_computes_goes_on_and_one_that_waits_does_not() -> None:
         return look
 
     for step, moves in (1.0, True), (0.0, False):
-        answered()
+        record_answer()
         before = last_answer_at()
-        with answering(spending(step), look_seconds=0.001):
+        with recording_answers(spending(step), look_seconds=0.001):
             for _ in range(5):
                 assert looked.acquire(timeout=10)
         assert (last_answer_at() > before) is moves

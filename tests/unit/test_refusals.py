@@ -6,13 +6,13 @@ import json
 from typing import Any
 
 from ladder.errors import Conflict, Forbidden, Invalid, LadderError
-from services.cli.submissions import as_options
-from services.http.problems import refused
+from services.cli.submissions import with_option_names
+from services.http.problems import problem_of_refusal
 from services.web.forms import Form
 
 
 def problem_of(error: LadderError) -> dict[str, Any]:
-    answer = refused(error)
+    answer = problem_of_refusal(error)
     problem: dict[str, Any] = json.loads(bytes(answer.body))
     assert problem["status"] == answer.status_code
     return problem
@@ -54,11 +54,11 @@ def test_form_does_not_read_a_field_out_of_a_sentence() -> None:
 
 
 def test_command_line_names_the_option_of_a_refused_place() -> None:
-    told = as_options(problem_of(Invalid("url", "begin with http:// or https://")))
+    told = with_option_names(problem_of(Invalid("url", "begin with http:// or https://")))
     assert told["detail"] == "--url: begin with http:// or https://"
     assert told["errors"] == [{"where": "--url", "message": "begin with http:// or https://"}]
 
 
 def test_command_line_leaves_a_problem_without_places_as_it_is() -> None:
     problem = problem_of(Conflict("url: the season is over"))
-    assert as_options(problem) == problem
+    assert with_option_names(problem) == problem

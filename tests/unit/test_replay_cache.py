@@ -9,11 +9,11 @@ from functools import partial
 
 import pytest
 
-from services.http.replay_cache import Replays
+from services.http.replay_cache import ReplayCache
 
 
 def test_whoever_comes_meanwhile_gets_what_the_first_one_had_made() -> None:
-    replays, made = Replays(), list[str]()
+    replays, made = ReplayCache(), list[str]()
 
     def make(key: str) -> bytes:
         made.append(key)
@@ -27,7 +27,7 @@ def test_whoever_comes_meanwhile_gets_what_the_first_one_had_made() -> None:
 
 
 def test_what_is_kept_is_bounded_and_what_fails_is_not_kept() -> None:
-    replays, made = Replays(most_bytes=5000), list[int]()
+    replays, made = ReplayCache(most_bytes=5000), list[int]()
 
     def make(key: int) -> bytes:
         made.append(key)

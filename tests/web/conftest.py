@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, s
 
 from ladder.database import db
 from ladder.database.blobs import ObjectStoreBlobs, open_blobs
-from services.client import trusted
+from services.client import tls_context
 from tests.servers import cloned
 from tests.web.seeding import Contest, seed
 
@@ -48,7 +48,7 @@ class Site:
     def get(self, path: str, token: str | None = None) -> httpx.Response:
         """A page as a browser without script gets it, signed in if a token is given."""
         with httpx.Client(
-            base_url=self.address, headers={"Accept": "text/html"}, verify=trusted(self.address)
+            base_url=self.address, headers={"Accept": "text/html"}, verify=tls_context(self.address)
         ) as client:
             if token:
                 sign_in(client, token)

@@ -9,7 +9,7 @@ import pytest
 
 from ladder.database.db import connect
 from ladder.entries import declared_entry
-from services.client import trusted
+from services.client import tls_context
 from tests.web.conftest import Site, Tab, press, sign_in
 
 
@@ -43,7 +43,7 @@ def test_an_owner_declares_by_keyboard_and_takes_it_back(
 def test_it_is_for_the_teams_own_people_and_what_is_refused_is_said(site: Site) -> None:
     contest = site.contest
     path = f"/agents/{contest.own[0].agent_id}"
-    with httpx.Client(base_url=site.address, verify=trusted(site.address)) as client:
+    with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:
         for token, status, said in (
             (contest.owner_token, 422, "it is rejected; a team stands by an active one"),
             (contest.stranger_token, 403, "lacks the scope"),

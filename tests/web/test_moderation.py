@@ -11,7 +11,7 @@ from playwright.sync_api import Page
 from ladder.database.db import connect
 from ladder.entries import entries
 from ladder.people import audit_log
-from services.client import trusted
+from services.client import tls_context
 from tests.web.conftest import Site, Tab, press, sign_in
 from tests.web.test_accessibility import CONTRAST, NAMES
 
@@ -84,7 +84,7 @@ def test_the_page_is_for_hosts_alone_and_takes_our_own_forms_alone(site: Site) -
     ):
         assert site.get(PATH, token).status_code == public
         assert site.get("/leagues/club/repair", token).status_code == private
-    with httpx.Client(base_url=site.address, verify=trusted(site.address)) as client:
+    with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:
         sign_in(client, contest.host_token)
         proof = client.get(PATH).text.split('name="form_token" value="', 1)[1].split('"', 1)[0]
         data = {"season": contest.season.id, "subject": contest.own[2].id, "reason": "x"}
@@ -104,7 +104,7 @@ def test_the_page_is_for_hosts_alone_and_takes_our_own_forms_alone(site: Site) -
 
 def test_where_matches_have_one_seat_no_official_standing_is_promised(site: Site) -> None:
     contest = site.contest
-    with httpx.Client(base_url=site.address, verify=trusted(site.address)) as client:
+    with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:
         sign_in(client, contest.host_token)
         path = "/leagues/snake/repair"
         page = client.get(path).text

@@ -11,7 +11,7 @@ import pytest
 from games import GAMES
 from ladder.database.db import connect
 from ladder.leagues.season_creation import supports_remote
-from services.client import trusted
+from services.client import tls_context
 from tests.web.conftest import Site, Tab, press, sign_in
 from tests.web.test_accessibility import CONTRAST, NAMES
 
@@ -85,7 +85,7 @@ def test_a_host_makes_a_league_by_keyboard_on_a_phone_without_script(
 
 
 def test_league_page_says_at_once_which_seats_stay_empty(site: Site) -> None:
-    with httpx.Client(base_url=site.address, verify=trusted(site.address)) as client:
+    with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:
         sign_in(client, site.contest.host_token)
         data = fields(site, client, title="Few", slug="few", anchors="greedy")
         assert client.post(FORM, data=data).status_code == 303
@@ -108,7 +108,7 @@ def test_the_form_has_names_contrast_and_fits_a_small_phone(
 
 
 def test_a_form_that_is_sent_twice_makes_one_league_and_lands_on_it_twice(site: Site) -> None:
-    with httpx.Client(base_url=site.address, verify=trusted(site.address)) as client:
+    with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:
         sign_in(client, site.contest.host_token)
         data = fields(site, client, title="Twice", slug="twice")
         for _ in range(2):
@@ -121,7 +121,7 @@ def test_a_form_that_is_sent_twice_makes_one_league_and_lands_on_it_twice(site: 
 
 def test_what_the_api_refuses_stands_beside_its_field_and_nothing_is_made(site: Site) -> None:
     rows, zone = "season.configuration.rows", "zone"
-    with httpx.Client(base_url=site.address, verify=trusted(site.address)) as client:
+    with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:
         sign_in(client, site.contest.host_token)
         for name, value, word in (
             ("title", "", "This is needed."),
@@ -156,7 +156,7 @@ def test_strangers_sign_in_first_a_bare_token_is_told_and_another_site_cannot_se
 ) -> None:
     assert site.get(FORM).headers["location"] == "/sign-in?next=/new-league"
     assert "leagues:write" in site.get(FORM, site.contest.owner_token).text
-    with httpx.Client(base_url=site.address, verify=trusted(site.address)) as client:
+    with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:
         sign_in(client, site.contest.host_token)
         data = fields(site, client, title="T", slug="t")
         for broken in ({**data, "form_token": "0" * 64}, {"title": "T"}):
@@ -170,7 +170,7 @@ def test_strangers_sign_in_first_a_bare_token_is_told_and_another_site_cannot_se
 
 
 def test_what_nobody_would_type_comes_back_to_its_field(site: Site) -> None:
-    with httpx.Client(base_url=site.address, verify=trusted(site.address)) as client:
+    with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:
         sign_in(client, site.contest.host_token)
         deep = {"season.configuration.rows": "[" * 60_000}
         answer = client.post(FORM, data=fields(site, client, title="Deep", slug="deep", **deep))

@@ -12,7 +12,7 @@ from ladder.database.db import connect
 from ladder.enums import ReplayVisibility
 from ladder.leagues import leagues
 from ladder.people import tokens
-from services.client import trusted
+from services.client import tls_context
 from services.web import formatting, rating_curve
 from tests.web.conftest import Site, sign_in
 from tests.web.seeding import SCRIPT_NAME
@@ -151,7 +151,7 @@ def test_a_scrim_in_play_tells_its_progress_to_its_team_alone(site: Site) -> Non
 
 def test_a_sign_in_form_from_elsewhere_is_refused(site: Site) -> None:
     token = site.contest.owner_token
-    with httpx.Client(base_url=site.address, verify=trusted(site.address)) as client:
+    with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:
         for proof in ("", "0" * 64):
             answer = client.post("/sign-in", data={"token": token, "form_token": proof})
             assert answer.status_code == 403
@@ -164,7 +164,7 @@ def test_a_sign_in_form_from_elsewhere_is_refused(site: Site) -> None:
 def test_a_session_cookie_is_signed_hidden_from_scripts_and_ends_with_its_token(site: Site) -> None:
     with connect(site.database_url) as conn:
         token, text = tokens.mint_token(conn, site.contest.owner.id, "borrowed", ["read"])
-    with httpx.Client(base_url=site.address, verify=trusted(site.address)) as client:
+    with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:
         answer = sign_in(client, text)
         assert answer.status_code == 303
         cookie = answer.headers["set-cookie"]
@@ -183,7 +183,7 @@ def test_a_session_cookie_is_signed_hidden_from_scripts_and_ends_with_its_token(
 
 
 def test_signing_out_needs_our_own_form_and_ends_the_session(site: Site) -> None:
-    with httpx.Client(base_url=site.address, verify=trusted(site.address)) as client:
+    with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:
         sign_in(client, site.contest.owner_token)
         assert client.post("/sign-out", data={"form_token": "x"}).status_code == 403
         page = client.get("/me").text
@@ -194,7 +194,7 @@ def test_signing_out_needs_our_own_form_and_ends_the_session(site: Site) -> None
 
 @pytest.mark.parametrize("onward", ["//evil.example", "https://evil.example", "/\\evil", "x\ny"])
 def test_after_signing_in_one_stays_on_this_site(site: Site, onward: str) -> None:
-    with httpx.Client(base_url=site.address, verify=trusted(site.address)) as client:
+    with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:
         form = client.get("/sign-in", params={"next": onward}).text
         proof = form.split('name="form_token" value="', 1)[1].split('"', 1)[0]
         data = {"token": site.contest.owner_token, "form_token": proof, "next": onward}
@@ -202,7 +202,7 @@ def test_after_signing_in_one_stays_on_this_site(site: Site, onward: str) -> Non
 
 
 def test_a_wrong_token_is_told_so(site: Site) -> None:
-    with httpx.Client(base_url=site.address, verify=trusted(site.address)) as client:
+    with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:
         answer = sign_in(client, "peck_wrong")
         assert answer.status_code == 422
         assert "mistyped, expired or revoked" in answer.text
@@ -284,8 +284,8 @@ def test_times_and_numbers_read_well() -> None:
         (61, "1 min ago"),
         (90_000, "1 d ago"),
     ):
-        assert formatting.ago(now - timedelta(seconds=seconds), now) == text
-    assert [formatting.seconds(one) for one in (0.00004, 0.0012, 0.25, 1.0, 61.5, 600)] == [
+        assert formatting.ago_text(now - timedelta(seconds=seconds), now) == text
+    assert [formatting.seconds_text(one) for one in (0.00004, 0.0012, 0.25, 1.0, 61.5, 600)] == [
         "<0.1 ms",
         "1.2 ms",
         "250 ms",
@@ -293,14 +293,16 @@ def test_times_and_numbers_read_well() -> None:
         "61.5 s",
         "10 min",
     ]
-    assert str(formatting.change(-7.6)) == '<span class="num down">\N{MINUS SIGN}8</span>'
+    assert str(formatting.change_text(-7.6)) == '<span class="num down">\N{MINUS SIGN}8</span>'
 
 
 def test_a_rating_curve_names_its_ends_and_every_match() -> None:
     at = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
-    start = rating_curve.Point(600, 200, 0, "mat_a", at)
-    drawn = str(rating_curve.draw([rating_curve.Point(650, 150, 50, "mat_a", at)], start))
+    start = rating_curve.CurvePoint(600, 200, 0, "mat_a", at)
+    drawn = str(
+        rating_curve.draw_curves([rating_curve.CurvePoint(650, 150, 50, "mat_a", at)], start)
+    )
     assert "from 600 to 650, now plus or minus 300" in drawn
     assert drawn.count('href="/matches/mat_a"') == 2
     assert "style=" not in drawn
-    assert rating_curve.ticks(0, 1000) == [0, 250, 500, 750, 1000]
+    assert rating_curve.axis_ticks(0, 1000) == [0, 250, 500, 750, 1000]

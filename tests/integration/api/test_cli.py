@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from ladder.entries import entries
-from services.cli.submissions import is_tried
+from services.cli.submissions import is_being_retried
 from tests.integration.api.test_profiles import serve
 from tests.integration.api.world import GOOD, World, finish
 
@@ -167,7 +167,7 @@ def test_an_address_is_submitted_and_resumed_once_it_was_away(peck: Peck, world:
     resumed = read(peck("resume", "--json"))
     assert (resumed["id"], resumed["state"]) == (sent["entry"]["id"], "paused")
     assert resumed["next_try_at"] is None
-    assert is_tried({**resumed, "queue": None})  # its match is over and not yet judged
+    assert is_being_retried({**resumed, "queue": None})  # its match is over and not yet judged
 
 
 def test_the_leaderboard_is_a_table_or_json(peck: Peck) -> None:

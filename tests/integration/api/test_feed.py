@@ -14,7 +14,7 @@ from ladder.reports.feed import SETTLE_SECONDS
 from services.api import feed
 from services.client import ApiError
 from services.http import stream_limits
-from services.http.problems import ProblemError, respond
+from services.http.problems import ProblemError, error_response
 from tests.chaos.fleet import wait_until
 from tests.integration.api.world import World, play_rated
 
@@ -100,8 +100,8 @@ def test_a_stream_needs_a_token_and_a_key_of_ours(world: World) -> None:
 
 
 def test_nobody_holds_more_streams_than_their_part() -> None:
-    known = stream_limits.Streams()
-    held = [known.enter("usr_a") for _ in range(stream_limits.EACH)]  # type: ignore[arg-type]
+    known = stream_limits.StreamLimits()
+    held = [known.enter("usr_a") for _ in range(stream_limits.MOST_STREAMS_PER_USER)]  # type: ignore[arg-type]
     with pytest.raises(Exception, match="close one"):
         known.enter("usr_a")  # type: ignore[arg-type]
     known.leave("usr_a", held[0])  # type: ignore[arg-type]
@@ -110,12 +110,12 @@ def test_nobody_holds_more_streams_than_their_part() -> None:
 
 
 def test_a_process_that_is_full_says_when_to_ask_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream_limits, "ALL", 1)
-    known = stream_limits.Streams()
+    monkeypatch.setattr(stream_limits, "MOST_STREAMS", 1)
+    known = stream_limits.StreamLimits()
     known.enter("usr_a")  # type: ignore[arg-type]
     with pytest.raises(ProblemError, match="try again in 30 seconds") as full:
         known.enter("usr_b")  # type: ignore[arg-type]
-    answer = respond(full.value)
+    answer = error_response(full.value)
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "30")
 
 

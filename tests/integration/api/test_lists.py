@@ -44,13 +44,13 @@ def test_lists_hold_exactly_what_may_be_seen_one_by_one(world: World, person: st
         assert who is not None
         assert admin is not None
         every = agents.list_agents(conn, viewer=admin, limit=1000)
-        sees_match = permissions.match_filter(conn, who)
-        seen_agents = {row.id for row in every if permissions.sees_agent(conn, who, row)}
+        sees_match = permissions.visible_match_filter(conn, who)
+        seen_agents = {row.id for row in every if permissions.may_see_agent(conn, who, row)}
         seen_matches = {row.id for row in history.list_matches(conn, limit=1000) if sees_match(row)}
         seen_entries = {
             row.id
             for row in entries.list_entries(conn, limit=1000)
-            if permissions.sees_entry(conn, who, row)
+            if permissions.may_see_entry(conn, who, row)
         }
     assert ids(walked(world, person, "/v1/agents")) == seen_agents
     listed_matches, listed_entries = set(), set()

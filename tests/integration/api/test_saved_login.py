@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from services.cli.__main__ import verb
+from services.cli.__main__ import command_name
 from services.cli.saved_login import find_login
 from tests.integration.api.test_cli import Peck, read
 from tests.integration.api.test_cli import peck as peck
@@ -166,9 +166,9 @@ def test_used_up_limit_names_the_time_to_try_again(
 
 
 def test_command_name_leaves_out_arguments() -> None:
-    assert verb(["league", "create", "autumn", "--private"]) == "peck league create"
-    assert verb(["submit", "league"]) == "peck submit"
-    assert verb([]) == "peck"
+    assert command_name(["league", "create", "autumn", "--private"]) == "peck league create"
+    assert command_name(["submit", "league"]) == "peck submit"
+    assert command_name([]) == "peck"
 
 
 def test_problem_names_what_was_not_found(world: World) -> None:

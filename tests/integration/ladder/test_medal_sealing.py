@@ -20,7 +20,7 @@ from ladder.ratings.fitting import OfficialFitter
 from ladder.ratings.medal_sealing_rule import STANDINGS_THAT_MUST_AGREE
 from ladder.standings import leaderboard
 from ladder.standings.standings import BoardRow
-from services.scheduler.jobs import close
+from services.scheduler.jobs import close_due_seasons
 from tests.integration.ladder.contest import Contest, hello, raise_contest
 from tests.integration.ladder.test_fitting import play, refit
 
@@ -178,16 +178,16 @@ def test_a_season_that_stops_when_sealed_ends_with_its_last_doubt(
         play(each, four, 1)
         turn(each, "locked")
         refit(each)
-    assert close(conn) == {"seasons_turned": 0}  # in doubt
+    assert close_due_seasons(conn) == {"seasons_turned": 0}  # in doubt
     for each, four in fields:
         settle(each, four)
         refit(each)
     last = contest.rated(*fields[0][1])
-    assert close(conn) == {"seasons_turned": 0}  # a game is still under way
+    assert close_due_seasons(conn) == {"seasons_turned": 0}  # a game is still under way
     assert [season.id for season in seasons.playing_seasons(conn)] == [patient.season.id]
     contest.play(last, [1, 2, 3, 4])
     ratings.rate_season(conn, contest.season.id)
-    assert close(conn) == {"seasons_turned": 1}
+    assert close_due_seasons(conn) == {"seasons_turned": 1}
     states = [seasons.get_season(conn, each.season.id).state for each in (contest, patient)]
     assert states == ["finished", "locked"]
     told = [json.loads(line) for line in capsys.readouterr().err.splitlines()]

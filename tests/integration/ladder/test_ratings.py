@@ -73,7 +73,7 @@ def test_a_season_that_cannot_be_rated_keeps_no_other_waiting(
 
     monkeypatch.setattr(ratings, "rate_season", broken)
     monkeypatch.setattr(tasks, "database_url", database_url)
-    tasks.rate("a wake-up message")
+    tasks.rate_seasons("a wake-up message")
     assert ratings.seasons_to_rate(contest.conn) == [contest.season.id]
 
 
@@ -89,7 +89,7 @@ def test_seasons_take_turns_and_standings_are_fitted_between(
     monkeypatch.setattr(tasks, "database_url", database_url)
     monkeypatch.setattr(rounds, "FOLD", 2)
     monkeypatch.setattr(tasks, "fitter", fitting.OfficialFitter())
-    tasks.rate("a wake-up message")
+    tasks.rate_seasons("a wake-up message")
     one, two = contest.season.id, other.season.id
     fit = [("fitted", {"season": season, "version": 1}) for season in (one, two)]
     turn = [("rated", {"season": season, "results": 2}) for season in (one, two)]
@@ -201,7 +201,7 @@ def test_a_long_log_is_rated_anew_a_piece_at_a_time_and_others_have_their_turn(
     monkeypatch.setattr(rounds, "FOLD", 1)
     monkeypatch.setattr(fitting.OfficialFitter, "refit", lambda *_: 0)
     monkeypatch.setattr(fitting, "seasons_to_fit", lambda conn: [])
-    tasks.rate("a wake-up message")
+    tasks.rate_seasons("a wake-up message")
     one, two = contest.season.id, other.season.id
     assert told[:4] == [one, two, one, two]
     _check_against_history(contest, four)

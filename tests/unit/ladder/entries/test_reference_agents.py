@@ -12,7 +12,7 @@ import pytest
 from games import GAMES
 from ladder.entries import reference_agents
 from services import demo
-from services.cli.name_lookup import find
+from services.cli.name_lookup import find_agent
 
 
 def test_a_folder_of_one_file_is_that_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -68,4 +68,4 @@ def test_a_reference_agent_has_one_name_with_hyphen_or_underscore() -> None:
             "hungry_geese", "random-legal"
         )
         mine = [{"id": "age_1", "slug": "random-legal", "name": "Mine"}]
-        assert find(mine, name) == mine[0]
+        assert find_agent(mine, name) == mine[0]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from sandbox.match.bundle import BundleError, prepare_bundle
-from services.cli.bundles import packed
-from services.cli.saved_login import Unset
+from services.cli.bundles import pack
+from services.cli.saved_login import MissingInput
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_a_folder_that_names_its_program_needs_no_main(tmp_path: Path, scratch: 
     (folder / "server.py").write_text("pass\n")
     with tarfile.open(prepare_bundle(folder, scratch)) as archive:
         assert archive.getnames() == ["peck.json", "server.py"]
-    with packed(folder) as (name, file):
+    with pack(folder) as (name, file):
         assert name == "server.tar.gz"
         assert file.is_file()
     assert not file.exists()
@@ -118,7 +118,7 @@ def test_a_link_that_no_bundle_can_hold_is_refused_by_name(
     folder = _folder(tmp_path / "agent")
     (tmp_path / "outside").mkdir()
     (folder / "lib" / "weights").symlink_to(target if target != "lib" else "../lib")
-    with pytest.raises(Unset, match=f"lib/weights: {reason}"), packed(folder):
+    with pytest.raises(MissingInput, match=f"lib/weights: {reason}"), pack(folder):
         pass
 
 
@@ -127,7 +127,7 @@ def test_a_main_py_that_is_a_link_out_of_the_folder_is_refused(tmp_path: Path) -
     folder.mkdir()
     (tmp_path / "secret.py").write_text("x = 1\n")
     (folder / "main.py").symlink_to(tmp_path / "secret.py")
-    with pytest.raises(Unset, match=r"main\.py: a link that leads out"), packed(folder):
+    with pytest.raises(MissingInput, match=r"main\.py: a link that leads out"), pack(folder):
         pass
 
 
@@ -143,15 +143,15 @@ def test_a_link_inside_the_folder_is_packed_as_its_file(tmp_path: Path, scratch:
 def test_a_pipe_in_a_folder_is_refused_by_name(tmp_path: Path) -> None:
     folder = _folder(tmp_path / "agent")
     os.mkfifo(folder / "queue")
-    with pytest.raises(Unset, match="queue: a pipe, socket or device"), packed(folder):
+    with pytest.raises(MissingInput, match="queue: a pipe, socket or device"), pack(folder):
         pass
 
 
 @pytest.mark.parametrize("path", ["/dev/null", "pipe"])
 def test_a_pipe_or_device_is_not_called_a_folder(tmp_path: Path, path: str) -> None:
     os.mkfifo(tmp_path / "pipe")
-    refused = pytest.raises(Unset, match="neither a file nor a folder; give a main")
-    with refused, packed(tmp_path / path):
+    refused = pytest.raises(MissingInput, match="neither a file nor a folder; give a main")
+    with refused, pack(tmp_path / path):
         pass
 
 
