@@ -154,7 +154,13 @@ def _match(arena: Arena, series: Series, number: int) -> tuple[float | None, ...
         asked = [requests[member] for member in seated]
         with borrow_seats(arena.node.socket, asked, BORROW_SECONDS) as lent:
             return referee.play_episode(
-                game, configuration, clock, seed, lent, lanes=1, stop_after_seconds=3600
+                game,
+                configuration,
+                clock,
+                seed,
+                lent,
+                max_parallel_seats=1,
+                stop_after_seconds=3600,
             )
 
     report = (played := mirrored_pairs.play_match(game, seats, episode)).seats[own_seat]

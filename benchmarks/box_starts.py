@@ -59,7 +59,7 @@ def rows(node: Node, folder: Path, count: int) -> Iterator[Target]:
         "ms",
         median,
         p99,
-        "main.py executed by a child forked ahead",
+        "main.py executed by a child pre-forked",
     )
     yield Target(f"  of it until the loan, {name}", lent, "ms")
     yield Target(f"  right after a match's end, {name}", hurried, "ms", None, None, "with the fork")

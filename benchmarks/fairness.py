@@ -194,7 +194,7 @@ def played(node: Node, bundles: Sequence[Path], clock: Clock, count: int) -> Mov
                     clock,
                     SEED,
                     loans,
-                    lanes=1,
+                    max_parallel_seats=1,
                     stop_after_seconds=3600.0,
                     waiting_seconds=3600.0,
                 )

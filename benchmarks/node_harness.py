@@ -155,7 +155,7 @@ def play(node: Node, bundles: Sequence[Path], memory: list[PlayedMatch] | None =
             Clock(),
             SEED,
             loans,
-            lanes=SEATS,
+            max_parallel_seats=SEATS,
             stop_after_seconds=600.0,
             on_step=lambda _: marks.append(time.perf_counter()),
         )

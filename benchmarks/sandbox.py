@@ -74,7 +74,7 @@ def _rows(
 
 
 def _idle(launcher: str, profile: str, state: Path, folder: Path) -> Target:
-    """Memory of a bound box between two matches: supervisor, zygote, spare child, init, shim."""
+    """Memory of a bound box between two matches: supervisor, zygote, child, init, shim."""
     what, aim = f"idle box, {profile}: anonymous memory", IDLE_MIB[profile]
     with running(launcher, profile, "--warm", "0", state=state) as node:
         if isinstance(node, str):

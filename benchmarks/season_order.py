@@ -84,7 +84,7 @@ class Arena:
                     clock,
                     seed,
                     loans,
-                    lanes=1,
+                    max_parallel_seats=1,
                     stop_after_seconds=3600,
                 )
             for place, seat in enumerate(turn):

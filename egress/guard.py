@@ -1,4 +1,4 @@
-"""The egress guard: the only way from the house to an address that a person gave.
+"""The egress guard: the only way from the instance to an address that a person gave.
 
 A connection is opened in one motion: the name is resolved once, every address it has is judged, and
 the socket goes to an address that was judged, by number. Nobody resolves again in between, so a

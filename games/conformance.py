@@ -1,9 +1,9 @@
 """Does a game keep the promises of the Protocol? Found out by random play, with and without faults.
 
-``check_conformance`` plays; every broken promise is one named check of its report, with the first places where
-it broke. What it cannot see: whether the rules are the right ones, and whether an observation shows
-what they hide from its seat. That observations are the same in a play-through from the record,
-where no generator exists, it can see: none tells of chance to come.
+``check_conformance`` plays; every broken promise is one named check of its report, with the first
+places where it broke. What it cannot see: whether the rules are the right ones, and whether an
+observation shows what they hide from its seat. That observations are the same in a play-through
+from the record, where no generator exists, it can see: none tells of chance to come.
 """
 
 from __future__ import annotations

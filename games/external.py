@@ -1,7 +1,8 @@
 """Games from files outside the tree: an operator's own code, trusted as ours is.
 
 ``PECK_GAMES`` lists them, as ``/path/file.py`` or ``/path/file.py:NAME``, with commas between.
-Every process that plays or shows matches reads it (``register_games``), and has them in ``GAMES`` then.
+Every process that plays or shows matches reads it (``register_games``), and has them in ``GAMES``
+then.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Starts a house's Python parts again when a source file changes; for developers.
+"""Starts an instance's Python parts again when a source file changes; for developers.
 
 Templates and assets need no restart: the site reads them for each page. The daemon that makes boxes
-keeps running; after a change in ``sandbox/box`` start the house again.
+keeps running; after a change in ``sandbox/box`` start the instance again.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def source_versions() -> dict[Path, int]:
 class Reloader:
     """Remembers the source files as they were at the last look."""
 
-    def __init__(self, house: LocalInstance) -> None:
-        self._house = house
+    def __init__(self, instance: LocalInstance) -> None:
+        self._instance = instance
         self._seen = source_versions()
 
     def look(self) -> None:
@@ -48,7 +48,7 @@ class Reloader:
         self._seen = now
         if not changed:
             return
-        self._house.say(f"{changed[0].relative_to(CHECKOUT)} changed: starting the parts again")
+        self._instance.say(f"{changed[0].relative_to(CHECKOUT)} changed: starting the parts again")
         for part in self._parts():
             if part.child is not None and part.child.alive():
                 self._end(part, part.child)
@@ -61,7 +61,7 @@ class Reloader:
 
     def _end(self, part: SupervisedProcess, child: Child) -> None:
         """End the part by force; a site that keeps its libraries stays and forks again."""
-        if part.name == "api" and self._house.options.reload:
+        if part.name == "api" and self._instance.options.reload:
             preloaded_server.restart_worker(child.process.pid)
         else:
             child.process.kill()  # its match runs again
@@ -69,12 +69,12 @@ class Reloader:
 
     def _parts(self) -> list[SupervisedProcess]:
         """The parts to start again, in the order of PARTS."""
-        parts = {part.name: part for part in self._house.parts}
+        parts = {part.name: part for part in self._instance.parts}
         return [parts[name] for name in RELOADED_PROCESSES]
 
     def _await_site(self, part: SupervisedProcess) -> None:
         deadline = time.monotonic() + SITE_SECONDS
         while part.child is not None and part.child.alive() and time.monotonic() < deadline:
-            if site_answers(self._house.settings.port):
+            if site_answers(self._instance.settings.port):
                 return
             time.sleep(0.05)

@@ -281,8 +281,8 @@ class Client:
         found: list[Json] = self.get(f"/v1/seasons/{season}/seals")["items"]
         return found
 
-    def watch(self, season: str) -> Json:
-        return self.get(f"/v1/seasons/{season}/watch")
+    def season_health(self, season: str) -> Json:
+        return self.get(f"/v1/seasons/{season}/health")
 
     def declare(self, season: str, team: str, entry: str | None) -> Json:
         """The team stands by this entry, or by its best (None)."""

@@ -1,4 +1,4 @@
-"""What a fresh house holds: a player with a token, and a league of each game that plays.
+"""What a fresh instance holds: a player with a token, and a league of each game that plays.
 
 Calls the functions of ``ladder``, so that uploads, validation and ratings are those of everybody.
 Safe to repeat: what is there already is left as it is.
@@ -41,7 +41,7 @@ class DemoAgent:
 
 @dataclass(frozen=True)
 class DemoLeague:
-    """A league of the house. Its agents belong to ordinary teams, so it has ranks and medals."""
+    """A league of the instance. Its agents belong to ordinary teams, so it has ranks and medals."""
 
     slug: str
     title: str
@@ -202,7 +202,7 @@ def _enter_agent(
 
 
 def _create_team(conn: Connection, name: str, host: UserId) -> Team:
-    """A new team; on a house that people have used for long, its slug may be theirs."""
+    """A new team; on an instance that people have used for long, its slug may be theirs."""
     slug = name.lower().replace(" ", "-")
     try:
         return users.create_team(conn, name, slug, host)

@@ -20,7 +20,7 @@ LOG_BYTES: Final = 20 * 1024 * 1024
 
 
 class StartError(Exception):
-    """The house cannot be started; the message is what to do."""
+    """The instance cannot be started; the message is what to do."""
 
 
 def ensure_launcher(launcher: str, install: bool, say: Callable[[str], None]) -> None:

@@ -1,8 +1,8 @@
 """Serves the site from a process that holds the libraries imported; for developers.
 
-``python -m services.preloaded_server ARGUMENTS`` forks a child that becomes uvicorn with these arguments. When
-that child is killed, the next one serves the changed source and imports our own modules alone. When
-it ends otherwise, as after an error in the source, so does this process.
+``python -m services.preloaded_server ARGUMENTS`` forks a child that becomes uvicorn with these
+arguments. When that child is killed, the next one serves the changed source and imports our own
+modules alone. When it ends otherwise, as after an error in the source, so does this process.
 """
 
 from __future__ import annotations

@@ -49,7 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         with db.connect(settings.database_url) as conn:
             db.set_worker_login(conn, password)
     login = "set" if password else "left as it is"
-    log_event("prepared", applied=migrated.applied, waiting=migrated.waiting, worker_login=login)
+    log_event(
+        "setup_finished", applied=migrated.applied, waiting=migrated.waiting, worker_login=login
+    )
     if options.demo:
         try:
             token = seed_demo(settings, options.token_file)

@@ -46,7 +46,7 @@ SETTINGS_OF_PROCESS: Final = {
         "run_dir",
         "node_socket",
         "remote_socket",
-        "lanes",
+        "max_parallel_seats",
         "queues",
         "speed_class",
         "games",

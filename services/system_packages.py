@@ -1,6 +1,7 @@
 """Programs of the system that we need: found, installed when we may, or named with the one line.
 
-``python -m services.system_packages bubblewrap chromium`` sees to each; exit status 1 only under CI=true.
+``python -m services.system_packages bubblewrap chromium`` sees to each; exit status 1 only under
+CI=true.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The whole house on one machine: every part a child of this process, state in one folder.
+"""The whole instance on one machine: every part a child of this process, state in one folder.
 
 Children never outlive it, a child that dies is started again, and what is under way is in Postgres:
 stopping, also by SIGKILL, loses nothing.
@@ -72,7 +72,7 @@ class UpOptions:
 
 @dataclass
 class LocalInstance:
-    """Everything that runs. Use as ``with House(...) as house: house.watch()``."""
+    """Everything that runs. Use as ``with LocalInstance(...) as instance: instance.watch()``."""
 
     options: UpOptions
     say: Callable[[str], None]
@@ -156,7 +156,7 @@ class LocalInstance:
         finally:
             for folder in self._address_folders():
                 with contextlib.suppress(OSError):
-                    # Where the lock is another house's, so may be the address.
+                    # Where the lock is another instance's, so may be the address.
                     ours = folder == self.state and self._lock is not None
                     if ours or (folder / "address").read_text().strip() == self.address:
                         (folder / "address").unlink()
@@ -399,7 +399,7 @@ class LocalInstance:
         return self.state / "log" / f"{name}.log"
 
     def _address_folders(self) -> list[Path]:
-        """Where the command line looks for a running house: the state folder and the usual one."""
+        """Where the command line looks for a running instance: this state folder, the usual one."""
         if not hasattr(self, "state"):
             return []
         usual = Path(Environment.read().state or CHECKOUT / ".state")

@@ -1,4 +1,4 @@
-"""The whole house on real servers and real boxes, for tests that need all of it."""
+"""The whole instance on real servers and real boxes, for tests that need all of it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tests import servers
 
 @dataclass(frozen=True)
 class Stack:
-    """A running house: its address and a token that may do everything."""
+    """A running instance: its address and a token that may do everything."""
 
     address: str
     admin_token: str
-    house: LocalInstance
+    instance: LocalInstance
     clients: ExitStack
 
     def client(self, token: str | None = None) -> Client:
@@ -43,18 +43,18 @@ def running(*, slots: int = 2, launcher: str = "auto") -> Iterator[Stack]:
     options = UpOptions(
         folder / "state", 0, install=False, demo=False, launcher=launcher, slots=slots
     )
-    house = LocalInstance(options, said.append)
+    instance = LocalInstance(options, said.append)
     try:
-        house.start()
-        with db.connect(house.settings.database_url) as conn:
+        instance.start()
+        with db.connect(instance.settings.database_url) as conn:
             token = admin_token(conn, "root")
         with ExitStack() as clients:
-            yield Stack(house.address, token, house, clients)
+            yield Stack(instance.address, token, instance, clients)
     except BaseException:
         print("\n".join(said))
-        for part in house.parts:
-            print(f"== {part.name}\n{log_tail(house.state / 'log' / f'{part.name}.log', 15)}")
+        for part in instance.parts:
+            print(f"== {part.name}\n{log_tail(instance.state / 'log' / f'{part.name}.log', 15)}")
         raise
     finally:
-        house.stop()
+        instance.stop()
         shutil.rmtree(folder, ignore_errors=True)

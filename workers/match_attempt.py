@@ -53,38 +53,39 @@ class WorkerContext:
     settings: Settings
     blobs: Blobs
     worker: str
-    lanes: int
+    max_parallel_seats: int
     """Seats of a match that may think at the same time on this host."""
 
 
-def play_match(station: WorkerContext, match_id: MatchId) -> str:
+def play_match(worker_context: WorkerContext, match_id: MatchId) -> str:
     """Play the match if it is there to be played; one word of what came of it, for the log.
 
     Never raises for what goes wrong in a match: the attempt is given back and the reason logged.
     """
-    if not _wait_for_node(station):
+    if not _wait_for_node(worker_context):
         return "no_node"  # not claimed: the message is sent again, the attempt is not spent
-    url = station.settings.worker_database_url
+    url = worker_context.settings.worker_database_url
     with db.connect(url) as conn:
-        order = lease.claim_match(conn, match_id, station.worker)
+        order = lease.claim_match(conn, match_id, worker_context.worker)
     if order is None:
         return "not_ours"
     started = time.monotonic()
     with hold_lease(
-        station.settings.run_dir, HeldLease(order.match_id, order.attempt, order.lease_seconds)
+        worker_context.settings.run_dir,
+        HeldLease(order.match_id, order.attempt, order.lease_seconds),
     ):
         try:
-            outcome = _play_attempt(station, order)
+            outcome = _play_attempt(worker_context, order)
         except SeatsAway as away:
-            outcome = _void_match(station, order, away.reasons)
+            outcome = _void_match(worker_context, order, away.reasons)
         except referee.GameFault as error:
-            outcome = _fail_attempt(station, order, "game", error)
+            outcome = _fail_attempt(worker_context, order, "game", error)
         except HostFault as error:
-            outcome = _fail_attempt(station, order, "host", error)
+            outcome = _fail_attempt(worker_context, order, "host", error)
         except GameError as error:
-            outcome = _fail_attempt(station, order, "game", error)
+            outcome = _fail_attempt(worker_context, order, "game", error)
         except Exception as error:
-            outcome = _fail_attempt(station, order, "worker", error)
+            outcome = _fail_attempt(worker_context, order, "worker", error)
     log_event(
         "match",
         attempt=order.attempt,
@@ -95,14 +96,14 @@ def play_match(station: WorkerContext, match_id: MatchId) -> str:
     return outcome
 
 
-def _play_attempt(station: WorkerContext, order: MatchOrder) -> str:
+def _play_attempt(worker_context: WorkerContext, order: MatchOrder) -> str:
     game = GAMES.get(order.game)
     if game is None:
         raise GameError(
             f"this worker has no game {order.game!r}; set PECK_GAMES as the site has it"
         )
-    remote_socket = station.settings.remote_socket
-    with _open_bundles(station, order) as bundles:
+    remote_socket = worker_context.settings.remote_socket
+    with _open_bundles(worker_context, order) as bundles:
         if remote_socket is not None and REMOTE in order.profiles:
             _socket_answers(remote_socket)
         asked = Attempt(
@@ -114,9 +115,11 @@ def _play_attempt(station: WorkerContext, order: MatchOrder) -> str:
             number=order.attempt,
             needs_everybody=order.kind is MatchKind.RATED,
         )
-        lenders = Lenders(station.settings.node_socket, remote_socket, station.lanes)
+        lenders = Lenders(
+            worker_context.settings.node_socket, remote_socket, worker_context.max_parallel_seats
+        )
         played, lent = attempt.play(asked, lenders)
-    return _report_result(station, order, played, lent)
+    return _report_result(worker_context, order, played, lent)
 
 
 def _seat_requests(order: MatchOrder, bundles: Sequence[Path | BinaryIO]) -> list[SeatRequest]:
@@ -127,16 +130,20 @@ def _seat_requests(order: MatchOrder, bundles: Sequence[Path | BinaryIO]) -> lis
 
 
 @contextlib.contextmanager
-def _open_bundles(station: WorkerContext, order: MatchOrder) -> Iterator[list[Path | BinaryIO]]:
+def _open_bundles(
+    worker_context: WorkerContext, order: MatchOrder
+) -> Iterator[list[Path | BinaryIO]]:
     """The bundles by seat; those that lie elsewhere are fetched, equal ones once. Nothing here
     looks inside."""
     with contextlib.ExitStack() as stack:
         files: dict[str, Path | BinaryIO] = {}
         for digest in dict.fromkeys(order.digests):
-            path = station.blobs.path(digest)
+            path = worker_context.blobs.path(digest)
             if path is None:
-                copy = stack.enter_context(tempfile.TemporaryFile(dir=station.settings.run_dir))
-                for chunk in station.blobs.open(digest):
+                copy = stack.enter_context(
+                    tempfile.TemporaryFile(dir=worker_context.settings.run_dir)
+                )
+                for chunk in worker_context.blobs.open(digest):
                     copy.write(chunk)
                 copy.flush()
             files[digest] = path or copy
@@ -144,11 +151,11 @@ def _open_bundles(station: WorkerContext, order: MatchOrder) -> Iterator[list[Pa
 
 
 def _report_result(
-    station: WorkerContext, order: MatchOrder, played: PlayedMatch, lent: Sequence[Loan]
+    worker_context: WorkerContext, order: MatchOrder, played: PlayedMatch, lent: Sequence[Loan]
 ) -> str:
     """Blobs first, then the row: a result never points at bytes that are not there."""
     episodes = [
-        EpisodeResult(len(one.steps), station.blobs.put_bytes(to_bytes(one)).digest)
+        EpisodeResult(len(one.steps), worker_context.blobs.put_bytes(to_bytes(one)).digest)
         for one in played.episodes
     ]
     seats = [
@@ -161,7 +168,7 @@ def _report_result(
             failed_step=report.failed_step,
             charged_seconds=report.charged_seconds,
             max_move_seconds=report.max_move_seconds,
-            log_digest=station.blobs.put_bytes(report.log).digest,
+            log_digest=worker_context.blobs.put_bytes(report.log).digest,
             statistics=report.statistics,
             answered=report.answered or order.profiles[number] != REMOTE,
         )
@@ -173,7 +180,7 @@ def _report_result(
             conn,
             order.match_id,
             order.attempt,
-            station.worker,
+            worker_context.worker,
             seats,
             episodes,
             node=_node_name(lent),
@@ -181,7 +188,7 @@ def _report_result(
             rules_digest=rules_digest(order.game),
         )
 
-    outcome = _retry_report(station, finish)
+    outcome = _retry_report(worker_context, finish)
     if outcome is FinishResult.ACCEPTED and order.kind is MatchKind.RATED:
         with contextlib.suppress(WakeError):  # the scheduler sends it too
             send_wake_up("rate", "rate", order.match_id)
@@ -190,17 +197,19 @@ def _report_result(
 
 def _node_name(lent: Sequence[Loan]) -> str:
     """The node that lent the boxes; of a match between remote agents alone the remote daemon."""
-    boxes = [loan.node for loan in lent if not loan.is_elsewhere]
+    boxes = [loan.node for loan in lent if not loan.is_remote]
     return next(iter([*boxes, *(loan.node for loan in lent)]), "")
 
 
-def _void_match(station: WorkerContext, order: MatchOrder, reasons: Mapping[int, str]) -> str:
+def _void_match(
+    worker_context: WorkerContext, order: MatchOrder, reasons: Mapping[int, str]
+) -> str:
     """Report that remote agents of this rated match were away; it is over, and rates nobody."""
     try:
         is_told = _retry_report(
-            station,
+            worker_context,
             lambda conn: remote_agents.void_for_unreachable_agents(
-                conn, order.match_id, order.attempt, station.worker, reasons
+                conn, order.match_id, order.attempt, worker_context.worker, reasons
             ),
         )
     except psycopg.Error as loss:
@@ -210,7 +219,7 @@ def _void_match(station: WorkerContext, order: MatchOrder, reasons: Mapping[int,
 
 
 def _fail_attempt(
-    station: WorkerContext,
+    worker_context: WorkerContext,
     order: MatchOrder,
     fault: Literal["worker", "host", "game"],
     error: Exception,
@@ -226,9 +235,9 @@ def _fail_attempt(
     detail = f"{type(error).__name__}: {error}"[:500]
     try:
         _retry_report(
-            station,
+            worker_context,
             lambda conn: lease.fail_attempt(
-                conn, order.match_id, order.attempt, station.worker, fault, detail
+                conn, order.match_id, order.attempt, worker_context.worker, fault, detail
             ),
         )
     except psycopg.Error as loss:
@@ -236,12 +245,12 @@ def _fail_attempt(
     return f"{fault}_fault"
 
 
-def _retry_report(station: WorkerContext, report: Callable[[db.Connection], T]) -> T:
+def _retry_report(worker_context: WorkerContext, report: Callable[[db.Connection], T]) -> T:
     """Report in one transaction, through a restart of Postgres. Safe to repeat: attempts fence."""
     deadline = time.monotonic() + REPORT_SECONDS
     while True:
         try:
-            with db.connect(station.settings.worker_database_url) as conn:
+            with db.connect(worker_context.settings.worker_database_url) as conn:
                 return report(conn)
         except psycopg.OperationalError:
             if time.monotonic() > deadline:
@@ -249,9 +258,9 @@ def _retry_report(station: WorkerContext, report: Callable[[db.Connection], T]) 
             time.sleep(0.2)
 
 
-def _wait_for_node(station: WorkerContext) -> bool:
+def _wait_for_node(worker_context: WorkerContext) -> bool:
     """Wait a little for a node that is being restarted, before an attempt is spent on it."""
-    return _socket_answers(station.settings.node_socket)
+    return _socket_answers(worker_context.settings.node_socket)
 
 
 def _socket_answers(socket: Path) -> bool:
@@ -263,7 +272,7 @@ def _socket_answers(socket: Path) -> bool:
             return True
         except HostFault as error:
             if time.monotonic() > deadline:
-                log_event("node_away", level="warning", error=str(error))
+                log_event("node_unreachable", level="warning", error=str(error))
                 return False
         time.sleep(0.2)
 
@@ -275,4 +284,4 @@ rules_digest = cache(external.rules_digest)
 def max_parallel_seats(settings: Settings, slots: int) -> int:
     """Seats that may think at once in each match: what is set, else this host's cores less one,
     shared by the slots."""
-    return settings.lanes or max(1, (len(os.sched_getaffinity(0)) - 1) // slots)
+    return settings.max_parallel_seats or max(1, (len(os.sched_getaffinity(0)) - 1) // slots)

@@ -1,7 +1,7 @@
 """Answers kept for a repeated POST with the same Idempotency-Key.
 
-``begin_request`` and ``store_answer`` stand in the transaction that does the work: a second request with the
-key waits until the first one is over, then gets its answer, or does the work if it failed.
+``begin_request`` and ``store_answer`` stand in the transaction that does the work: a second request
+with the key waits until the first one is over, then gets its answer, or does the work if it failed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Anchors of a season: reference agents, and agents of its host, that pin its scale.
 
-Reference agents belong to a team of the house that nobody is a member of, one agent for each folder
-of ``agents/``, so that the same bytes are one submission in all leagues.
+Reference agents belong to a team of the instance that nobody is a member of, one agent for each
+folder of ``agents/``, so that the same bytes are one submission in all leagues.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What may come to a season's field, and until when: deadlines of uploads, and what waits for them.
 
-An upload is in time when its request began before the deadline, and then has ``LONGEST_UPLOAD_SECONDS`` to
-be there. No medal is sealed before the last one can have come, been validated and played.
+An upload is in time when its request began before the deadline, and then has
+``LONGEST_UPLOAD_SECONDS`` to be there. No medal is sealed before the last one can have come, been
+validated and played.
 """
 
 from __future__ import annotations

@@ -307,7 +307,7 @@ def candidates_by_season(
         " e.mu, e.sigma, e.games, e.in_flight, e.pairing_weight, e.is_anchor"
         " from entries e join submissions b on b.id = e.submission_id"
         " where e.season_id = any (%s) and e.state = any (%s)"
-        " and (e.struck_at is null or e.struck_at <= now() - remote_rest()) order by e.id",
+        " and (e.struck_at is null or e.struck_at <= now() - remote_rest_period()) order by e.id",
         (list(season_ids), ["active", "pending"] if with_pending else ["active"]),
     )
     for season_id, *columns in rows:

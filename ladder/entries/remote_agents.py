@@ -1,10 +1,11 @@
 """Remote agents that do not answer: strikes, pauses, tries, and an end to it.
 
 An entry whose agent was away in a rated match gets a strike and rests for a minute; ten answered
-matches in a row take a strike away, and the third pauses it (``remote_strike`` and ``remote_count``
-in the SQL): it stands on the board and is paired no more. It is tried by validation matches, by the
-house in growing steps and by its owner at any time; one that passes has it play again. Of a paused
-entry either ``next_try_at`` is set or, while a try is under way, ``deadline_at``.
+matches in a row take a strike away, and the third pauses it (``remote_strike`` and
+``remote_count_answers`` in the SQL): it stands on the board and is paired no more. It is tried by
+validation matches, by the instance in growing steps and by its owner at any time; one that passes
+has it play again. Of a paused entry either ``next_try_at`` is set or, while a try is under way,
+``deadline_at``.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def void_for_unreachable_agents(
     """
     with lease.protocol_errors():
         row = conn.execute(
-            "select remote_away(%s, %s, %s, %s)",
+            "select remote_unreachable(%s, %s, %s, %s)",
             (match_id, attempt, worker, Jsonb({str(seat): why for seat, why in reasons.items()})),
         ).fetchone()
     assert row is not None
@@ -162,6 +163,7 @@ def _wait_until_next_try(conn: Connection, entry_id: EntryId, season: Season) ->
     """Until its next look; none comes once the season is finished, whose board stays as it is."""
     conn.execute(
         "update entries set deadline_at = null,"
-        " next_try_at = case when %s then null else now() + remote_wait(tries) end where id = %s",
+        " next_try_at = case when %s then null else now() + remote_retry_delay(tries) end"
+        " where id = %s",
         (season.state == "finished", entry_id),
     )

@@ -219,7 +219,8 @@ def set_season_state(conn: Connection, season_id: SeasonId, state: str) -> Seaso
 def finish_sealed_seasons(conn: Connection) -> list[SeasonId]:
     """Ends those seasons now that stop when every medal is sealed and have come that far.
 
-    Nothing more is paired in them; ``lock_and_finish_due_seasons`` finishes them by that date. Returns them.
+    Nothing more is paired in them; ``lock_and_finish_due_seasons`` finishes them by that date.
+    Returns them.
     """
     rows = conn.execute(
         "update seasons set ends_at = now(), revision = revision + 1 where state = 'locked'"

@@ -61,7 +61,7 @@ def register_worker(conn: Connection, hello: WorkerHello) -> None:
 
 def record_heartbeat(conn: Connection, worker: str) -> bool:
     """Notes that a worker is alive, at least every few seconds. False: say hello again."""
-    row = conn.execute("select lease_see(%s)", (worker,)).fetchone()
+    row = conn.execute("select lease_heartbeat(%s)", (worker,)).fetchone()
     assert row is not None
     return bool(row[0])
 

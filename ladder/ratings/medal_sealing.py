@@ -1,9 +1,9 @@
 """Seals medals: what is sealed a team keeps, whatever the games still to come say.
 
-Only an audited act takes a seal back (``ladder.leagues.sealed_medals``). A class is sealed for a team once
-uploads are locked and several looks at the season give it that class or a better one with the
-season's confidence (``ladder.ratings.medal_sealing_rule``). A better class may be sealed over it; a lower
-one never is.
+Only an audited act takes a seal back (``ladder.leagues.sealed_medals``). A class is sealed for a
+team once uploads are locked and several looks at the season give it that class or a better one with
+the season's confidence (``ladder.ratings.medal_sealing_rule``). A better class may be sealed over
+it; a lower one never is.
 """
 
 from __future__ import annotations

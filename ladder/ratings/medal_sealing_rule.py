@@ -1,11 +1,11 @@
 """When a medal is sure enough to be sealed. Pure.
 
 A season is looked at as often as a standing is made of it, and each look is another chance for a
-class to pass the confidence by luck. So one look is not enough: ``STANDINGS_THAT_MUST_AGREE`` standings must agree,
-each of ``GROWTH`` times the results of the one before. In 60 simulated seasons of 100 teams, looked
-at with each thirtieth result more, 2.8 % of what one look seals at 95 % is wrong, and 1.5 % of what
-three do; of a fit whose deviations are a fifth too small 6.8 % and 4.1 %. One medal in 25 is sealed
-later for it.
+class to pass the confidence by luck. So one look is not enough: ``STANDINGS_THAT_MUST_AGREE``
+standings must agree, each of ``GROWTH`` times the results of the one before. In 60 simulated
+seasons of 100 teams, looked at with each thirtieth result more, 2.8 % of what one look seals at 95
+% is wrong, and 1.5 % of what three do; of a fit whose deviations are a fifth too small 6.8 % and
+4.1 %. One medal in 25 is sealed later for it.
 
 The standing at a season's end needs no other beside it: nobody chose its moment.
 """

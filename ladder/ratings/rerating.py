@@ -56,7 +56,7 @@ def unfinished_rerating(
     """The season's replay as it was left; None where what it was for is folded, as a rater of an
     earlier version does that leaves the row."""
     row = conn.execute(
-        "select until, no, ratings from replays where season_id = %s and until > %s",
+        "select until, no, ratings from reratings where season_id = %s and until > %s",
         (season_id, rated_no),
     ).fetchone()
     if row is None:
@@ -70,7 +70,7 @@ def unfinished_rerating(
 def save_rerating(conn: Connection, replay: Rerating) -> None:
     """Writes down how far it is."""
     conn.execute(
-        "insert into replays (season_id, until, no, ratings) values (%s, %s, %s, %s)"
+        "insert into reratings (season_id, until, no, ratings) values (%s, %s, %s, %s)"
         " on conflict (season_id) do update set until = excluded.until, no = excluded.no,"
         " ratings = excluded.ratings",
         (
@@ -84,7 +84,7 @@ def save_rerating(conn: Connection, replay: Rerating) -> None:
 
 def delete_rerating(conn: Connection, season_id: SeasonId) -> None:
     """Drops it: its stretch is folded."""
-    conn.execute("delete from replays where season_id = %s", (season_id,))
+    conn.execute("delete from reratings where season_id = %s", (season_id,))
 
 
 def select_results(conn: Connection, match_ids: Sequence[MatchId]) -> dict[MatchId, RatedResult]:

@@ -1,8 +1,8 @@
 """Seasons for one seat in their rows: rounds with a seed of their own, and totals by measure.
 
 The seed of a round is hidden until its first match is over, and then known. That helps nobody: an
-entry's first round is one that nobody had begun when it became active (``lease_judge`` writes that
-down under the season's lock), its bundle never changes, and a box has no network.
+entry's first round is one that nobody had begun when it became active (``lease_decide_entry``
+writes that down under the season's lock), its bundle never changes, and a box has no network.
 """
 
 from __future__ import annotations

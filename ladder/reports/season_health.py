@@ -52,14 +52,15 @@ class AlarmCause(StrEnum):
 
 CAUSE_SENTENCES: Final = {
     AlarmCause.PAUSED: "The host has paused this league; it goes on as it stood.",
-    AlarmCause.NO_CAPACITY: "No machine is free to play its matches now; they wait and are not lost.",
+    AlarmCause.NO_CAPACITY: "No machine is free to play its matches now;"
+    " they wait and are not lost.",
     AlarmCause.NOTHING_TO_PAIR: "Too few different agents take part to fill a match.",
     AlarmCause.SLOW_HOST: "A machine that plays its matches is too busy."
     " Matches that it delayed too much rate nobody and are played again.",
     AlarmCause.AGENTS_AWAY: "Agents at addresses of their owners do not answer;"
     " it goes on when they do.",
-    AlarmCause.ERROR: "Something is wrong on our side. Nothing is lost, and whoever runs the service"
-    " can see what it is.",
+    AlarmCause.ERROR: "Something is wrong on our side. Nothing is lost, and whoever runs the"
+    " service can see what it is.",
 }
 
 

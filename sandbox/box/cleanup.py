@@ -23,7 +23,8 @@ def kill_and_wipe(
     """Kill everything of ``uid`` and empty the folders of its files; True when nothing failed.
     Paths in ``kept`` stay; its values say which of them are folders.
 
-    Needs the right to change uids. What it leaves is for :func:`leftover_processes` and ``are_empty`` to find.
+    Needs the right to change uids. What it leaves is for :func:`leftover_processes` and
+    ``are_empty`` to find.
     """
     pid = os.fork()
     if pid == 0:

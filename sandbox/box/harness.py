@@ -335,8 +335,8 @@ def _write_mark(border: bytes) -> None:
 
 
 def warm_up() -> None:
-    """Called in a spare child while nobody waits for it: the pages that a match's first moments
-    touch become its own now. Nothing of it lasts: the match's seeds replace these."""
+    """Called in a pre-forked child while nobody waits for it: the pages that a match's first
+    moments touch become its own now. Nothing of it lasts: the match's seeds replace these."""
     seed_generators(0)
     compile("def agent():\n    return [0]\n", "main.py", "exec")
     encode_answer(structify({"k": "reply", "n": 0, "action": [0]}))

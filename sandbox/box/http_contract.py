@@ -1,7 +1,7 @@
 """The contract *http*, the child's side: Battlesnake's API over a unix socket of the box.
 
-``GET /`` once the program listens, then the ``BattlesnakeConversation`` that such servers meet everywhere
-(``battlesnake``).
+``GET /`` once the program listens, then the ``BattlesnakeConversation`` that such servers meet
+everywhere (``battlesnake``).
 
 A Python program may listen on any port (``listening``). Other programs listen on a port of the
 box's own loopback interface, preferably the one in ``$PORT``, or bind the unix socket whose path is

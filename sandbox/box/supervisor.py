@@ -8,10 +8,10 @@ A box takes one submission for life and plays one seat at a time. Modes, chosen 
 
 Operations: ``setup`` (with the entry of the match group beside it), ``bind`` (followed by the
 archive's bytes), ``play``, ``end``; each but ``play`` is answered. After ``bind``, and after an
-``end`` that asks for it, a *spare* child is forked ahead and told of in a frame of its own, so that
-the next match starts without waiting for a fork; its connection comes beside these two. Log pipes
-are drained on a timer and not by readiness: a silent agent costs nothing, a talking one no wake-up
-in its own move, a flooding one is slowed.
+``end`` that asks for it, a *pre-forked* child is pre-forked and told of in a frame of its own, so
+that the next match starts without waiting for a fork; its connection comes beside these two. Log
+pipes are drained on a timer and not by readiness: a silent agent costs nothing, a talking one no
+wake-up in its own move, a flooding one is slowed.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Supervisor:
             if answer is not None:
                 wire.send_frame(self._control, answer)
             if message.get("again") or (answer and answer["op"] == "bound"):
-                self._fork_ahead(fds)
+                self._prefork_child(fds)
             wire.close_all(fds)
 
     def _answer(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any] | None:
@@ -125,7 +125,7 @@ class Supervisor:
             close_terminals()
             self._touchable = [*setup["scratch"], *cleanup.world_writable("/dev")]
         self._prepare_own_folder()
-        if setup["reads_ahead"]:
+        if setup["warms_page_cache"]:
             _fork_page_cache_reader(setup["library_paths"])
         self._zygote = self._spawn_zygote(entry)
         ready, _ = wire.receive_frame(self._zygote)
@@ -200,11 +200,11 @@ class Supervisor:
         why = why or ("needs too much memory to be opened" if code < 0 else "cannot be opened")
         return {"op": "refused", "entry": None, "reason": f"the archive {why}"}
 
-    def _fork_ahead(self, line: list[int]) -> None:
+    def _prefork_child(self, line: list[int]) -> None:
         """Fork and harden the next match's child, which gets the connection that came along."""
         stat: list[int] = []
         try:
-            told, stat = self._forked(line[0])
+            told, stat = self._preforked_answer(line[0])
         except wire.WireError as error:
             told = _zygote_failure(error)
         except OSError as error:
@@ -212,7 +212,7 @@ class Supervisor:
         wire.send_frame(self._control, told, tuple(stat))
         wire.close_all(stat)
 
-    def _forked(self, line: int) -> tuple[dict[str, Any], list[int]]:
+    def _preforked_answer(self, line: int) -> tuple[dict[str, Any], list[int]]:
         self._matches += 1
         cleanup.reset_times(self._touchable)
         uid = self._uid(1 + self._matches)
@@ -235,7 +235,7 @@ class Supervisor:
         if "error" in answer:
             return {"op": "fault", "reason": answer["error"]}, stat
         self._spare = match
-        return {"op": "spare"}, stat
+        return {"op": "preforked"}, stat
 
     def _end(self, match: _RunningMatch, closed: bool) -> dict[str, Any]:
         self._match = None

@@ -281,7 +281,8 @@ class _UnpackedTree:
                 else ""
             )
             raise ArchiveRefused(
-                f"there is no {name} at the root of the archive, and no {contract.MANIFEST_FILE} that names "
+                f"there is no {name} at the root of the archive, and no {contract.MANIFEST_FILE}"
+                " that names "
                 f"another program{hint}"
             )
         if manifest.entry and not manifest.is_python:

@@ -1,4 +1,4 @@
-"""The process that opens a box's archive, forked ahead so that nobody waits for what it imports.
+"""The process that opens a box's archive, pre-forked so that nobody waits for what it imports.
 
 Hardened before it reads a byte of the archive; it opens one and ends.
 """
@@ -19,7 +19,7 @@ SECONDS = 20.0
 
 
 class UnpackProcess:
-    """The hardened process that will open the box's archive, forked ahead: what it imports for
+    """The hardened process that will open the box's archive, pre-forked: what it imports for
     that takes longer than the opening, and goes with it."""
 
     def __init__(self, setup: dict[str, Any], uid: int | None) -> None:

@@ -99,7 +99,7 @@ class BoxSpec:
     profile: Profile
     memory_mb: int
     slot: int
-    reads_ahead: bool = False
+    warms_page_cache: bool = False
     """Whether it is the first of its profile here and brings the libraries into memory."""
     gpu: Gpu | None = None
     """Its own for its life, where the profile needs one."""
@@ -130,9 +130,9 @@ class Box:
     group: MatchGroup | None = None
     """Around its zygote and match children; None where no such group can be made."""
     lines: list[socket.socket] = field(default_factory=list)
-    """The worker's end of the connection of the child that is forked ahead, until it is lent."""
+    """The worker's end of the connection of the child that is pre-forked, until it is lent."""
 
-    def give_up(self) -> None:
+    def disconnect(self) -> None:
         """End the connection, so that a thread that waits for the box's answer stops waiting."""
         with contextlib.suppress(OSError):
             self.control.shutdown(socket.SHUT_RDWR)
@@ -211,7 +211,7 @@ def supervisor_setup(
         "imports": list(spec.profile.imports),
         "environment": {**spec.profile.environment, **searched, **_user_environment(home)},
         "uid_base": spec.uid_base,
-        "reads_ahead": spec.reads_ahead,
+        "warms_page_cache": spec.warms_page_cache,
         "agent_dir": AGENT,
         "scratch": [SCRATCH],
         "own_dir": OWN,

@@ -135,7 +135,7 @@ class DockerLauncher:
             if control is not None:
                 control.close()
             self._remove(spec, container)
-            kind = HostFault if self._events.is_of(epoch) else EngineAway
+            kind = HostFault if self._events.is_current_epoch(epoch) else EngineAway
             raise kind(f"the engine gave no box: {error}") from None
         setup = base.supervisor_setup(
             spec, "uids", library_paths=[profiles.MOUNTED] if spec.profile.lock else []
@@ -174,10 +174,10 @@ class DockerLauncher:
         """
         handle: _DockerHandle = box.handle
         if base.has_hung_up(box):
-            heard = self._events.settled(handle.container, handle.epoch, _LOST_SECONDS)
+            heard = self._events.wait_until_dead(handle.container, handle.epoch, _LOST_SECONDS)
             if not heard and not self._answers(handle.container):
                 return "the engine does not answer"
-        if not self._events.is_of(handle.epoch):
+        if not self._events.is_current_epoch(handle.epoch):
             return "the engine was restarted"
         from_outside = (
             self._events.killed_by_request
@@ -191,7 +191,7 @@ class DockerLauncher:
     def usable(self, box: Box) -> bool:
         """Whether the engine that started it has been there ever since."""
         handle: _DockerHandle = box.handle
-        return self._events.is_of(handle.epoch)
+        return self._events.is_current_epoch(handle.epoch)
 
     def sweep(self) -> None:
         """Remove containers and folders of this run directory."""

@@ -74,7 +74,7 @@ class EngineEvents:
                 raise EngineAway("the engine is away")
             return self._epoch
 
-    def is_of(self, epoch: int) -> bool:
+    def is_current_epoch(self, epoch: int) -> bool:
         """Whether this epoch has not ended."""
         return self._epoch == epoch
 
@@ -93,7 +93,7 @@ class EngineEvents:
             fate = self._fates.get(container)
             return fate is not None and fate.out_of_memory
 
-    def settled(self, container: str, epoch: int, seconds: float) -> bool:
+    def wait_until_dead(self, container: str, epoch: int, seconds: float) -> bool:
         """Wait until the container is heard to have died, or the epoch has ended."""
         with self._changed:
             return self._changed.wait_for(

@@ -2,8 +2,8 @@
 
 Nothing is guessed: what a box needs of a GPU stands in the vendor's CDI file (device nodes, driver
 libraries), written by ``nvidia-ctk cdi generate --format=json --output=/etc/cdi/nvidia.json``. Only
-JSON is read; of a YAML file ``gpu_lacks`` says so. Never checked on a real GPU. Source: the Container
-Device Interface specification.
+JSON is read; of a YAML file ``gpu_lacks`` says so. Never checked on a real GPU. Source: the
+Container Device Interface specification.
 """
 
 from __future__ import annotations

@@ -122,25 +122,25 @@ class PreforkedChild:
 
 
 def take_preforked_child(box: Box, deadline: float) -> PreforkedChild:
-    """The child that the box forked ahead after its bundle came in, or after the last match."""
+    """The child that the box pre-forked after its bundle came in, or after the last match."""
     with _translate_errors("forking ahead"):
         answer, fds = wire.receive_frame(box.control, max_fds=1, deadline=deadline)
     try:
-        _expect_operation(answer, "spare")
+        _expect_operation(answer, "preforked")
         return PreforkedChild(box.lines.pop(), fds.pop() if fds else None)
     finally:
         wire.close_all(fds)
 
 
 def announce_match(box: Box, deadline: float) -> None:
-    """Tell the box that its spare child plays from now on; not answered."""
+    """Tell the box that its pre-forked child plays from now on; not answered."""
     with _translate_errors("play"):
         wire.send_frame(box.control, {"op": "play"}, deadline=deadline)
 
 
 def request_end(box: Box, closed: bool, again: bool, deadline: float) -> None:
     """Ask for the match's end; ``closed`` says that the child seems to have ended by itself,
-    ``again`` that another spare is wanted afterwards."""
+    ``again`` that another pre-forked child is wanted afterwards."""
     if box.group is not None:
         box.group.thaw()
     with _translate_errors("end"):

@@ -53,7 +53,7 @@ class Lenders:
 
     node_socket: Path
     remote_socket: Path | None
-    lanes: int
+    max_parallel_seats: int
 
 
 def play(attempt: Attempt, lenders: Lenders) -> tuple[PlayedMatch, list[Loan]]:
@@ -63,7 +63,7 @@ def play(attempt: Attempt, lenders: Lenders) -> tuple[PlayedMatch, list[Loan]]:
     """
     game, seats = attempt.game, len(attempt.lineup)
     steps = game.longest(attempt.configuration)
-    longest_seconds = attempt.clock.longest_seconds(steps, seats, lenders.lanes)
+    longest_seconds = attempt.clock.longest_seconds(steps, seats, lenders.max_parallel_seats)
     waiting_seconds = WAITING_SECONDS / mirrored_pairs.episodes_per_match(game)
     loans: list[Loan] = []
 
@@ -82,7 +82,7 @@ def play(attempt: Attempt, lenders: Lenders) -> tuple[PlayedMatch, list[Loan]]:
                 attempt.clock,
                 attempt.seed,
                 lent,
-                lanes=lenders.lanes,
+                max_parallel_seats=lenders.max_parallel_seats,
                 stop_after_seconds=longest_seconds + waiting_seconds + OWN_SECONDS,
                 waiting_seconds=waiting_seconds / seats,
                 forgive_lateness=attempt.number <= FORGIVING_ATTEMPTS,

@@ -64,16 +64,16 @@ class Clock:
         """The clock as the row holds it, every field named."""
         return asdict(self)
 
-    def longest_seconds(self, steps: int, seats: int, lanes: int) -> float:
+    def longest_seconds(self, steps: int, seats: int, max_parallel_seats: int) -> float:
         """How long a match can last while every seat keeps to this clock and none waits for a core.
 
-        Seats load and are asked in groups of ``lanes``, and those that were quick so far in one
-        more, so the allowances of the groups add up; each seat spends its bank in a group of its
-        own at worst. Half a minute is added for our own work, and 5 s for each seat for the second
-        looks before it is called late, all of a match's together. What is forgiven comes on top: it
-        is bounded for each seat by what ``referee.play`` is told.
+        Seats load and are asked in groups of ``max_parallel_seats``, and those that were quick so
+        far in one more, so the allowances of the groups add up; each seat spends its bank in a
+        group of its own at worst. Half a minute is added for our own work, and 5 s for each seat
+        for the second looks before it is called late, all of a match's together. What is forgiven
+        comes on top: it is bounded for each seat by what ``referee.play`` is told.
         """
-        chunks = math.ceil(seats / max(1, lanes))
+        chunks = math.ceil(seats / max(1, max_parallel_seats))
         groups = min(seats, chunks + 1)
         load = self.load_seconds * chunks if self.load == "own" else min(self.load_seconds, 30.0)
         ours = 30.0 + 5.0 * seats

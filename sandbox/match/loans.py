@@ -104,7 +104,7 @@ class NodeHello:
 class Loan:
     """One agent's process for one match; a context manager that gives it back."""
 
-    is_elsewhere = False
+    is_remote = False
     """Whether its agent computes on none of our cores: a remote one."""
 
     def __init__(
@@ -116,7 +116,7 @@ class Loan:
         image_digest: str,
         memory_mb: int,
         *,
-        is_elsewhere: bool = False,
+        is_remote: bool = False,
     ) -> None:
         self.socket = agent
         """Connected to the process, non-blocking, one packet a frame."""
@@ -124,7 +124,7 @@ class Loan:
         """What the process used of its cores, and the power to stop it."""
         self.image_digest = image_digest
         self.memory_mb = memory_mb
-        self.is_elsewhere = is_elsewhere
+        self.is_remote = is_remote
         self._conversation = conversation
         self._seat = seat
 
@@ -284,7 +284,7 @@ def _loans_from_answer(
                 meter,
                 digest,
                 request.memory_mb,
-                is_elsewhere=seat.get("elsewhere") is True,
+                is_remote=seat.get("elsewhere") is True,
             )
         )
     return tuple(lent)

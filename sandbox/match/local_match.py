@@ -42,7 +42,7 @@ class LocalPlan:
     agents: tuple[Path, ...]
     games: int
     seed: bytes
-    lanes: int = max(1, (os.cpu_count() or 2) - 1)
+    max_parallel_seats: int = max(1, (os.cpu_count() or 2) - 1)
     """Agents that think at a time."""
     profile: str = "numpy"
     memory_mb: int = 1024
@@ -135,7 +135,7 @@ def _episode_player(
                 plan.clock,
                 seed,
                 loans,
-                lanes=plan.lanes,
+                max_parallel_seats=plan.max_parallel_seats,
                 stop_after_seconds=longest_episode_seconds(plan),
                 on_step=on_step,
             )
@@ -159,7 +159,7 @@ def longest_episode_seconds(plan: LocalPlan) -> float:
     """After this time an episode has hung for a reason that is no agent's."""
     steps = plan.game.longest(plan.configuration)
     waiting = len(plan.agents) * referee.WAITING_SECONDS
-    return plan.clock.longest_seconds(steps, len(plan.agents), plan.lanes) + waiting
+    return plan.clock.longest_seconds(steps, len(plan.agents), plan.max_parallel_seats) + waiting
 
 
 def save_files(result: LocalResult, plan: LocalPlan, folder: Path) -> dict[str, Any]:

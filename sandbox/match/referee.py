@@ -44,7 +44,7 @@ def play_episode(
     seed: bytes,
     loans: Sequence[Loan | BundleRefused],
     *,
-    lanes: int,
+    max_parallel_seats: int,
     stop_after_seconds: float,
     waiting_seconds: float = WAITING_SECONDS,
     forgive_lateness: bool = False,
@@ -52,13 +52,13 @@ def play_episode(
 ) -> PlayedMatch:
     """One episode from reset to end; ``loans`` by seat.
 
-    A refused bundle in place of a loan is a seat that fails while loading. ``lanes`` is how many
-    seats may think at a time. No seat is forgiven more than ``waiting_seconds`` of waiting for a
-    core in the episode; after that its wall time counts. With
-    ``forgive_lateness`` a time-out that waiting beyond ``waiting_seconds`` caused is HostTooSlow.
-    Where a seat's meter cannot forgive, a time-out that the node's own lateness may have caused is
-    then a HostFault. Without it both stand. ``on_step`` is called with the number of each step
-    played, between steps, on nobody's clock; what it raises ends the match and is passed on.
+    A refused bundle in place of a loan is a seat that fails while loading. ``max_parallel_seats``
+    is how many seats may think at a time. No seat is forgiven more than ``waiting_seconds`` of
+    waiting for a core in the episode; after that its wall time counts. With ``forgive_lateness`` a
+    time-out that waiting beyond ``waiting_seconds`` caused is HostTooSlow. Where a seat's meter
+    cannot forgive, a time-out that the node's own lateness may have caused is then a HostFault.
+    Without it both stand. ``on_step`` is called with the number of each step played, between steps,
+    on nobody's clock; what it raises ends the match and is passed on.
 
     Raises GameFault when the rules raised, HostFault when the node failed or
     ``stop_after_seconds`` passed. Give more than ``clock.longest_seconds`` and the waiting of all
@@ -83,7 +83,9 @@ def play_episode(
             for index, loan in enumerate(loans)
         ]
         try:
-            match = _RunningEpisode(game, configuration, timing, seed, seats, lanes, stop_at)
+            match = _RunningEpisode(
+                game, configuration, timing, seed, seats, max_parallel_seats, stop_at
+            )
             match.start()
             while match.step():
                 if on_step is not None:
@@ -116,7 +118,7 @@ class _RunningEpisode:
         timing: MatchTiming,
         seed: bytes,
         seats: Sequence[Seat],
-        lanes: int,
+        max_parallel_seats: int,
         stop_at: float,
     ) -> None:
         self._game = game
@@ -125,7 +127,7 @@ class _RunningEpisode:
         )
         self._clock, self._own = timing.clock, timing.own
         self._seed, self._seats = seed, seats
-        self._lanes, self._stop_at = max(1, lanes), stop_at
+        self._max_parallel_seats, self._stop_at = max(1, max_parallel_seats), stop_at
         self._random = game_random(seed)
         self.steps = 0
         with _game_faults("reset"):
@@ -143,7 +145,7 @@ class _RunningEpisode:
         """Tell every child what it plays and wait until each is ready or has failed."""
         able = [seat for seat in self._seats if seat.fault is None]
         # Where the agent's file is executed now, its imports are on a clock and need a core each.
-        size = self._lanes if self._clock.load == "own" else len(able)
+        size = self._max_parallel_seats if self._clock.load == "own" else len(able)
         for group in _chunks(able, size):
             questions = [
                 seat.starting(self._configuration, seat_seed(self._seed, seat.index))
@@ -230,12 +232,12 @@ class _RunningEpisode:
         return lambda raw: self._game.parse(self._state, seat, raw)
 
     def _groups(self, able: Sequence[Seat]) -> list[Sequence[Seat]]:
-        """Quick and remote seats together; the others ``lanes`` at a time, another one first in
-        each step."""
-        together = [seat for seat in able if seat.disturbs_nobody]
-        apart = [seat for seat in able if not seat.disturbs_nobody]
+        """Quick and remote seats together; the others ``max_parallel_seats`` at a time, another one
+        first in each step."""
+        together = [seat for seat in able if seat.may_be_asked_with_others]
+        apart = [seat for seat in able if not seat.may_be_asked_with_others]
         first = self.steps % len(apart) if apart else 0
-        groups = [*_chunks(apart[first:] + apart[:first], self._lanes)]
+        groups = [*_chunks(apart[first:] + apart[:first], self._max_parallel_seats)]
         return [together, *groups] if together else groups
 
 

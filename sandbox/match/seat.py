@@ -112,10 +112,10 @@ class Seat:
             )
 
     @property
-    def disturbs_nobody(self) -> bool:
+    def may_be_asked_with_others(self) -> bool:
         """Whether others may be asked at the same time: its recent answers were short, or it
         computes on none of our cores."""
-        if self._loan is not None and self._loan.is_elsewhere:
+        if self._loan is not None and self._loan.is_remote:
             return True
         return bool(self._costs) and max(self._costs) < QUICK_SECONDS
 

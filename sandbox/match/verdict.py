@@ -55,7 +55,8 @@ def exited_fault(step: int, code: int) -> SeatFault:
     return _make_fault(
         Verdict.ERROR,
         step,
-        f"The agent's process exited with code {code} {_step_text(step)}; an agent must return its move "
+        f"The agent's process exited with code {code} {_step_text(step)};"
+        " an agent must return its move "
         "and leave the process running",
     )
 
@@ -153,7 +154,8 @@ def broken_protocol_fault(step: int, what: str) -> SeatFault:
     return _make_fault(
         Verdict.ERROR,
         step,
-        f"Broken protocol {_step_text(step)}: {what}; an agent must not touch the referee's connection",
+        f"Broken protocol {_step_text(step)}: {what};"
+        " an agent must not touch the referee's connection",
     )
 
 

@@ -52,7 +52,7 @@ class PooledBox:
     """Set when its last match ends: it forks no other child ahead, and is not kept."""
 
     @property
-    def is_worn(self) -> bool:
+    def has_served_long_enough(self) -> bool:
         """Whether it has served long enough with the match that it plays now."""
         if self.takes_one_match:
             return True
@@ -210,7 +210,7 @@ class BoxPool:
                     self._discard(old)
             self._changed.notify_all()
 
-    def throw_away(self, place: PooledBox, *, wait: bool = False) -> None:
+    def discard(self, place: PooledBox, *, wait: bool = False) -> None:
         """A box that is not proven clean, or takes one match only, is removed."""
         with self._changed:
             self._busy.discard(place)
@@ -232,7 +232,7 @@ class BoxPool:
                 self._discard(place)
             self._idle.clear()
             for box in self._coming.values():
-                box.give_up()
+                box.disconnect()
             self._changed.notify_all()
         self._starts.close()
         with self._changed:

@@ -33,7 +33,7 @@ MOST_BUNDLE_BYTES = 1 << 30
 """Seasons allow less; the box's memory bounds it too."""
 MEMORY_MB = (64, 65_536)
 BIND_SECONDS = 90.0
-SPARE_SECONDS = 10.0
+PREFORK_SECONDS = 10.0
 SEND_SECONDS = 5.0
 END_SECONDS = 12.0
 ANSWERED_SECONDS = 1.0
@@ -57,7 +57,7 @@ class _LentBox:
     """A box with its waiting child."""
 
     place: PooledBox
-    spare: PreforkedChild
+    preforked: PreforkedChild
 
 
 class BoxLender:
@@ -181,15 +181,15 @@ class BoxLender:
         if place is None:
             return None
         try:
-            spare = supervisor_client.take_preforked_child(
-                place.box, time.monotonic() + SPARE_SECONDS
+            preforked = supervisor_client.take_preforked_child(
+                place.box, time.monotonic() + PREFORK_SECONDS
             )
         except HostFault as fault:
             _print_line(f"box {place.box.spec.name} is replaced: {fault}")
-            self._pool.throw_away(place)
+            self._pool.discard(place)
             return None
-        lent = _LentBox(place, spare)
-        if not spare.is_alive:
+        lent = _LentBox(place, preforked)
+        if not preforked.is_alive:
             self._drop(lent)
             return None
         try:
@@ -223,13 +223,13 @@ class BoxLender:
                 place.takes_one_match = bound.takes_one_match
                 if digest_and_size(seat.bundle) != (seat.digest, seat.size):
                     raise HostFault("the bundle changed while it was read")
-            spare = supervisor_client.take_preforked_child(
-                place.box, time.monotonic() + SPARE_SECONDS
+            preforked = supervisor_client.take_preforked_child(
+                place.box, time.monotonic() + PREFORK_SECONDS
             )
         except BaseException:
-            self._pool.throw_away(place)
+            self._pool.discard(place)
             raise
-        return self._played(_LentBox(place, spare))
+        return self._played(_LentBox(place, preforked))
 
     def _played(self, lent: _LentBox) -> _LentBox:
         try:
@@ -240,8 +240,8 @@ class BoxLender:
         return lent
 
     def _drop(self, lent: _LentBox) -> None:
-        lent.spare.close()
-        self._pool.throw_away(lent.place)
+        lent.preforked.close()
+        self._pool.discard(lent.place)
 
     def _answer(self, connection: socket.socket, lent: Sequence[_LentBox | BundleRefused]) -> None:
         """One frame for all seats; the descriptors of each in the order of its ``fds``."""
@@ -252,9 +252,9 @@ class BoxLender:
                 seats.append({"op": "refused", "entry": one.entry, "reason": one.reason})
                 continue
             box = one.place.box
-            named = {"agent": one.spare.agent.fileno()}
-            if one.spare.schedstat is not None:
-                named["schedstat"] = one.spare.schedstat
+            named = {"agent": one.preforked.agent.fileno()}
+            if one.preforked.schedstat is not None:
+                named["schedstat"] = one.preforked.schedstat
             if box.group is not None:
                 named.update(box.group.powers)
             if self._steal_monitor is not None:
@@ -276,7 +276,7 @@ class BoxLender:
         finally:
             for one in lent:
                 if isinstance(one, _LentBox):
-                    one.spare.close()
+                    one.preforked.close()
 
     def _end(
         self, places: Mapping[int, PooledBox], end: Mapping[str, Any]
@@ -289,7 +289,7 @@ class BoxLender:
             asked[number] = None
             deadline = time.monotonic() + SEND_SECONDS
             try:
-                place.is_leaving = not self._launcher.reusable or place.is_worn
+                place.is_leaving = not self._launcher.reusable or place.has_served_long_enough
                 supervisor_client.request_end(
                     place.box, number in gone, not place.is_leaving, deadline
                 )
@@ -319,20 +319,20 @@ class BoxLender:
             return fault
         out_of_memory = ended.out_of_memory or self._out_of_memory(place)
         if not self._launcher.reusable:
-            self._pool.throw_away(place, wait=True)
+            self._pool.discard(place, wait=True)
             return _end_report(ended, out_of_memory, clean=True)
         if ended.clean and not out_of_memory:
             self._pool.give_back(place)
         else:
             _print_line(f"box {place.box.spec.name} is thrown away after a match")
-            self._pool.throw_away(place)
+            self._pool.discard(place)
         return _end_report(ended, out_of_memory, clean=ended.clean)
 
     def _lost(self, place: PooledBox, fault: HostFault) -> dict[str, Any]:
         """The report of a seat whose box does not answer any more."""
         hosts = self._launcher.lost_by_host(place.box)
         out_of_memory = self._out_of_memory(place)
-        self._pool.throw_away(place)
+        self._pool.discard(place)
         if hosts is not None:
             _print_line(f"box {place.box.spec.name} was lost: {hosts}")
             return {"op": "fault", "reason": f"{hosts} ({fault})"}

@@ -96,7 +96,8 @@ class RemoteServer:
             told = _parse_json(text)
         if not isinstance(told, dict) or told.get("apiversion") != "1":
             raise ContractBroken(
-                f"GET / was answered with status {status} and {printable(text)}; answer 200 and a JSON "
+                f"GET / was answered with status {status} and {printable(text)};"
+                " answer 200 and a JSON "
                 'object with "apiversion": "1"'
             )
 
@@ -130,7 +131,8 @@ class RemoteServer:
         packed = self._caller.fields.get(b"content-encoding", b"identity").lower()
         if packed != b"identity":
             raise ContractBroken(
-                f"{what} was answered in the encoding {printable(packed)}; answer plain bytes, as the "
+                f"{what} was answered in the encoding {printable(packed)};"
+                " answer plain bytes, as the "
                 "request's Accept-Encoding asks"
             )
         return status, text

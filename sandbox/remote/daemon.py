@@ -2,11 +2,11 @@
 
 ``python -m sandbox.remote --socket PATH [--allow-uid N] [--parent PID]``
 
-The one process of the house with a way out. It speaks the node's protocol, one connection a match
-(``doors``), and for each seat starts a caller (``callers``), in which alone a stranger's bytes are
-read: the daemon waits for its word, ``REPORT_SECONDS`` at most, and ends it. It has no engine, no
-database, no blobs and no privilege; started as root it becomes a uid that owns nothing. The rules
-of the egress guard are read from ``PECK_EGRESS_*`` once, at the start.
+The one process of the instance with a way out. It speaks the node's protocol, one connection a
+match (``doors``), and for each seat starts a caller (``callers``), in which alone a stranger's
+bytes are read: the daemon waits for its word, ``REPORT_SECONDS`` at most, and ends it. It has no
+engine, no database, no blobs and no privilege; started as root it becomes a uid that owns nothing.
+The rules of the egress guard are read from ``PECK_EGRESS_*`` once, at the start.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class RemoteLender:
         self._callers = callers
         self._left, self._most = most, most
         self._changed = threading.Condition()
-        self._way_out = OutageDetector()
+        self._outage_detector = OutageDetector()
 
     def serve(self, connection: socket.socket, message: dict[str, Any], bundles: list[int]) -> None:
         """Lend what the message asks for and end it; returns when the conversation is over.
@@ -95,9 +95,9 @@ class RemoteLender:
         words = _read_reports(begun)
         for number, word in words.items():
             host = read_manifest(manifests[number])[0].host
-            self._way_out.heard(host, is_reached=word.is_reached)
+            self._outage_detector.record(host, is_reached=word.is_reached)
         away = {n: AgentAway(word.away) for n, word in words.items() if word.away is not None}
-        if any(not words[n].is_reached for n in away) and self._way_out.looks_cut:
+        if any(not words[n].is_reached for n in away) and self._outage_detector.is_own_network_down:
             raise HostFault(
                 "no host of remote agents could be reached in the last minute; this ladder's own "
                 "way out may be cut"

@@ -10,7 +10,7 @@ from ladder.leagues.request_models import ANCHORS, AnchorNames
 from ladder.reports import season_health
 from services.api.entries import EntryOut, entry_out
 from services.http import permissions
-from services.http.app_state import Db, House
+from services.http.app_state import AppState, Db
 from services.http.auth import Host
 from services.http.idempotency import Idempotent
 from services.http.path_parameters import SeasonKey
@@ -44,14 +44,16 @@ class AddedAnchorsOut(BaseModel):
     responses=problem_responses(403, 404, 409),
 )
 def add_anchors(
-    season: SeasonKey, body: NewAnchors, conn: Db, house: House, who: Host, once: Idempotent
+    season: SeasonKey, body: NewAnchors, conn: Db, app_state: AppState, who: Host, once: Idempotent
 ) -> Response:
     """Only hosts and administrators may do this, while uploads are open. When the first results of
     a new anchor count, all scores move together; ranks stay."""
     found, league = permissions.hosted_season(conn, who, season)
 
     def create() -> AddedAnchorsOut:
-        entered = anchors.add_anchors(conn, house.blobs, found, body.anchors, who, fill=body.fill)
+        entered = anchors.add_anchors(
+            conn, app_state.blobs, found, body.anchors, who, fill=body.fill
+        )
         return AddedAnchorsOut(
             anchors=[entry_out(conn, who, entry) for entry in entered],
             lacking=season_health.why_no_lineup(conn, found, league),

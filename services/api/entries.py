@@ -17,7 +17,7 @@ from ladder.profiles import Name as Profile
 from ladder.ratings import ratings
 from services.api.seasons import UploadLimitsOut
 from services.http import permissions
-from services.http.app_state import Db, House
+from services.http.app_state import AppState, Db
 from services.http.auth import Anyone, Known, Writer
 from services.http.body_limits import seconds_since_arrival
 from services.http.idempotency import Idempotent
@@ -198,7 +198,7 @@ def read_entry_log(
     entry: EntryKey,
     conn: Db,
     who: Known,
-    house: House,
+    app_state: AppState,
     format: LogFormat = "raw",
 ) -> Any:
     """The seat that failed, else the first one: output, times and traceback; owner only."""
@@ -210,7 +210,7 @@ def read_entry_log(
     match = permissions.visible_match(conn, who, found.validation_match_id)
     failed = [seat for seat in match.seats if seat.failed_step is not None or seat.reason]
     seat = (failed or list(match.seats))[0]
-    return read_seat_log(house.blobs, who, match, seat.seat, format)
+    return read_seat_log(app_state.blobs, who, match, seat.seat, format)
 
 
 @router.get(

@@ -28,7 +28,7 @@ from ladder.leagues.medals import Medal
 from ladder.people import users
 from ladder.reports import feed
 from ladder.reports.feed import FeedItemKind
-from services.http.app_state import Db, House, State, read_rows
+from services.http.app_state import AppState, Db, State, read_rows
 from services.http.auth import Credentials, Known
 from services.http.paging import Page, Paging
 from services.http.problems import ProblemError
@@ -106,7 +106,7 @@ def stream_feed(
     conn: Db,
     who: Known,
     credentials: Credentials,
-    house: House,
+    app_state: AppState,
     last_event_id: Annotated[str | None, Header(pattern=f"^{feed.KEY.pattern}$")] = None,
 ) -> EventStream:
     """The key as id, the kind as event, the item as data; what came before is in the pages of the
@@ -125,26 +125,26 @@ def stream_feed(
             begin_at=start,
         )
     user_id, token = who.user_id, credentials.credentials
-    until = house.streams.enter(user_id)
+    until = app_state.streams.enter(user_id)
     return EventStream(
-        feed_events(house, token, after, until), lambda: house.streams.leave(user_id, until)
+        feed_events(app_state, token, after, until), lambda: app_state.streams.leave(user_id, until)
     )
 
 
-async def feed_events(house: State, token: str, after: str, until: float) -> AsyncIterator[str]:
+async def feed_events(app_state: State, token: str, after: str, until: float) -> AsyncIterator[str]:
     """Items newer than ``after`` as they come; ends at ``until``, when the token is revoked, and
     when the database is away. Where nothing happens the id moves on alone, so that who comes back
     after a quiet day is not sent to the pages."""
     yield f"retry: {RETRY_MS}\nid: {after}\n\n"
     spoken, looked = time.monotonic(), -math.inf
     while time.monotonic() < until:
-        quiet = house.listener.quiet_seconds() > NEWS_SECONDS
+        quiet = app_state.listener.quiet_seconds() > NEWS_SECONDS
         if quiet and time.monotonic() - looked < QUIET_LOOK_SECONDS:
             await anyio.sleep(LOOK_SECONDS)
             continue
         looked = time.monotonic()
         try:
-            found = await run_in_threadpool(new_items, house, token, after)
+            found = await run_in_threadpool(new_items, app_state, token, after)
         except (psycopg.OperationalError, psycopg_pool.PoolTimeout):
             return
         if found is None:
@@ -160,7 +160,7 @@ async def feed_events(house: State, token: str, after: str, until: float) -> Asy
         await anyio.sleep(LOOK_SECONDS)
 
 
-def new_items(house: State, token: str, after: str) -> tuple[list[feed.FeedItem], str] | None:
+def new_items(app_state: State, token: str, after: str) -> tuple[list[feed.FeedItem], str] | None:
     """What there is now for the person behind the token, and the key up to which that is all; None
     when the token no longer stands."""
 
@@ -172,4 +172,4 @@ def new_items(house: State, token: str, after: str) -> tuple[list[feed.FeedItem]
         items = feed.items_after(conn, who, after, AT_ONCE)
         return items, items[-1].key if items else reached
 
-    return read_rows(house.news, look)
+    return read_rows(app_state.news, look)

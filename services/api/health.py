@@ -7,7 +7,7 @@ from typing import Literal
 from fastapi import APIRouter
 from pydantic import BaseModel
 
-from services.http.app_state import Db, House
+from services.http.app_state import AppState, Db
 
 router = APIRouter(tags=["health"])
 
@@ -23,8 +23,8 @@ def read_liveness() -> Health:
 
 
 @router.get("/health/ready", summary="The process can serve")
-def read_readiness(conn: Db, house: House) -> Health:
+def read_readiness(conn: Db, app_state: AppState) -> Health:
     """200 when the database and the blob store answer, else 503."""
     conn.execute("select 1")
-    house.blobs.exists("0" * 64)
+    app_state.blobs.exists("0" * 64)
     return Health()

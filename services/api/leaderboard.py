@@ -16,7 +16,7 @@ from ladder.leagues.request_models import Medals
 from ladder.standings import leaderboard, standings
 from services.api.seasons import MeasureOut
 from services.http import etags, paging, permissions
-from services.http.app_state import Db, House, read_rows
+from services.http.app_state import AppState, Db, read_rows
 from services.http.auth import Anyone, Credentials, viewer_of_request
 from services.http.paging import Page
 from services.http.path_parameters import SeasonKey
@@ -157,7 +157,7 @@ RULES = TypeAdapter[Medals](Medals)
 def read_leaderboard(
     season: SeasonKey,
     request: Request,
-    house: House,
+    app_state: AppState,
     credentials: Credentials,
     if_none_match: etags.IfNoneMatch = None,
     cursor: Annotated[str | None, Query(max_length=120)] = None,
@@ -173,7 +173,7 @@ def read_leaderboard(
         )
         return head
 
-    found = read_rows(house.reads, look)
+    found = read_rows(app_state.reads, look)
     start = 0
     if cursor is not None:
         after = paging.decode_cursor(cursor)
@@ -189,16 +189,16 @@ def read_leaderboard(
     }
     if etags.matches(if_none_match, headers["ETag"]):
         return Response(status_code=304, headers=headers)
-    content = house.boards.page(found.season_id, found.revision, part, packed)
+    content = app_state.boards.page(found.season_id, found.revision, part, packed)
     if content is None:
-        board = house.boards.board(
+        board = app_state.boards.board(
             found.season_id,
             found.revision,
             lambda: read_rows(
-                house.reads, lambda conn: leaderboard.read_board(conn, found.season_id)
+                app_state.reads, lambda conn: leaderboard.read_board(conn, found.season_id)
             ),
         )
-        content = house.boards.keep(
+        content = app_state.boards.keep(
             found.season_id,
             board.revision,
             part,

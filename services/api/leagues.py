@@ -25,7 +25,7 @@ from services.api.entries import EntryOut
 from services.api.entries import entry_out as shown_entry
 from services.api.seasons import SeasonOut
 from services.http import permissions
-from services.http.app_state import Db, House
+from services.http.app_state import AppState, Db
 from services.http.auth import Anyone, Host, Known
 from services.http.idempotency import Idempotent
 from services.http.paging import Page, Paging
@@ -131,7 +131,9 @@ def list_leagues(conn: Db, who: Anyone, span: Paging) -> Page[LeagueOut]:
     response_model=CreatedLeagueOut,
     responses=problem_responses(403, 404, 409, 429),
 )
-def create_league(body: NewLeague, conn: Db, house: House, who: Host, once: Idempotent) -> Response:
+def create_league(
+    body: NewLeague, conn: Db, app_state: AppState, who: Host, once: Idempotent
+) -> Response:
     """The caller becomes its host. With `season` its first season is made too, and the reference
     agents in `anchors` enter it. With `fill` more of them enter, until one agent can play. The call
     makes all of this or nothing."""
@@ -140,7 +142,7 @@ def create_league(body: NewLeague, conn: Db, house: House, who: Host, once: Idem
         raise Invalid("game", f"there is no game {body.game!r}; try GET /v1/games.")
 
     def create() -> CreatedLeagueOut:
-        made = open_league(conn, house.blobs, body, game, who)
+        made = open_league(conn, app_state.blobs, body, game, who)
         out = CreatedLeagueOut(**league_out(conn, who, made.league).model_dump())
         if made.season is not None:
             out.season = SeasonOut.model_validate(made.season)

@@ -19,7 +19,7 @@ from ladder.matches import history
 from ladder.matches.records import Match
 from ladder.people.records import Viewer
 from services.http import etags, permissions
-from services.http.app_state import Db, House
+from services.http.app_state import AppState, Db
 from services.http.auth import Anyone, Known
 from services.http.paging import Page, Paging
 from services.http.path_parameters import Filter, MatchKey
@@ -183,7 +183,7 @@ def read_replay(
     match: MatchKey,
     conn: Db,
     who: Anyone,
-    house: House,
+    app_state: AppState,
     format: Annotated[
         Literal["peck", "kaggle"],
         Query(description="our own shape, or episode JSON that kaggle_environments loads"),
@@ -204,7 +204,7 @@ def read_replay(
             "invalid", f"Kaggle has no format for {title}; ask for peck.", where="format"
         )
     one = next((one for one in found.episodes if one.position == episode), None)
-    if one is None or not house.blobs.exists(one.replay_digest):
+    if one is None or not app_state.blobs.exists(one.replay_digest):
         raise ProblemError("not-found", f"There is no such replay; the match is {found.state}.")
     headers = {
         "ETag": f'W/"{one.id}.{format}"',
@@ -213,7 +213,7 @@ def read_replay(
     }
     if etags.matches(if_none_match, headers["ETag"]):
         return Response(status_code=304, headers=headers)
-    content = b"".join(house.blobs.open(one.replay_digest))
+    content = b"".join(app_state.blobs.open(one.replay_digest))
     if format == "kaggle":
         exported = kaggle.episode_json(
             episodes.from_bytes(content),
@@ -239,9 +239,9 @@ def read_seat_log(
     seat: Annotated[int, Path(ge=0, le=15)],
     conn: Db,
     who: Known,
-    house: House,
+    app_state: AppState,
     format: LogFormat = "raw",
 ) -> Response:
     """Output, times and traceback; for the owner of the seat's agent alone."""
     found = permissions.visible_match(conn, who, match)
-    return read_log(house.blobs, who, found, seat, format)
+    return read_log(app_state.blobs, who, found, seat, format)

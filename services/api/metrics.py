@@ -24,7 +24,7 @@ from ladder.matches import workers as matches_workers
 from ladder.people import permissions
 from ladder.people.records import Viewer
 from ladder.reports import season_health
-from services.http.app_state import Db, House
+from services.http.app_state import AppState, Db
 from services.http.auth import Anyone
 from services.http.metrics import SEASON
 
@@ -36,17 +36,18 @@ class MetricsResponse(PlainTextResponse):
 
 
 @router.get("/metrics", summary="Numbers for a monitor", response_class=MetricsResponse)
-def read_metrics(conn: Db, who: Anyone, house: House) -> MetricsResponse:
+def read_metrics(conn: Db, who: Anyone, app_state: AppState) -> MetricsResponse:
     """In Prometheus' text format. An administrator's token shows private leagues too."""
     shown = visible_playing_seasons(conn, who)
-    house.measures.read(conn, shown)
+    app_state.measures.read(conn, shown)
     families = [*queue_metrics(conn), *worker_metrics(conn), *season_metrics(conn, shown)]
     labels = {(league.slug, str(season.number)) for season, league in shown}
     families += [
-        series_of_seasons(each, labels) for each in (house.measures.waited, house.measures.played)
+        series_of_seasons(each, labels)
+        for each in (app_state.measures.waited, app_state.measures.played)
     ]
     if who.is_admin:
-        families += house.measures.answers.collect()
+        families += app_state.measures.answers.collect()
     return MetricsResponse(generate_latest(MetricFamilies(families)))
 
 

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 from ladder.entries.request_models import NewRemote
 from services.api.submissions import UploadOut, upload_out
 from services.http import remote_agents
-from services.http.app_state import Db, House
+from services.http.app_state import AppState, Db
 from services.http.auth import Writer
 from services.http.body_limits import seconds_since_arrival
 from services.http.idempotency import Idempotent
@@ -33,7 +33,7 @@ def submit_remote(
     request: Request,
     conn: Db,
     who: Writer,
-    house: House,
+    app_state: AppState,
     once: Idempotent,
     season: Filter = None,
 ) -> Response:
@@ -48,7 +48,7 @@ def submit_remote(
     )
 
     def create() -> tuple[UploadOut, int]:
-        sent = remote_agents.submit_remote_agent(conn, house, who, body, agent_id, into)
+        sent = remote_agents.submit_remote_agent(conn, app_state, who, body, agent_id, into)
         return upload_out(conn, who, sent), 201 if sent.is_new else 200
 
     return once.run(create)

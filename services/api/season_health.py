@@ -70,7 +70,7 @@ def season_health_out(
 
 
 @router.get(
-    "/seasons/{season}/watch",
+    "/seasons/{season}/health",
     summary="Read whether a season goes on",
     responses=problem_responses(404),
 )

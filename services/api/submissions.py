@@ -153,13 +153,13 @@ async def upload_submission(
     uploads the team has left today and when they come back. `profile` is one of
     `GET /v1/profiles`; where no node serves it now, the entry's `reason` says so and it waits.
     """
-    house = app_state_of(request)
+    app_state = app_state_of(request)
 
     def record(body: uploads.ReceivedBody) -> Response:
         with (
             body.file,
-            house.blobs.receive(body.chunks(), limit_bytes=planned.limit_bytes) as incoming,
-            transaction(house) as conn,
+            app_state.blobs.receive(body.chunks(), limit_bytes=planned.limit_bytes) as incoming,
+            transaction(app_state) as conn,
         ):
             stored = incoming.stored
             name = filename or body.filename or "main.py"
@@ -175,9 +175,9 @@ async def upload_submission(
 
             return IdempotentRequest(conn, planned.who, key, request, stored.digest).run(create)
 
-    with house.intake.sending(planned.user_id):
+    with app_state.intake.sending(planned.user_id):
         body = await uploads.receive_bundle(request, planned.limit_bytes, content_digest)
-        async with house.intake.turn:
+        async with app_state.intake.turn:
             return await run_in_threadpool(record, body)
 
 

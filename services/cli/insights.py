@@ -23,7 +23,7 @@ def watch(
     Exits with 1 while there is an alarm, or while too few take part to fill a match.
     """
     with connect(needs_token=False) as ladder:
-        pulse = ladder.watch(season_key(ladder, league, "(peck watch LEAGUE)"))
+        pulse = ladder.season_health(season_key(ladder, league, "(peck watch LEAGUE)"))
     alarm, lacking = pulse["alarm"], pulse["lacking"]
     if as_json:
         print_json(pulse)

@@ -64,7 +64,8 @@ def print_league(league: Json, season: Json | None) -> None:
         f"{clock['bank_seconds']} s in the bank"
     )
     stdout.print(
-        f"medals {medal_rules_text(season['medals'])}, sealed from {season['medal_confidence']:.0%} on"
+        f"medals {medal_rules_text(season['medals'])}, "
+        f"sealed from {season['medal_confidence']:.0%} on"
         + (", and the season stops when all are" if season["stops_when_sealed"] else "")
     )
     if season["remote_agents"]:

@@ -83,7 +83,7 @@ def run(
     node: Annotated[
         Path | None, typer.Option(help="Socket of a node that runs already, instead of our own.")
     ] = None,
-    lanes: Annotated[
+    max_parallel_seats: Annotated[
         int, typer.Option(min=0, help="Agents that think at a time; 0 means cores - 1.")
     ] = 0,
     profile: Annotated[str, typer.Option(help="Libraries in the box.")] = "numpy",
@@ -94,7 +94,11 @@ def run(
         plan = _make_plan(
             game, agents, games, seed, config or [], act_seconds, bank_seconds, profile
         )
-        plan = replace(plan, lanes=lanes or plan.lanes, memory_mb=memory_mb)
+        plan = replace(
+            plan,
+            max_parallel_seats=max_parallel_seats or plan.max_parallel_seats,
+            memory_mb=memory_mb,
+        )
         _play_plan(plan, out or _default_folder(), launcher, node, as_json)
     except (RunError, SandboxError) as error:
         typer.echo(f"peck run: {error}", err=True)

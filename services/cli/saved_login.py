@@ -127,7 +127,8 @@ def renew_login_hint(login: Login) -> str:
         return f"set PECK_TOKEN to a token of {login.address}, or unset it"
     here = running_instance_login()
     if here is not None and here.address == login.address.rstrip("/") and here.token != login.token:
-        return f"peck logout (the token of the running peck up is used then), or {_login_command(login)}"
+        command = _login_command(login)
+        return f"peck logout (the token of the running peck up is used then), or {command}"
     return _login_command(login)
 
 

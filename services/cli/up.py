@@ -1,4 +1,4 @@
-"""``peck up``: the whole house on this machine, from one command."""
+"""``peck up``: the whole instance on this machine, from one command."""
 
 from __future__ import annotations
 
@@ -54,18 +54,18 @@ def up(
     """Start everything on this machine: servers, site, scheduler, workers. Ctrl-C stops it."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
-    house = LocalInstance(
+    instance = LocalInstance(
         UpOptions(state, port, install, with_demo, launcher.value, slots, reload), print_line
     )
     try:
         try:
-            house.start()
-            print_welcome(house)
-            house.watch(*([Reloader(house).look] if reload else []))
+            instance.start()
+            print_welcome(instance)
+            instance.watch(*([Reloader(instance).look] if reload else []))
         finally:
-            if house.parts:
+            if instance.parts:
                 print_line("stopping; running matches have a moment to end")
-            house.stop()
+            instance.stop()
     except StartError as error:
         print(f"peck: {error}", file=sys.stderr)
         raise typer.Exit(1) from None
@@ -81,19 +81,19 @@ WITHOUT_DEMO = """  1. Make a league:          ./peck league create first
   3. Play it against itself: ./peck scrim greedy greedy greedy greedy --league first"""
 
 
-def print_welcome(house: LocalInstance) -> None:
+def print_welcome(instance: LocalInstance) -> None:
     """The address, the token, and what to try next."""
-    made = demo.chosen(SetupSettings().demo_leagues) if house.options.demo else []
+    made = demo.chosen(SetupSettings().demo_leagues) if instance.options.demo else []
     things = WITH_DEMO if demo.LEAGUES[0] in made else WITHOUT_DEMO
     print(
         f"""
-Pecking Order is up: {house.address}
+Pecking Order is up: {instance.address}
 
-  Token (an ordinary user's; also in {house.state / "token"}):
-  {house.token}
+  Token (an ordinary user's; also in {instance.state / "token"}):
+  {instance.token}
 
   Three things to try:
-{things.format(address=house.address, slug=demo.LEAGUES[0].slug)}
+{things.format(address=instance.address, slug=demo.LEAGUES[0].slug)}
 
 Ctrl-C stops it.""",
         flush=True,

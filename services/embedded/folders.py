@@ -113,7 +113,10 @@ def state_folder(checkout: Path, chosen: Path | None = None) -> Path:
 
 
 def write_format_mark(folder: Path) -> None:
-    """Write into a new state folder which form its contents have. Raises as ``refuse_earlier_format``."""
+    """Write the format of its contents into a new state folder.
+
+    Raises as ``refuse_earlier_format``.
+    """
     refuse_earlier_format(folder)
     if not (folder / FORMAT_FILE).exists():
         (folder / FORMAT_FILE).write_text(FORMAT + "\n")

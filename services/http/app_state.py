@@ -56,7 +56,7 @@ def app_state_of(request: Request) -> State:
     return found
 
 
-async def house(request: Request) -> State:
+async def app_state(request: Request) -> State:
     """The same, without the thread that FastAPI gives to a dependency that may block."""
     return app_state_of(request)
 
@@ -103,5 +103,5 @@ def transaction(found: State) -> Iterator[Connection]:
         yield conn
 
 
-House = Annotated[State, Depends(house)]
+AppState = Annotated[State, Depends(app_state)]
 Db = Annotated[Connection, Depends(connection, scope="function", max_concurrency=AT_A_TIME)]

@@ -39,7 +39,7 @@ def make_manifest(asked: NewRemote) -> tuple[str, bytes]:
 
 def submit_remote_agent(
     conn: Connection,
-    house: State,
+    app_state: State,
     who: Viewer,
     asked: NewRemote,
     agent_id: AgentId,
@@ -49,5 +49,5 @@ def submit_remote_agent(
     url, content = make_manifest(asked)
     upload = submit.remote_upload(content, url, asked.message)
     sent = submit.submit(conn, agent_id, upload, who.user_id, into)
-    house.blobs.put_bytes(content)  # last, so that nothing is kept of what is refused
+    app_state.blobs.put_bytes(content)  # last, so that nothing is kept of what is refused
     return sent

@@ -39,7 +39,8 @@ class StreamLimits:
             if len(self._open) >= MOST_STREAMS:
                 raise ProblemError(
                     "unavailable",
-                    f"{MOST_STREAMS} event streams are open here, as many as there may be: try again in "
+                    f"{MOST_STREAMS} event streams are open here, as many as there may be:"
+                    " try again in "
                     f"{AGAIN_SECONDS} seconds, or read GET /v1/me/feed, which tells the same.",
                     headers={"Retry-After": str(AGAIN_SECONDS)},
                 )

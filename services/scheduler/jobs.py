@@ -106,7 +106,7 @@ class WakeMessages:
                 not_woken = [match for _, match in due[position:]]
                 with conn.transaction():
                     waking.failed(conn, not_woken)
-                return {"woken": position, "wakes_failed": len(not_woken)}
+                return {"woken": position, "wake_ups_failed": len(not_woken)}
         return {"woken": len(due)}
 
     def rate(self, conn: db.Connection) -> dict[str, int]:
@@ -124,13 +124,13 @@ class WakeMessages:
                 self._wake("rate", "rate", season)
             except WakeError as error:
                 self._fall_quiet(error)
-                return {"raters_woken": woken, "wakes_failed": 1}
+                return {"raters_woken": woken, "wake_ups_failed": 1}
             self._rated_at[season] = now
             woken += 1
         return {"raters_woken": woken}
 
     def _fall_quiet(self, error: WakeError) -> None:
-        log_event("wakes_failed", level="warning", error=str(error))
+        log_event("wake_ups_failed", level="warning", error=str(error))
         self._quiet_until = time.monotonic() + WAKE_PAUSE_SECONDS
 
 
@@ -146,7 +146,7 @@ def close_due_seasons(conn: db.Connection) -> dict[str, int]:
     for season_id in sealed:
         log_event("season_stops", season=season_id, reason="every medal is sealed")
     for season in turned:
-        log_event("season_turned", season=season.id, state=season.state)
+        log_event("season_state_changed", season=season.id, state=season.state)
     return {"seasons_turned": len(turned)}
 
 
@@ -186,7 +186,7 @@ class AlarmLog:
             if self._told.get(season) != alarm.reason:
                 slow = alarm.cause is season_health.AlarmCause.SLOW_HOST
                 log_event(
-                    "host_too_slow" if slow else "cadence_missed",
+                    "host_too_slow" if slow else "season_silent",
                     level="warning",
                     season=season,
                     league=alarm.league,
@@ -196,6 +196,6 @@ class AlarmLog:
                 )
                 self._told[season] = alarm.reason
         for season in set(self._told) - set(alarms):
-            log_event("cadence_back", season=season)
+            log_event("season_alarm_cleared", season=season)
             del self._told[season]
         return {}

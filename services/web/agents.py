@@ -27,7 +27,7 @@ from ladder.people.records import Viewer
 from ladder.ratings import ratings
 from ladder.reports import insights
 from services.http import auth, permissions
-from services.http.app_state import Db, House
+from services.http.app_state import AppState, Db
 from services.http.path_parameters import AgentKey
 from services.web import declared_entry as web_declared_entry
 from services.web import forms, leaderboard_page, rating_curve, remote_submission
@@ -78,19 +78,24 @@ def show_agent(
     request: Request,
     agent: AgentKey,
     conn: Db,
-    house: House,
+    app_state: AppState,
     who: Visitor,
     entry: Annotated[str | None, Query(pattern=KEY)] = None,
     before: Annotated[str | None, Query(pattern=KEY)] = None,
 ) -> Response:
     """Rating curve of its best entry, or of the one asked for; matches; submissions."""
     found = permissions.visible_agent(conn, who, agent)
-    return agent_page(request, conn, house, who, found, entry=entry, before=before)
+    return agent_page(request, conn, app_state, who, found, entry=entry, before=before)
 
 
 @router.post("/agents/{agent}/declare")
 def declare(
-    request: Request, agent: AgentKey, conn: Db, house: House, who: Visitor, given: forms.Sent
+    request: Request,
+    agent: AgentKey,
+    conn: Db,
+    app_state: AppState,
+    who: Visitor,
+    given: forms.Sent,
 ) -> Response:
     """Declares the entry that its team stands by, or none, as the API does."""
     found = permissions.visible_agent(conn, who, agent)
@@ -106,14 +111,14 @@ def declare(
             declared_entry.declare_entry(conn, playing.id, team.id, chosen, who.user_id)
     except (ValidationError, LadderError) as error:
         form.refuse(error)
-        return agent_page(request, conn, house, who, found, form=form)
+        return agent_page(request, conn, app_state, who, found, form=form)
     return redirect(f"/agents/{found.id}")
 
 
 def agent_page(
     request: Request,
     conn: Db,
-    house: House,
+    app_state: AppState,
     who: Visitor,
     found: Agent,
     *,
@@ -152,7 +157,7 @@ def agent_page(
         matches=[match_row(row, found, owner or sees_replay(row)) for row in rows],
         older=rows[-1].id if len(rows) == MATCHES_SHOWN else None,
         playing=any(row.state is EntryState.ACTIVE for row in seen),
-        **standing_context(conn, house, who, chosen, season),
+        **standing_context(conn, app_state, who, chosen, season),
         insights=insights_of(conn, who, chosen, season),
         **submission_rows(conn, who, found, seen),
     )
@@ -195,7 +200,7 @@ def choose_entry(seen: Sequence[Entry], asked: str | None) -> Entry | None:
 
 
 def standing_context(
-    conn: Connection, house: House, who: Viewer, entry: Entry | None, season: Season | None
+    conn: Connection, app_state: AppState, who: Viewer, entry: Entry | None, season: Season | None
 ) -> dict[str, Any]:
     """Rank, score and curve of an entry, for the template."""
     values: dict[str, Any] = dict.fromkeys(
@@ -203,7 +208,7 @@ def standing_context(
     )
     if entry is None or season is None:
         return values
-    board = leaderboard_page.read_board(house, conn, season)
+    board = leaderboard_page.read_board(app_state, conn, season)
     values["league"] = leagues.get_league(conn, season.league_id)
     values["runs"] = may_manage(who, records.league_resource(values["league"]))
     values["standing"] = next((row for row in board.rows if row.entry_id == entry.id), None)

@@ -38,9 +38,9 @@ class BoardPage:
     terms: MedalTerms
 
 
-def read_board(house: State, conn: Connection, season: Season) -> Board:
+def read_board(app_state: State, conn: Connection, season: Season) -> Board:
     """The season's board, from memory while its revision stands."""
-    return house.boards.board(
+    return app_state.boards.board(
         season.id, season.revision, lambda: leaderboard.read_board(conn, season.id)
     )
 

@@ -21,7 +21,7 @@ from ladder.people.permissions import may_manage, may_see
 from ladder.people.records import Viewer
 from ladder.reports import season_health
 from services.http import etags, permissions
-from services.http.app_state import Db, House
+from services.http.app_state import AppState, Db
 from services.http.path_parameters import LeagueKey
 from services.web import leaderboard_page
 from services.web.pages import PageRoute, not_modified, render
@@ -49,7 +49,7 @@ class LeagueCard:
 def show_leagues(
     request: Request,
     conn: Db,
-    house: House,
+    app_state: AppState,
     who: Visitor,
     after: Annotated[str | None, Query(pattern=KEY)] = None,
 ) -> Response:
@@ -60,7 +60,7 @@ def show_leagues(
         if not may_see(who, records.league_resource(league)):
             continue
         season = seasons.current_season(conn, league.id)
-        standing = leaderboard_page.read_board(house, conn, season).rows if season else ()
+        standing = leaderboard_page.read_board(app_state, conn, season).rows if season else ()
         cards.append(
             LeagueCard(
                 league=league,
@@ -79,7 +79,7 @@ def show_league(
     request: Request,
     league: LeagueKey,
     conn: Db,
-    house: House,
+    app_state: AppState,
     who: Visitor,
     page: Number = 1,
     season: SeasonNumber = None,
@@ -93,7 +93,7 @@ def show_league(
     if chosen:
         values = {
             "board": leaderboard_page.cut_page(
-                leaderboard_page.read_board(house, conn, chosen), page
+                leaderboard_page.read_board(app_state, conn, chosen), page
             ),
             "recent": finished_matches(conn, chosen, RECENT),
             "live_tag": board_etag(chosen, who, page),
@@ -121,7 +121,7 @@ def show_board(
     request: Request,
     league: LeagueKey,
     conn: Db,
-    house: House,
+    app_state: AppState,
     who: Visitor,
     page: Number = 1,
     season: SeasonNumber = None,
@@ -133,7 +133,7 @@ def show_board(
     tag = board_etag(chosen, who, page)
     if etags.matches(if_none_match, tag):
         return not_modified(tag)
-    board = leaderboard_page.cut_page(leaderboard_page.read_board(house, conn, chosen), page)
+    board = leaderboard_page.cut_page(leaderboard_page.read_board(app_state, conn, chosen), page)
     return render(request, "parts/board.html", etag=tag, league=found, season=chosen, board=board)
 
 

@@ -38,7 +38,7 @@ from services.web.pages import PageRoute, render
 from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
-PATH: Final = "/leagues/{league}/repair"
+PATH: Final = "/leagues/{league}/moderation"
 SCOPES: Final = ("leagues:write",)
 ACTS_SHOWN: Final = 25
 NAMES_SHOWN: Final = 200
@@ -112,7 +112,7 @@ def post_act(
             )
     else:
         raise ProblemError("not-found")
-    return redirect(f"/leagues/{found.slug}/repair?season={season.number}")
+    return redirect(f"/leagues/{found.slug}/moderation?season={season.number}")
 
 
 def change_disqualification(

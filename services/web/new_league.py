@@ -18,7 +18,7 @@ from ladder.leagues.request_models import Clock, NewLeague, NewSeason
 from ladder.leagues.season_creation import supports_remote
 from ladder.people.records import Viewer
 from services.http import auth
-from services.http.app_state import Db, House
+from services.http.app_state import AppState, Db
 from services.http.problems import ProblemError
 from services.web import form_dates, forms
 from services.web.account import redirect
@@ -48,7 +48,7 @@ def show_form(
 
 @router.post(ADDRESS)
 def create_league(
-    request: Request, conn: Db, house: House, who: Visitor, given: forms.Sent
+    request: Request, conn: Db, app_state: AppState, who: Visitor, given: forms.Sent
 ) -> Response:
     """Makes the league with its first season and shows it; else the form with what is wrong."""
     if who.user_id is None:
@@ -60,7 +60,7 @@ def create_league(
     form = Form.of(given, default_values(game), ["anchors"])
     try:
         body = NewLeague.model_validate(request_of_form(form, game))
-        form.act(request, conn, who, lambda: open_league(conn, house.blobs, body, game, who))
+        form.act(request, conn, who, lambda: open_league(conn, app_state.blobs, body, game, who))
     except (ValidationError, ProblemError, LadderError) as error:
         form.refuse(error)
     if form.wrong:

@@ -108,7 +108,8 @@ def _draw_curve(points: Sequence[CurvePoint], start: CurvePoint, frame: DrawingF
     width = max(4.0, min(24.0, inner_width / len(line)))
     for index, point in enumerate(points, start=1):
         title = (
-            f"Match {index}, {formatting.date_text(point.at)}: {formatting.score_text(point.score)} "
+            f"Match {index}, {formatting.date_text(point.at)}:"
+            f" {formatting.score_text(point.score)} "
             f"± {formatting.score_text(2 * point.sigma)} ({point.change:+.0f})"
         )
         parts.append(

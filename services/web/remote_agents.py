@@ -9,7 +9,7 @@ from ladder.entries import remote_agents as entries_remote_agents
 from ladder.entries.request_models import NewRemote
 from ladder.errors import Invalid, LadderError
 from services.http import auth, permissions, remote_agents
-from services.http.app_state import Db, House
+from services.http.app_state import AppState, Db
 from services.http.body_limits import seconds_since_arrival
 from services.http.path_parameters import AgentKey
 from services.http.problems import ProblemError
@@ -24,7 +24,12 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 @router.post("/agents/{agent}/remotes")
 def submit_remote_agent(
-    request: Request, agent: AgentKey, conn: Db, house: House, who: Visitor, given: forms.Sent
+    request: Request,
+    agent: AgentKey,
+    conn: Db,
+    app_state: AppState,
+    who: Visitor,
+    given: forms.Sent,
 ) -> Response:
     """Submits an address and enters it, as the API does."""
     found = permissions.visible_agent(conn, who, agent)
@@ -44,17 +49,22 @@ def submit_remote_agent(
             request,
             conn,
             who,
-            lambda: remote_agents.submit_remote_agent(conn, house, who, body, agent_id, into),
+            lambda: remote_agents.submit_remote_agent(conn, app_state, who, body, agent_id, into),
         )
     except (ValidationError, LadderError, ProblemError) as error:
         form.refuse(error)
-        return agents.agent_page(request, conn, house, who, found, remote=form)
+        return agents.agent_page(request, conn, app_state, who, found, remote=form)
     return redirect(f"/agents/{found.id}#submissions")
 
 
 @router.post("/agents/{agent}/resume")
 def resume_entry(
-    request: Request, agent: AgentKey, conn: Db, house: House, who: Visitor, given: forms.Sent
+    request: Request,
+    agent: AgentKey,
+    conn: Db,
+    app_state: AppState,
+    who: Visitor,
+    given: forms.Sent,
 ) -> Response:
     """Tries a paused entry now, as the API does."""
     found = permissions.visible_agent(conn, who, agent)
@@ -64,5 +74,5 @@ def resume_entry(
             entry = permissions.own_entry(conn, who, forms.parse_key(given, "entry"))
             entries_remote_agents.retry_paused_entry(conn, entry.id)
     except LadderError as error:
-        return agents.agent_page(request, conn, house, who, found, unresumed=str(error))
+        return agents.agent_page(request, conn, app_state, who, found, unresumed=str(error))
     return redirect(f"/agents/{found.id}#submissions")

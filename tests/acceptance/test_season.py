@@ -1,4 +1,5 @@
-"""A small season from its first day to its last, through the public API alone, on the real house.
+"""A small season from its first day to its last, through the public API alone, on the real
+instance.
 
 Opened with its terms, four teams, a resubmission, uploads locked, finals, results judged again
 after a look at what hangs on them, the end, and a standing that stays as it is.

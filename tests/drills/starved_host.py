@@ -154,7 +154,7 @@ def _match(node: Node, bundles: Sequence[Path], attempt: int) -> PlayedMatch:
             CLOCK,
             SEED,
             loans,
-            lanes=1,
+            max_parallel_seats=1,
             stop_after_seconds=longest + WAITING_SECONDS + 60.0,
             waiting_seconds=WAITING_SECONDS / SEATS,
             forgive_lateness=attempt <= FORGIVING_ATTEMPTS,

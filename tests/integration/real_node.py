@@ -66,7 +66,7 @@ class RealNode:
         configuration: Mapping[str, Any] | None = None,
         clock: Clock | None = None,
         seed: bytes = SEED,
-        lanes: int = 4,
+        max_parallel_seats: int = 4,
         stop_after_seconds: float = 120.0,
         on_step: Callable[[int], None] | None = None,
         memory_mb: int = 256,
@@ -81,7 +81,7 @@ class RealNode:
                 clock or Clock(),
                 seed,
                 loans,
-                lanes=lanes,
+                max_parallel_seats=max_parallel_seats,
                 stop_after_seconds=stop_after_seconds,
                 on_step=on_step,
             )

@@ -1,4 +1,4 @@
-"""Parts of a house start again when a source file changes."""
+"""Parts of an instance start again when a source file changes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from services.up import LocalInstance, UpOptions
 
 
 @pytest.fixture
-def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalInstance]:
+def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalInstance]:
     """Parts that do nothing, and a site that only listens, over a tree with one source file."""
     (tmp_path / "games").mkdir()
     (tmp_path / "games" / "rules.py").write_text("RATE = 40\n")
@@ -51,32 +51,32 @@ def child(part: SupervisedProcess) -> Child:
     return part.child
 
 
-def pids(house: LocalInstance) -> dict[str, int]:
-    return {part.name: child(part).process.pid for part in house.parts}
+def pids(instance: LocalInstance) -> dict[str, int]:
+    return {part.name: child(part).process.pid for part in instance.parts}
 
 
 def test_a_change_restarts_the_parts_that_hold_code_and_waits_for_the_site(
-    house: LocalInstance, tmp_path: Path
+    instance: LocalInstance, tmp_path: Path
 ) -> None:
-    reloader = auto_reload.Reloader(house)
-    before = pids(house)
+    reloader = auto_reload.Reloader(instance)
+    before = pids(instance)
     reloader.look()
-    assert pids(house) == before
+    assert pids(instance) == before
     (tmp_path / "games" / "rules.py").write_text("RATE = 400\n")
     reloader.look()
-    after = pids(house)
+    after = pids(instance)
     assert {name for name in before if before[name] != after[name]} == set(
         auto_reload.RELOADED_PROCESSES
     )
-    assert site_answers(house.settings.port)
+    assert site_answers(instance.settings.port)
 
 
-def test_a_new_file_is_a_change(house: LocalInstance, tmp_path: Path) -> None:
-    reloader = auto_reload.Reloader(house)
-    before = pids(house)
+def test_a_new_file_is_a_change(instance: LocalInstance, tmp_path: Path) -> None:
+    reloader = auto_reload.Reloader(instance)
+    before = pids(instance)
     (tmp_path / "games" / "more.py").touch()
     reloader.look()
-    assert pids(house)["api"] != before["api"]
+    assert pids(instance)["api"] != before["api"]
 
 
 SITE = """

@@ -174,8 +174,8 @@ def test_making_and_running_a_seeded_game_at_the_peer_draws_what_two_resets_draw
         expected = []
         while GAME.to_move(state):
             for seat in state.active:
-                sight = GAME.observe(state, seat)
-                expected.append([sight[key] for key in ("step", "index", "geese", "food")])
+                observation = GAME.observe(state, seat)
+                expected.append([observation[key] for key in ("step", "index", "geese", "food")])
             moves = {seat: "EAST" if seat else "SOUTH" for seat in state.active}
             state, _ = GAME.step(state, moves, ours)
         assert seen == expected

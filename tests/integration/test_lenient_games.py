@@ -155,7 +155,7 @@ def test_what_is_computed_off_turn_is_taken_from_the_next_answers_time(
         return o.step
     """
     slow = "import time\ndef agent(o):\n    time.sleep(0.05)\n    return o.step\n"
-    played = node.play(tmp_path, [ponders, slow], game=LENIENT, clock=CLOCK, lanes=1)
+    played = node.play(tmp_path, [ponders, slow], game=LENIENT, clock=CLOCK, max_parallel_seats=1)
     _all_right(played, 0)
     _all_right(played, 1)
 

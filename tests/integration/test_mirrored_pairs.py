@@ -71,7 +71,7 @@ def test_a_worker_plays_both_seatings_of_one_board_and_reports_one_result(
     workers.register_worker(conn, hello("w1", profiles=("python",)))
     (tmp_path / "blobs").mkdir()
     blobs = open_blobs((tmp_path / "blobs").as_uri())
-    station = station_at(node.socket, tmp_path, worker_database_url, blobs)
+    worker_context = station_at(node.socket, tmp_path, worker_database_url, blobs)
     lineup = []
     for bundle in (PASS, LOSE):
         stored = blobs.put_bytes(bundle)
@@ -81,7 +81,7 @@ def test_a_worker_plays_both_seatings_of_one_board_and_reports_one_result(
         entry, _, _ = entries.enter_season(conn, contest.season.id, made.id, profile="python")
         assert entry.validation_match_id is not None
         if bundle is PASS:
-            assert match_attempt.play_match(station, entry.validation_match_id) == "accepted"
+            assert match_attempt.play_match(worker_context, entry.validation_match_id) == "accepted"
         else:  # it would not pass
             conn.execute("update entries set state = 'active' where id = %s", (entry.id,))
         lineup.append(entry.id)
@@ -92,7 +92,7 @@ def test_a_worker_plays_both_seatings_of_one_board_and_reports_one_result(
     match_id: MatchId = matches.create_match(
         conn, season=contest.season, kind=MatchKind.RATED, lineup=seats
     )
-    assert match_attempt.play_match(station, match_id) == "accepted"
+    assert match_attempt.play_match(worker_context, match_id) == "accepted"
     match = history.get_match(conn, match_id)
     one, two = (from_bytes(b"".join(blobs.open(each.replay_digest))) for each in match.episodes)
     assert one.chance == two.chance

@@ -121,7 +121,9 @@ def test_seats_that_think_are_asked_one_lane_at_a_time_and_in_turns(
         print(began, time.monotonic())
         return "EAST"
     """
-    played = node.play(tmp_path, [source] * 3, lanes=1, configuration={"episodeSteps": 8})
+    played = node.play(
+        tmp_path, [source] * 3, max_parallel_seats=1, configuration={"episodeSteps": 8}
+    )
     first_in_step = []
     for step in range(1, 8):
         spans = [tuple(map(float, _printed(seat)[step].split())) for seat in played.seats]

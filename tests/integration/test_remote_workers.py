@@ -107,7 +107,9 @@ def contest(conn: Connection) -> Contest:
 
 
 @pytest.fixture
-def station(node: Path, daemon: Daemon, worker_database_url: str, tmp_path: Path) -> WorkerContext:
+def worker_context(
+    node: Path, daemon: Daemon, worker_database_url: str, tmp_path: Path
+) -> WorkerContext:
     (tmp_path / "blobs").mkdir()
     blobs = open_blobs((tmp_path / "blobs").as_uri())
     settings = Settings(
@@ -117,7 +119,7 @@ def station(node: Path, daemon: Daemon, worker_database_url: str, tmp_path: Path
         remote_socket=daemon.socket,
         blobs_url=(tmp_path / "blobs").as_uri(),
     )
-    return WorkerContext(settings, blobs, "w1", lanes=2)
+    return WorkerContext(settings, blobs, "w1", max_parallel_seats=2)
 
 
 def enter(contest: Contest, blobs: Blobs, url: str) -> tuple[EntryId, MatchId]:
@@ -132,7 +134,7 @@ def enter(contest: Contest, blobs: Blobs, url: str) -> tuple[EntryId, MatchId]:
 
 
 def test_a_remote_agent_is_validated_plays_and_is_struck_when_it_is_away_or_mute(
-    contest: Contest, station: WorkerContext, servers: Servers
+    contest: Contest, worker_context: WorkerContext, servers: Servers
 ) -> None:
     moods = {"/here": "well", "/there": "well"}
 
@@ -146,16 +148,16 @@ def test_a_remote_agent_is_validated_plays_and_is_struck_when_it_is_away_or_mute
             ok(line)
 
     url = servers.listen(moody)
-    made = [enter(contest, station.blobs, url + prefix) for prefix in moods]
+    made = [enter(contest, worker_context.blobs, url + prefix) for prefix in moods]
     for entry, match_id in made:
-        assert match_attempt.play_match(station, match_id) == "accepted"
+        assert match_attempt.play_match(worker_context, match_id) == "accepted"
         assert entries.get_entry(contest.conn, entry).state is EntryState.ACTIVE
     one, other = (entry for entry, _ in made)
 
     def rated() -> tuple[str, MatchId, list[int]]:
         contest.conn.execute("update entries set struck_at = struck_at - interval '1 minute'")
         match_id = contest.rated(one, other)
-        outcome = match_attempt.play_match(station, match_id)
+        outcome = match_attempt.play_match(worker_context, match_id)
         both = [entries.get_entry(contest.conn, entry).strikes for entry in (one, other)]
         return outcome, match_id, both
 
@@ -178,7 +180,10 @@ def test_a_remote_agent_is_validated_plays_and_is_struck_when_it_is_away_or_mute
 
 
 def test_who_goes_away_between_the_games_of_a_pair_has_lost_the_second_and_voids_nothing(
-    contest: Contest, station: WorkerContext, servers: Servers, monkeypatch: pytest.MonkeyPatch
+    contest: Contest,
+    worker_context: WorkerContext,
+    servers: Servers,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(type(GAMES["battlesnake"]), "mirrored", True)
     asked: list[str] = []
@@ -192,11 +197,11 @@ def test_who_goes_away_between_the_games_of_a_pair_has_lost_the_second_and_voids
         ok(line)
 
     url = servers.listen(leaving)
-    made = [enter(contest, station.blobs, url + prefix) for prefix in ("/leaves", "/stays")]
+    made = [enter(contest, worker_context.blobs, url + prefix) for prefix in ("/leaves", "/stays")]
     for _, match_id in made:
-        assert match_attempt.play_match(station, match_id) == "accepted"
+        assert match_attempt.play_match(worker_context, match_id) == "accepted"
     rated = contest.rated(*(entry for entry, _ in made))
-    assert match_attempt.play_match(station, rated) == "accepted"
+    assert match_attempt.play_match(worker_context, rated) == "accepted"
     match = history.get_match(contest.conn, rated)
     assert [seat.verdict for seat in match.seats] == ["ERROR", "DONE"]
     # Who came first in the first game is a matter of where they began.
@@ -204,22 +209,22 @@ def test_who_goes_away_between_the_games_of_a_pair_has_lost_the_second_and_voids
 
 
 def test_an_address_where_nobody_answers_is_rejected_with_the_reason(
-    contest: Contest, station: WorkerContext
+    contest: Contest, worker_context: WorkerContext
 ) -> None:
-    entry, match_id = enter(contest, station.blobs, "http://10.0.0.1")
-    assert match_attempt.play_match(station, match_id) == "accepted"
+    entry, match_id = enter(contest, worker_context.blobs, "http://10.0.0.1")
+    assert match_attempt.play_match(worker_context, match_id) == "accepted"
     found = entries.get_entry(contest.conn, entry)
     assert found.state is EntryState.REJECTED
     assert "The remote agent did not answer: GET /: 10.0.0.1 is private" in (found.reason or "")
 
 
 def test_a_worker_serves_remote_agents_while_their_daemon_answers(
-    conn: Connection, station: WorkerContext, folder: Path, monkeypatch: pytest.MonkeyPatch
+    conn: Connection, worker_context: WorkerContext, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tasks, "worker_context", None)
     apart = folder / "apart"
     apart.mkdir(mode=0o711)
-    settings = station.settings.model_copy(update={"remote_socket": apart / "remote.sock"})
+    settings = worker_context.settings.model_copy(update={"remote_socket": apart / "remote.sock"})
     greet = main._make_worker_context(settings, ["play.cpu"], 1)._greet
 
     def served() -> set[str]:

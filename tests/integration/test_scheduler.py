@@ -295,7 +295,7 @@ def test_bells_that_cannot_be_rung_are_due_again_and_ringing_pauses(
     contest.rated(*contest.entries[:4])
     sender.away = True
     wakes = jobs.WakeMessages(sender)
-    assert wakes.play(conn) == {"woken": 0, "wakes_failed": 2}
+    assert wakes.play(conn) == {"woken": 0, "wake_ups_failed": 2}
     assert one(conn, "select count(*) from matches where woken_at is not null") == 0
     sender.away = False
     assert wakes.play(conn) == {}, "Redis gets a moment before the next try"
@@ -493,10 +493,10 @@ def test_an_alarm_is_told_once_and_its_end_too(
     conn.execute("update seasons set opens_at = now() - interval '1 hour'")
     looking.look(conn)
     looking.look(conn)
-    assert capsys.readouterr().err.count("cadence_missed") == 1
+    assert capsys.readouterr().err.count("season_silent") == 1
     conn.execute("update seasons set opens_at = now()")
     looking.look(conn)
-    assert "cadence_back" in capsys.readouterr().err
+    assert "season_alarm_cleared" in capsys.readouterr().err
 
 
 def test_answers_kept_for_repeats_are_dropped_after_their_time(conn: Connection) -> None:

@@ -154,7 +154,8 @@ def test_where_it_cannot_be_started_again_matches_go_on_and_the_next_one_tries(
 
 def test_it_ends_with_the_node_however_that_ends() -> None:
     source = (
-        "import time; from sandbox.match.steal_monitor import StealMonitor as M; made = M(); made.begins();"
+        "import time; from sandbox.match.steal_monitor import StealMonitor as M; made = M();"
+        " made.begins();"
         "print(made._process.pid, flush=True); time.sleep(60)"
     )
     node = subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, text=True)

@@ -210,7 +210,7 @@ def answers(up: Running) -> bool:
 
 
 @pytest.fixture(scope="module")
-def house() -> Iterator[tuple[Running, Path]]:
+def instance() -> Iterator[tuple[Running, Path]]:
     """A `peck up` without demo leagues, in which the commands that it suggested were typed."""
     with folder() as state:
         up = start(state, "--no-demo")
@@ -232,13 +232,13 @@ def house() -> Iterator[tuple[Running, Path]]:
             assert end(up, signal.SIGTERM) == 0
 
 
-def test_suggested_commands_work_without_demo_leagues(house: tuple[Running, Path]) -> None:
-    up, _ = house
+def test_suggested_commands_work_without_demo_leagues(instance: tuple[Running, Path]) -> None:
+    up, _ = instance
     assert [league["slug"] for league in up.get("/v1/leagues")["items"]] == ["first"]
 
 
-def test_a_part_that_dies_is_started_again(house: tuple[Running, Path]) -> None:
-    up, state = house
+def test_a_part_that_dies_is_started_again(instance: tuple[Running, Path]) -> None:
+    up, state = instance
     struck, nice = [], set()
     for pid in descendants(up.process.pid):
         with suppress(OSError):  # a box's process that has just ended

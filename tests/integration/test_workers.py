@@ -83,7 +83,7 @@ def blobs(tmp_path: Path) -> Blobs:
 
 def station_at(socket: Path, run_dir: Path, worker_url: str, blobs: Blobs) -> WorkerContext:
     settings = Settings(worker_database_url=worker_url, run_dir=run_dir, node_socket=socket)
-    return WorkerContext(settings, blobs, "w1", lanes=4)
+    return WorkerContext(settings, blobs, "w1", max_parallel_seats=4)
 
 
 def enter(contest: Contest, blobs: Blobs, bundle: bytes) -> tuple[EntryId, MatchId]:
@@ -115,8 +115,8 @@ def test_a_healthy_agent_is_validated_and_its_replay_is_there_before_the_result(
 ) -> None:
     workers.register_worker(contest.conn, hello("w1", profiles=("python",)))
     entry_id, match_id = enter(contest, blobs, EAST)
-    station = station_at(node.socket, tmp_path, worker_database_url, blobs)
-    assert match_attempt.play_match(station, match_id) == "accepted"
+    worker_context = station_at(node.socket, tmp_path, worker_database_url, blobs)
+    assert match_attempt.play_match(worker_context, match_id) == "accepted"
     assert entries.get_entry(contest.conn, entry_id).state is EntryState.ACTIVE
     match = history.get_match(contest.conn, match_id)
     assert blobs.exists(match.episodes[0].replay_digest)
@@ -130,7 +130,7 @@ def test_a_healthy_agent_is_validated_and_its_replay_is_there_before_the_result(
     ).fetchone()
     assert recorded == (loans.node_hello(node.socket).image_digests["python"],)
     assert held_leases(tmp_path) == []
-    assert match_attempt.play_match(station, match_id) == "not_ours"
+    assert match_attempt.play_match(worker_context, match_id) == "not_ours"
 
 
 def test_an_archive_that_breaks_a_rule_is_rejected_with_the_entry_named(
@@ -138,8 +138,8 @@ def test_an_archive_that_breaks_a_rule_is_rejected_with_the_entry_named(
 ) -> None:
     workers.register_worker(contest.conn, hello("w1", profiles=("python",)))
     entry_id, match_id = enter(contest, blobs, archive("../../etc/evil.py"))
-    station = station_at(node.socket, tmp_path, worker_database_url, blobs)
-    assert match_attempt.play_match(station, match_id) == "accepted"
+    worker_context = station_at(node.socket, tmp_path, worker_database_url, blobs)
+    assert match_attempt.play_match(worker_context, match_id) == "accepted"
     entry = entries.get_entry(contest.conn, entry_id)
     assert entry.state is EntryState.REJECTED
     assert entry.reason is not None
@@ -153,8 +153,8 @@ def test_an_agent_that_raises_is_rejected_with_reason_and_traceback(
 ) -> None:
     workers.register_worker(contest.conn, hello("w1", profiles=("python",)))
     entry_id, match_id = enter(contest, blobs, b"def agent(o):\n    return o['no such key']\n")
-    station = station_at(node.socket, tmp_path, worker_database_url, blobs)
-    assert match_attempt.play_match(station, match_id) == "accepted"
+    worker_context = station_at(node.socket, tmp_path, worker_database_url, blobs)
+    assert match_attempt.play_match(worker_context, match_id) == "accepted"
     entry = entries.get_entry(contest.conn, entry_id)
     assert entry.state is EntryState.REJECTED
     assert entry.reason is not None
@@ -174,9 +174,9 @@ def test_no_attempt_is_spent_on_a_node_that_does_not_answer(
     monkeypatch.setattr(match_attempt, "NODE_PAUSE_SECONDS", 0.0)
     workers.register_worker(contest.conn, hello("w1", profiles=("python",)))
     _, match_id = enter(contest, blobs, EAST)
-    station = station_at(tmp_path / "nobody.sock", tmp_path, worker_database_url, blobs)
+    worker_context = station_at(tmp_path / "nobody.sock", tmp_path, worker_database_url, blobs)
     before = time.monotonic()
-    assert match_attempt.play_match(station, match_id) == "no_node"
+    assert match_attempt.play_match(worker_context, match_id) == "no_node"
     assert liveness.last_answer_at() >= before, "waiting for a node is not deafness"
     assert history.get_match(contest.conn, match_id).attempt == 0
 
@@ -187,10 +187,10 @@ def test_a_node_that_dies_in_a_match_is_nobodys_fault_and_the_match_runs_again(
     workers.register_worker(contest.conn, hello("w1", profiles=("python",)))
     entry_id, match_id = enter(contest, blobs, SLOW)
     with real_node.running("bubblewrap") as doomed:
-        station = station_at(doomed.socket, tmp_path, worker_database_url, blobs)
+        worker_context = station_at(doomed.socket, tmp_path, worker_database_url, blobs)
         outcomes: list[str] = []
         thread = threading.Thread(
-            target=lambda: outcomes.append(match_attempt.play_match(station, match_id))
+            target=lambda: outcomes.append(match_attempt.play_match(worker_context, match_id))
         )
         thread.start()
         wait_until(lambda: len(held_leases(tmp_path)) == 1, "the match is played", 30)
@@ -208,8 +208,8 @@ def test_a_missing_bundle_is_our_fault_and_told_in_the_attempt(
     workers.register_worker(contest.conn, hello("w1", profiles=("python",)))
     _, match_id = enter(contest, blobs, EAST)
     blobs.delete(blobs.put_bytes(EAST).digest)
-    station = station_at(node.socket, tmp_path, worker_database_url, blobs)
-    assert match_attempt.play_match(station, match_id) == "worker_fault"
+    worker_context = station_at(node.socket, tmp_path, worker_database_url, blobs)
+    assert match_attempt.play_match(worker_context, match_id) == "worker_fault"
     row = contest.conn.execute(
         "select ended, fault, detail from attempts where match_id = %s", (match_id,)
     ).fetchone()

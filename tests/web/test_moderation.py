@@ -15,7 +15,7 @@ from services.client import tls_context
 from tests.web.conftest import Site, Tab, press, sign_in
 from tests.web.test_accessibility import CONTRAST, NAMES
 
-PATH = "/leagues/hungry-geese/repair"
+PATH = "/leagues/hungry-geese/moderation"
 
 
 def fine(page: Page) -> list[str]:
@@ -83,7 +83,7 @@ def test_the_page_is_for_hosts_alone_and_takes_our_own_forms_alone(site: Site) -
         (contest.host_token, 200, 200),
     ):
         assert site.get(PATH, token).status_code == public
-        assert site.get("/leagues/club/repair", token).status_code == private
+        assert site.get("/leagues/club/moderation", token).status_code == private
     with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:
         sign_in(client, contest.host_token)
         proof = client.get(PATH).text.split('name="form_token" value="', 1)[1].split('"', 1)[0]
@@ -91,7 +91,7 @@ def test_the_page_is_for_hosts_alone_and_takes_our_own_forms_alone(site: Site) -
         for act in ("disqualify", "reinstate", "preview", "rejudge"):
             assert client.post(f"{PATH}/{act}", data={**data, "form_token": "x"}).status_code == 403
             elsewhere = client.post(
-                f"/leagues/club/repair/{act}", data={**data, "form_token": proof}
+                f"/leagues/club/moderation/{act}", data={**data, "form_token": proof}
             )
             assert elsewhere.status_code == 422
         assert client.post(f"{PATH}/other", data={**data, "form_token": proof}).status_code == 404
@@ -106,7 +106,7 @@ def test_where_matches_have_one_seat_no_official_standing_is_promised(site: Site
     contest = site.contest
     with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:
         sign_in(client, contest.host_token)
-        path = "/leagues/snake/repair"
+        path = "/leagues/snake/moderation"
         page = client.get(path).text
         proof, season = (
             page.split(f'name="{name}" value="', 1)[1].split('"', 1)[0]

@@ -126,7 +126,7 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
     ("GET", "/v1/leagues/{league}/seasons", None, "200 200 200 200 200", "404 404 200 200 200"),
     ("GET", "/v1/seasons/{season}", None, "200 200 200 200 200", "404 404 200 200 200"),
     ("GET", "/v1/seasons/{league}", None, "200 200 200 200 200", "404 404 200 200 200"),
-    ("GET", "/v1/seasons/{season}/watch", None, "200 200 200 200 200", "404 404 200 200 200"),
+    ("GET", "/v1/seasons/{season}/health", None, "200 200 200 200 200", "404 404 200 200 200"),
     (
         "POST",
         "/v1/seasons/{season}/anchors",

@@ -130,9 +130,12 @@ def test_reference_agents_fill_an_existing_season(peck: Peck, world: World) -> N
     agent = member.create_agent("Newcomer")
     sent = member.upload(agent["id"], b"agent = 1", season=made["season"]["id"])
     assert sent["entry"]["state"] == "pending"
-    assert member.watch("autumn")["lacking"] is None
+    assert member.season_health("autumn")["lacking"] is None
     world.client("host").create_league("none", "N", "battlesnake", season={"seats": 8})
-    assert "of 8 seats can be filled: add an agent" in world.client("host").watch("none")["lacking"]
+    assert (
+        "of 8 seats can be filled: add an agent"
+        in world.client("host").season_health("none")["lacking"]
+    )
 
 
 def test_anchors_that_move_medals_or_compete_are_refused(world: World) -> None:

@@ -96,7 +96,9 @@ def test_address_in_the_environment_uses_its_saved_token(
 def forget_token(home: Path) -> None:
     """As if the service of the saved login had been made anew, and so knew none of its tokens."""
     file = home / ".config" / "peck" / "login.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), "token": "peck_of_an_old_house"}))
+    file.write_text(
+        json.dumps({**json.loads(file.read_text()), "token": "peck_of_an_old_instance"})
+    )
 
 
 def test_refused_login_names_the_command_that_replaces_it(

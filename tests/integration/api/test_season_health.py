@@ -26,7 +26,7 @@ def silence(world: World) -> None:
 
 def test_a_season_that_plays_has_no_alarm(world: World) -> None:
     lively(world)
-    pulse = world.client("stranger").watch("public")
+    pulse = world.client("stranger").season_health("public")
     assert pulse["alarm"] is None
     assert pulse["last_match_at"] is not None
     assert 0 <= pulse["silent_seconds"] < 3 * pulse["expected_seconds"]
@@ -37,7 +37,7 @@ def test_an_alarm_is_told_in_words_for_competitors_and_in_more_to_who_can_act(
 ) -> None:
     silence(world)
     for person, knows in (("stranger", False), ("member", False), ("host", True), ("admin", True)):
-        alarm = world.client(person).watch("public")["alarm"]
+        alarm = world.client(person).season_health("public")["alarm"]
         assert alarm["cause"] == "no_capacity"
         assert "No machine is free" in alarm["reason"]
         assert ("no worker" in (alarm["detail"] or "")) == knows
@@ -55,7 +55,7 @@ def test_slow_host_is_shown_to_operators_and_in_metrics(world: World) -> None:
             " where l.slug = 'public' limit 1) limit 1"
         )
     for person, knows in (("stranger", False), ("host", True)):
-        alarm = world.client(person).watch("public")["alarm"]
+        alarm = world.client(person).season_health("public")["alarm"]
         assert alarm["cause"] == "slow_host"
         assert ("w1 (1 attempts)" in (alarm["detail"] or "")) == knows
     assert samples(world.http.get("/metrics").text)[gauge] == 1

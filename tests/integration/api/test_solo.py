@@ -119,9 +119,9 @@ def test_a_preview_shows_the_board_of_one_seat_without_the_results(
     assert "against the board" in said.stdout
     assert f"{left['value']:.1f}" in said.stdout
     sign_in(world, "host")
-    form = form_token(world, "/leagues/alone/repair")
+    form = form_token(world, "/leagues/alone/moderation")
     asked = {"form_token": form, "season": season, "predicate.until": until}
-    page = world.http.post("/leagues/alone/repair/preview", data=asked)
+    page = world.http.post("/leagues/alone/moderation/preview", data=asked)
     assert page.status_code == 200
     assert '<th scope="col" class="right">Reward</th>' in page.text
     assert f"→ {left['value']:.1f}</td>" in page.text

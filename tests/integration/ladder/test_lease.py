@@ -304,7 +304,7 @@ def test_the_workers_role_may_play_and_nothing_else(
             "select hash from tokens",
             "update entries set mu = 5000",
             "select lease_void(array['x'], 'x')",
-            "select lease_drop(array['x'], 'lapsed', null, 'x', true)",
+            "select lease_requeue_or_void(array['x'], 'lapsed', null, 'x', true)",
             "select lease_reap(1)",
             "create table mine (a int)",
         ):

@@ -193,7 +193,7 @@ def test_a_season_that_stops_when_sealed_ends_with_its_last_doubt(
     told = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
     assert [(line["event"], line.get("reason"), line.get("state")) for line in told] == [
         ("season_stops", "every medal is sealed", None),
-        ("season_turned", None, "finished"),
+        ("season_state_changed", None, "finished"),
     ]
     assert {line["season"] for line in told} == {contest.season.id}
 

@@ -230,8 +230,8 @@ def test_only_granted_functions_are_open_to_others(database_url: str) -> None:
         "lease_finish",
         "lease_register",
         "lease_renew",
-        "lease_see",
-        "remote_away",
+        "lease_heartbeat",
+        "remote_unreachable",
     ]
     unset = "select proname from pg_proc where pronamespace = 'public'::regnamespace"
     assert ask(database_url, unset + " and proacl is null") == [], "everybody may execute these"

@@ -206,7 +206,7 @@ def test_a_long_log_is_rated_anew_a_piece_at_a_time_and_others_have_their_turn(
     assert told[:4] == [one, two, one, two]
     _check_against_history(contest, four)
     _check_against_history(other, field)
-    assert contest.conn.execute("select count(*) from replays").fetchone() == (0,)
+    assert contest.conn.execute("select count(*) from reratings").fetchone() == (0,)
 
 
 def test_a_replay_of_a_stretch_that_was_folded_without_it_is_dropped(
@@ -219,13 +219,13 @@ def test_a_replay_of_a_stretch_that_was_folded_without_it_is_dropped(
     contest.play(contest.rated(*four, rejudges=played[5]), [4, 3, 2, 1])
     monkeypatch.setattr(rerating, "AT_ONCE", 2)
     assert _apply(contest) == 2
-    kept = contest.conn.execute("select season_id, until, no, ratings from replays").fetchone()
+    kept = contest.conn.execute("select season_id, until, no, ratings from reratings").fetchone()
     assert kept is not None
     while _apply(contest):
         pass
     # A rater of the version before folds a stretch and leaves the row as it is.
     contest.conn.execute(
-        "insert into replays (season_id, until, no, ratings) values (%s, %s, %s, %s)",
+        "insert into reratings (season_id, until, no, ratings) values (%s, %s, %s, %s)",
         (*kept[:3], Jsonb(kept[3])),
     )
     contest.play(contest.rated(*four), [2, 1, 3, 4])

@@ -276,7 +276,10 @@ def test_the_workers_role_may_say_who_is_away_and_change_nothing_else(
         assert remote_agents.void_for_unreachable_agents(
             conn, match_id, order.attempt, "w1", {0: AWAY}
         )
-        for forbidden in (f"remote_strike('{away}', 'x')", f"remote_count('{match_id}', '[]')"):
+        for forbidden in (
+            f"remote_strike('{away}', 'x')",
+            f"remote_count_answers('{match_id}', '[]')",
+        ):
             with pytest.raises(InsufficientPrivilege), conn.transaction():
                 conn.execute(f"select {forbidden}")
     finally:

@@ -116,7 +116,7 @@ def play(
     clock: Clock = CLOCK,
     steps: int = STEPS,
     memory_mb: int = MEMORY_MB,
-    lanes: int = 2,
+    max_parallel_seats: int = 2,
     seed: bytes = SEED,
 ) -> list[Seat]:
     """A match between these bundles; HostFault when it is nobody's fault, which no agent may do."""
@@ -128,8 +128,9 @@ def play(
             clock,
             seed,
             loans,
-            lanes=lanes,
-            stop_after_seconds=clock.longest_seconds(steps, len(bundles), lanes) + 60.0,
+            max_parallel_seats=max_parallel_seats,
+            stop_after_seconds=clock.longest_seconds(steps, len(bundles), max_parallel_seats)
+            + 60.0,
         )
     return [_seat(played.episode.steps, played.seats[at], at, clock) for at in range(len(bundles))]
 

@@ -76,7 +76,7 @@ def _play(
             clock,
             bytes(range(16)),
             loans,
-            lanes=2,
+            max_parallel_seats=2,
             stop_after_seconds=120.0,
         )
 

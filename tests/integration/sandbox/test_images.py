@@ -251,7 +251,7 @@ def test_an_agent_with_a_small_net_plays_where_torch_is_built(
                     Clock(),
                     seed,
                     loans,
-                    lanes=1,
+                    max_parallel_seats=1,
                     stop_after_seconds=120.0,
                 )
             assert played.episode.verdicts == ("DONE", "DONE"), node.log.read_text()

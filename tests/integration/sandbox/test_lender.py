@@ -42,7 +42,7 @@ class Watched(BoxPool):
 
 
 @dataclass
-class House:
+class LendingNode:
     """A node in this process."""
 
     pool: Watched
@@ -64,7 +64,7 @@ class House:
 
 
 @pytest.fixture
-def house(short_folder: Callable[[], Path]) -> Iterator[House]:
+def lending_node(short_folder: Callable[[], Path]) -> Iterator[LendingNode]:
     require("bubblewrap")
     if os.geteuid() != 0:
         pytest.skip("boxes of an ordinary user take one match only")
@@ -86,7 +86,7 @@ def house(short_folder: Callable[[], Path]) -> Iterator[House]:
         listener.bind(str(folder / "node.sock"))
         listener.listen()
         connections.open(listener)
-        yield House(pool, folder / "node.sock")
+        yield LendingNode(pool, folder / "node.sock")
         listener.shutdown(socket.SHUT_RDWR)
     connections.hang_up()
     pool.close()
@@ -117,34 +117,34 @@ def _is_dead(pid: int) -> bool:
         return True  # its reaper was quicker than the signal that stops it
 
 
-def test_a_supervisor_that_died_at_rest_costs_no_match(house: House) -> None:
-    loans.end_all(house.borrow("one", "two"))
-    house.settle()
+def test_a_supervisor_that_died_at_rest_costs_no_match(lending_node: LendingNode) -> None:
+    loans.end_all(lending_node.borrow("one", "two"))
+    lending_node.settle()
     # Stopped, its process 1 keeps the waiting child alive, as in the moment of a box's death.
-    bound = next(place for place in house.pool.idle if place.digest is not None)
+    bound = next(place for place in lending_node.pool.idle if place.digest is not None)
     reaper, supervisor = reaper_and_supervisor(bound)
     zygote = _only_child(supervisor)
-    wait_until(lambda: bool(_children(zygote)), lambda: "no spare child")
+    wait_until(lambda: bool(_children(zygote)), lambda: "no pre-forked child")
     os.kill(reaper, signal.SIGSTOP)
     os.kill(supervisor, signal.SIGKILL)
     try:
         wait_until(lambda: _is_dead(supervisor), lambda: "its supervisor")
-        lent = house.borrow("one", "two")
+        lent = lending_node.borrow("one", "two")
     finally:
         os.kill(reaper, signal.SIGCONT)
     assert [Player(loan).start() for loan in lent] == [{"k": "ready"}] * 2
     loans.end_all(lent)
-    house.settle()
+    lending_node.settle()
 
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_boxes_that_hang_do_not_add_up(
-    house: House, monkeypatch: pytest.MonkeyPatch, count: int
+    lending_node: LendingNode, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
     monkeypatch.setattr(lender, "END_SECONDS", 3.0)
     monkeypatch.setattr(loans, "END_SECONDS", 7.0)
-    lent = house.borrow("one", "two", "three", "four")
-    hung = [reaper_and_supervisor(place)[1] for place in house.pool.busy]
+    lent = lending_node.borrow("one", "two", "three", "four")
+    hung = [reaper_and_supervisor(place)[1] for place in lending_node.pool.busy]
     for pid in hung[:count]:
         os.kill(pid, signal.SIGSTOP)
     loans.end_all(lent)  # nobody's fault but their agents'
@@ -153,24 +153,26 @@ def test_boxes_that_hang_do_not_add_up(
     )
 
 
-def test_descriptors_on_their_way_elsewhere_on_the_host_stop_no_box(house: House) -> None:
+def test_descriptors_on_their_way_elsewhere_on_the_host_stop_no_box(
+    lending_node: LendingNode,
+) -> None:
     """The kernel counts them by uid: those of every box at rest, of other nodes, of anybody."""
     null = os.open(os.devnull, os.O_RDONLY)
     ours, theirs = socket.socketpair()
     with ours, theirs:
         socket.send_fds(ours, [b"x"], [null] * 200)
-        lent = house.borrow("one")
+        lent = lending_node.borrow("one")
         assert Player(lent[0]).start() == {"k": "ready"}
         loans.end_all(lent)
-        house.settle()
+        lending_node.settle()
     os.close(null)
 
 
-def test_nonsense_at_a_seats_end_keeps_no_box(house: House) -> None:
-    request = house.request("one")
+def test_nonsense_at_a_seats_end_keeps_no_box(lending_node: LendingNode) -> None:
+    request = lending_node.request("one")
     assert isinstance(request.bundle, Path)
     with socket.socket(socket.AF_UNIX) as door, request.bundle.open("rb") as bundle:
-        door.connect(str(house.socket))
+        door.connect(str(lending_node.socket))
         seat = {"profile": "python", "memory_mb": MEMORY_MB}
         wire.send_frame(
             door, {"op": "borrow", "seats": [seat], "timeout_seconds": 30}, (bundle.fileno(),)
@@ -181,12 +183,14 @@ def test_nonsense_at_a_seats_end_keeps_no_box(house: House) -> None:
         wire.send_frame(door, {"op": "end", "seats": [0], "closed": [[]]})
         ended, _ = wire.receive_frame(door)
         assert ended["op"] == "ended"
-    house.settle()
+    lending_node.settle()
 
 
-def test_matches_that_do_not_fit_together_are_played_one_after_another(house: House) -> None:
+def test_matches_that_do_not_fit_together_are_played_one_after_another(
+    lending_node: LendingNode,
+) -> None:
     def match(number: int) -> int:
-        lent = house.borrow(*(f"{number}-{seat}" for seat in range(3)))
+        lent = lending_node.borrow(*(f"{number}-{seat}" for seat in range(3)))
         loans.end_all(lent)
         return len(lent)
 
@@ -194,6 +198,6 @@ def test_matches_that_do_not_fit_together_are_played_one_after_another(house: Ho
         assert [*threads.map(match, range(4))] == [3] * 4
 
 
-def test_a_match_that_is_larger_than_the_node_is_told_at_once(house: House) -> None:
+def test_a_match_that_is_larger_than_the_node_is_told_at_once(lending_node: LendingNode) -> None:
     with pytest.raises(HostFault, match="5 boxes with 0 GPUs are more than this node has"):
-        house.borrow(*map(str, range(MOST + 1)))
+        lending_node.borrow(*map(str, range(MOST + 1)))

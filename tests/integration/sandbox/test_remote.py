@@ -90,7 +90,7 @@ def _play(daemon: Daemon, requests: list[SeatRequest]) -> PlayedMatch:
             CLOCK,
             bytes(16),
             lent,
-            lanes=1,
+            max_parallel_seats=1,
             stop_after_seconds=60.0,
         )
 
@@ -164,14 +164,14 @@ def test_remote_snakes_of_both_apis_play_a_whole_match_against_a_bundled_one(
     game = GAMES["battlesnake"]
     clock = Clock.from_json({**game.clock, "act_seconds": 2.0})
     with borrow_seats(bench.node.socket, requests, 60.0, daemon.socket) as lent:
-        assert [isinstance(one, Loan) and one.is_elsewhere for one in lent] == [False, *[True] * 3]
+        assert [isinstance(one, Loan) and one.is_remote for one in lent] == [False, *[True] * 3]
         played = referee.play_episode(
             game,
             game.configure({"maxTurns": 20}),
             clock,
             bytes(range(16)),
             lent,
-            lanes=1,
+            max_parallel_seats=1,
             stop_after_seconds=120.0,
         )
     assert [(dict(one.pardoned), one.answered) for one in played.seats] == [({}, True)] * 4
@@ -301,7 +301,13 @@ def test_a_seat_that_is_away_fails_as_a_refused_one_does(daemon: Daemon, servers
     game: Any = Snakes()
     with borrow_seats(NOWHERE, [servers.seat("http://10.0.0.1")], 10.0, daemon.socket) as lent:
         played = referee.play_episode(
-            game, {"steps": 1}, CLOCK, bytes(16), lent, lanes=1, stop_after_seconds=10.0
+            game,
+            {"steps": 1},
+            CLOCK,
+            bytes(16),
+            lent,
+            max_parallel_seats=1,
+            stop_after_seconds=10.0,
         )
     report = played.seats[0]
     assert report.verdict is Verdict.ERROR

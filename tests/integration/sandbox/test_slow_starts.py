@@ -214,7 +214,7 @@ def test_sleeping_start_ends_at_its_wall_limit(computing: Starting) -> None:
 
 
 def test_start_that_is_given_up_ends(computing: Starting) -> None:
-    giving_up = threading.Timer(0.5, computing.box.give_up)
+    giving_up = threading.Timer(0.5, computing.box.disconnect)
     giving_up.start()
     with pytest.raises(HostFault, match="closed"):
         supervisor_client.set_up_box(computing.box)

@@ -242,7 +242,7 @@ def agent(obs):
     ]
 """
     count, read, *traced = lent.findings(source, step=0)
-    assert 1 <= count <= 3  # supervisor, zygote, a spare
+    assert 1 <= count <= 3  # supervisor, zygote, a pre-forked child
     assert read == []
     assert traced == [[1]] * 4
 

@@ -47,7 +47,7 @@ def test_match_and_kaggle_export_show_the_match_clock() -> None:
         Clock(act_seconds=0.25, bank_seconds=4.0),
         bytes(16),
         [refused] * 2,
-        lanes=1,
+        max_parallel_seats=1,
         stop_after_seconds=60,
     )
     assert played.episode.configuration["actTimeout"] == 0.25

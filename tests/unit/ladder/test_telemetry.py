@@ -19,7 +19,7 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
 
 def test_a_line_has_its_level_and_its_fields(capsys: pytest.CaptureFixture[str]) -> None:
     log_event("match", seconds=1.5)
-    log_event("node_away", level="warning", error=OSError("away"))
+    log_event("node_unreachable", level="warning", error=OSError("away"))
     usual, alarm = lines(capsys)
     assert (usual["event"], usual["level"], usual["seconds"]) == ("match", "info", 1.5)
     assert (alarm["level"], alarm["error"], alarm["pid"]) == ("warning", "away", os.getpid())

@@ -126,11 +126,13 @@ def test_the_bank_is_shown_as_kaggle_shows_it() -> None:
 
 @given(st.integers(1, 8), st.integers(1, 8), st.integers(1, 200))
 def test_a_match_in_which_all_use_all_their_time_is_within_the_longest(
-    seats: int, lanes: int, steps: int
+    seats: int, max_parallel_seats: int, steps: int
 ) -> None:
     clock = Clock(act_seconds=1.0, bank_seconds=60.0)
-    one_after_another = steps * math.ceil(seats / lanes) * clock.act_seconds
-    assert clock.longest_seconds(steps, seats, lanes) > one_after_another + seats * 60.0
+    one_after_another = steps * math.ceil(seats / max_parallel_seats) * clock.act_seconds
+    assert (
+        clock.longest_seconds(steps, seats, max_parallel_seats) > one_after_another + seats * 60.0
+    )
 
 
 def test_loading_one_after_another_is_within_the_longest() -> None:

@@ -28,7 +28,9 @@ GEESE = GAMES["hungry_geese"]
 
 def _plan(*paths: str) -> LocalPlan:
     agents = tuple(map(Path, paths))
-    return LocalPlan(GEESE, GEESE.configure({}), Clock(), agents, 2, bytes(16), lanes=1)
+    return LocalPlan(
+        GEESE, GEESE.configure({}), Clock(), agents, 2, bytes(16), max_parallel_seats=1
+    )
 
 
 def _result(number: int, placements: tuple[int, ...]) -> LocalResult:

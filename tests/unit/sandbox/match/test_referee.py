@@ -38,7 +38,7 @@ def _play(game: Any, seats: int = 4) -> PlayedMatch:
         Clock(),
         bytes(16),
         [REFUSED] * seats,
-        lanes=1,
+        max_parallel_seats=1,
         stop_after_seconds=60,
     )
 
@@ -133,7 +133,7 @@ def test_a_game_that_never_ends_is_stopped() -> None:
             Clock(),
             bytes(16),
             [REFUSED],
-            lanes=1,
+            max_parallel_seats=1,
             stop_after_seconds=0.1,
         )
 
@@ -184,7 +184,7 @@ def test_who_seems_to_wait_for_a_core_when_told_of_the_end_does_not_void_the_mat
     loans: list[Loan | BundleRefused] = [loan, REFUSED]
     configuration = GEESE.configure({"episodeSteps": 3})
     played = referee.play_episode(
-        GEESE, configuration, Clock(), bytes(16), loans, lanes=1, stop_after_seconds=60
+        GEESE, configuration, Clock(), bytes(16), loans, max_parallel_seats=1, stop_after_seconds=60
     )
     assert loan.heard[-1] == "end"
     assert [report.verdict for report in played.seats] == [Verdict.DONE, Verdict.ERROR]
@@ -224,7 +224,7 @@ class Pondering:
             Clock(),
             bytes(16),
             [DeafAtTheEnd(), DeafAtTheEnd(self.meter)],
-            lanes=1,
+            max_parallel_seats=1,
             stop_after_seconds=60,
             on_step=lambda _: self._compute(microseconds),
         )
@@ -251,7 +251,7 @@ def test_a_seat_that_is_out_and_computes_is_frozen(
 def test_a_seat_that_computes_until_its_turn_comes_is_frozen_while_another_is_asked(
     monkeypatch: pytest.MonkeyPatch, pondering: Pondering, used: int, frozen: bool
 ) -> None:
-    monkeypatch.setattr(Seat, "disturbs_nobody", False)
+    monkeypatch.setattr(Seat, "may_be_asked_with_others", False)
     asked: list[tuple[int, int, bool]] = []
     asking = Seat.asking
 
