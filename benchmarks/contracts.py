@@ -99,7 +99,7 @@ HTTPServer(("0.0.0.0", 8000), Snake).serve_forever()
 
 
 @dataclass(frozen=True)
-class Spoken:
+class ContractSample:
     """A trivial agent of one contract, and what it is shown."""
 
     what: str
@@ -139,9 +139,9 @@ def main() -> None:
                 print(node)
                 continue
             lines: list[tuple[str, ...]] = [HEAD]
-            for spoken in _spoken():
-                path = spoken.pack(Path(made))
-                for target in _rows(node, spoken, path, options.moves, options.matches):
+            for sample in _contract_samples():
+                path = sample.pack(Path(made))
+                for target in _rows(node, sample, path, options.moves, options.matches):
                     lines.append(target.cells())
             print(aligned(lines))
             print(f"medians / 99th percentiles; at the end: {machine()}", flush=True)
@@ -149,8 +149,8 @@ def main() -> None:
         return
     print(f"\nremote: {machine()}", flush=True)
     with _far() as (node, path):
-        spoken = Spoken("http, remote", "http", "", _seen("battlesnake", 4))
-        rows = _rows(node, spoken, path, options.moves, options.matches)
+        sample = ContractSample("http, remote", "http", "", _seen("battlesnake", 4))
+        rows = _rows(node, sample, path, options.moves, options.matches)
         print(aligned([HEAD, *(target.cells() for target in rows)]))
     print(f"medians / 99th percentiles; at the end: {machine()}", flush=True)
 
@@ -187,14 +187,14 @@ def _far() -> Iterator[tuple[Node, Path]]:
         yield Node(socket, daemon.pid, node_hello(socket).node, "remote", "remote", 256), path
 
 
-def _spoken() -> tuple[Spoken, ...]:
+def _contract_samples() -> tuple[ContractSample, ...]:
     geese, cells, snakes = observation(), _seen("golad", 2), _seen("battlesnake", 4)
     return (
-        Spoken("callable", "callable", TRIVIAL, geese),
-        Spoken("lines", "lines", _LINES, geese),
-        Spoken("riddles", "riddles", _RIDDLES, cells),
-        Spoken("http, a connection kept", "http", _KEPT, snakes),
-        Spoken("http, http.server as it is", "http", _USUAL, snakes),
+        ContractSample("callable", "callable", TRIVIAL, geese),
+        ContractSample("lines", "lines", _LINES, geese),
+        ContractSample("riddles", "riddles", _RIDDLES, cells),
+        ContractSample("http, a connection kept", "http", _KEPT, snakes),
+        ContractSample("http, http.server as it is", "http", _USUAL, snakes),
     )
 
 
@@ -204,17 +204,19 @@ def _seen(game: str, seats: int) -> Mapping[str, Any]:
     return rules.observe(state, 0)
 
 
-def _rows(node: Node, spoken: Spoken, path: Path, moves: int, matches: int) -> Iterator[Target]:
+def _rows(
+    node: Node, sample: ContractSample, path: Path, moves: int, matches: int
+) -> Iterator[Target]:
     with seated(node, [path], CLOCK) as table:
         for _ in range(WARM_UP):
-            table.step(dict(spoken.seen), _as_it_is)
-        times = [1e6 * sum(table.step(dict(spoken.seen), _as_it_is)) for _ in range(moves)]
-    yield Target(f"{spoken.what}: one move", times, "us")
-    spans = [_match(node, path, spoken.seen) for _ in range(matches)]
+            table.step(dict(sample.seen), _as_it_is)
+        times = [1e6 * sum(table.step(dict(sample.seen), _as_it_is)) for _ in range(moves)]
+    yield Target(f"{sample.what}: one move", times, "us")
+    spans = [_match(node, path, sample.seen) for _ in range(matches)]
     for name, column in zip(
         ("start", "end", "match of one move"), zip(*spans, strict=True), strict=True
     ):
-        yield Target(f"{spoken.what}: {name}", [1e3 * one for one in column], "ms")
+        yield Target(f"{sample.what}: {name}", [1e3 * one for one in column], "ms")
 
 
 def _match(node: Node, path: Path, seen: Mapping[str, Any]) -> tuple[float, float, float]:

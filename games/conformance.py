@@ -193,7 +193,7 @@ def _check_description(game: Game[Any], found: Findings) -> None:
 def _check_configuration(
     game: Game[Any], found: Findings, overrides: Mapping[str, Json]
 ) -> dict[str, Json]:
-    """The configuration to play; raises GaveUp without one."""
+    """The configuration to play; raises GameUnplayable without one."""
     with found.calling("configure()", "configuration"):
         configuration = game.configure(overrides)
         again = game.configure(configuration)

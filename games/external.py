@@ -35,7 +35,7 @@ class ExternalGameError(GameError):
 def load_game(spec: str) -> Game[Any]:
     """The game of ``FILE`` or ``FILE:NAME``; without a name, the one the file calls ``GAME``.
 
-    Executes the file. Raises OutsideError.
+    Executes the file. Raises ExternalGameError.
     """
     path, name = _file_and_name(spec)
     if not path.is_file():
@@ -68,7 +68,7 @@ def load_game(spec: str) -> Game[Any]:
 def register_games(specs: str) -> None:
     """Add the games of a list with commas to ``GAMES``; again for the same file changes nothing.
 
-    Raises OutsideError, also where two files give games of one name.
+    Raises ExternalGameError, also where two files give games of one name.
     """
     for spec in _split_list(specs):
         path, _ = _file_and_name(spec)

@@ -93,7 +93,7 @@ BODILESS: Final = ("get", "delete", "head")
 
 def create_app(settings: Settings | None = None) -> FastAPI:
     """The whole web side of one process, API and pages. Raises ValueError without a database
-    and OutsideError where a file in PECK_GAMES gives no game."""
+    and ExternalGameError where a file in PECK_GAMES gives no game."""
     chosen = settings or Settings()
     if not chosen.database_url or not chosen.blobs_url:
         raise ValueError("set PECK_DATABASE_URL and PECK_BLOBS_URL")

@@ -1,6 +1,6 @@
 """Runs a command that ends when the process that started it ends, however that happens.
 
-``python -I -S tether.py SIGNAL PARENT UID NICE COMMAND...``: takes the scheduling priority NICE
+``python -I -S die_with_parent.py SIGNAL PARENT UID NICE COMMAND...``: takes the priority NICE
 where it may, drops to UID (group and user, -1 keeps), asks the kernel for SIGNAL at the parent's
 death, then becomes COMMAND. The order matters: a change of uid clears the request. Standard library
 only, run by path, so that it starts in milliseconds.

@@ -26,7 +26,7 @@ class StartError(Exception):
 def ensure_launcher(launcher: str, install: bool, say: Callable[[str], None]) -> None:
     """See that boxes can be made at all; installs bubblewrap where neither it nor an engine is.
 
-    Raises UpError with the line to type.
+    Raises StartError with the line to type.
     """
     if launcher in ("docker", "process"):
         return
@@ -53,7 +53,7 @@ def engine_answers() -> bool:
 def listen_on_port(asked: int | None, say: Callable[[str], None]) -> socket.socket:
     """A socket that listens on the port asked for; by default on 8000, or on a free port when 8000
     is taken. It is kept until the site serves it, so no other program can take the port meanwhile.
-    Raises UpError."""
+    Raises StartError."""
     try:
         return _try_listen(DEFAULT_PORT if asked is None else asked)
     except OSError as error:

@@ -86,7 +86,7 @@ class LocalInstance:
     _node_says: Follower = field(init=False)
 
     def start(self) -> None:
-        """Start all parts, in the order in which they need each other. Raises UpError."""
+        """Start all parts, in the order in which they need each other. Raises StartError."""
         try:
             external.register_games(Environment.read().games)
         except external.ExternalGameError as error:
@@ -331,7 +331,7 @@ class LocalInstance:
     def _await(
         self, name: str, answer: Callable[[int], T | None], seconds: float, trouble: str, lines: int
     ) -> T:
-        """The part's first answer. UpError with the end of its log when it dies or is too late."""
+        """The part's first answer; StartError with the end of its log when it dies or is late."""
         part = next(part for part in self.parts if part.name == name)
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:

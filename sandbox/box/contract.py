@@ -47,7 +47,7 @@ class Manifest:
     entry: tuple[str, ...] = ()
     """The command of the agent's program; none for a callable."""
     api: str = "1"
-    """Of contract http: the version spoken."""
+    """Of contract http: the version of the API."""
 
     @property
     def program(self) -> str:

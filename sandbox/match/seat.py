@@ -79,7 +79,7 @@ class Seat:
         self.fault: SeatFault | None = None
         """The one that ended it."""
         self.contract = Contract.CALLABLE
-        """By its own word; for the wording of its reasons, and whether it wants to be told of the
+        """By its own word; for the text of its reasons, and whether it wants to be told of the
         end."""
         self._lenient = lenient
         self._owed: int | None = None

@@ -110,7 +110,7 @@ class StealMonitor:
 
     def _start(self) -> None:
         """A new process and new memory for it, with the totals so far; OSError."""
-        shared = os.memfd_create("witness", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        shared = os.memfd_create("steal_monitor", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         try:
             os.ftruncate(shared, self._size)
             memory = mmap.mmap(shared, self._size)

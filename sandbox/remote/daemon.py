@@ -3,8 +3,8 @@
 ``python -m sandbox.remote --socket PATH [--allow-uid N] [--parent PID]``
 
 The one process of the instance with a way out. It speaks the node's protocol, one connection a
-match (``doors``), and for each seat starts a caller (``callers``), in which alone a stranger's
-bytes are read: the daemon waits for its word, ``REPORT_SECONDS`` at most, and ends it. It has no
+match (``listener``), and for each seat starts a caller (``caller_processes``), in which alone a
+stranger's bytes are read: the daemon waits for its word, ``REPORT_SECONDS`` at most, and ends it. It has no
 engine, no database, no blobs and no privilege; started as root it becomes a uid that owns nothing.
 The rules of the egress guard are read from ``PECK_EGRESS_*`` once, at the start.
 """

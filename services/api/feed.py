@@ -136,7 +136,7 @@ async def feed_events(app_state: State, token: str, after: str, until: float) ->
     when the database is away. Where nothing happens the id moves on alone, so that who comes back
     after a quiet day is not sent to the pages."""
     yield f"retry: {RETRY_MS}\nid: {after}\n\n"
-    spoken, looked = time.monotonic(), -math.inf
+    sent_at, looked = time.monotonic(), -math.inf
     while time.monotonic() < until:
         quiet = app_state.listener.quiet_seconds() > NEWS_SECONDS
         if quiet and time.monotonic() - looked < QUIET_LOOK_SECONDS:
@@ -151,11 +151,11 @@ async def feed_events(app_state: State, token: str, after: str, until: float) ->
             return
         items, reached = found
         for item in items:
-            after, spoken = item.key, time.monotonic()
+            after, sent_at = item.key, time.monotonic()
             data = ItemOut.model_validate(item).model_dump_json()
             yield f"id: {item.key}\nevent: {item.kind}\ndata: {data}\n\n"
-        if time.monotonic() - spoken > BEAT_SECONDS:
-            after, spoken = reached, time.monotonic()
+        if time.monotonic() - sent_at > BEAT_SECONDS:
+            after, sent_at = reached, time.monotonic()
             yield f"id: {after}\n: still here\n\n"
         await anyio.sleep(LOOK_SECONDS)
 

@@ -169,7 +169,7 @@ def _tree() -> Path:
 
 @contextlib.contextmanager
 def _watched() -> Iterator[int]:
-    """The descriptor of what a witness sees; -1 where a node would have none."""
+    """The descriptor of what a steal monitor sees; -1 where a node would have none."""
     if not (may_have_hypervisor() and may_run_above_others()):
         yield -1
         return

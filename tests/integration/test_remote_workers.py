@@ -42,7 +42,7 @@ def folder(server_state: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def node(folder: Path) -> Iterator[Path]:
-    """The doors of a node that says what it has and is asked for nothing: all seats are remote."""
+    """A node that says what it has and is asked for nothing: all seats are remote."""
     digests = {"python": "none"}
     told = {"node": "node-none", "launcher": "none", "profiles": ["python"], "lacks": []}
     connections = Listener(

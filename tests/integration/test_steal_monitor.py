@@ -51,7 +51,7 @@ def _until_awake(steal_monitor: StealMonitor, awake: bool = True) -> None:
 
 
 def _takes_a_core(core: int, seconds: float) -> None:
-    """Nobody else runs on it meanwhile, the witness neither: as if a hypervisor had it."""
+    """Nobody else runs on it meanwhile, the steal monitor neither: as if a hypervisor had it."""
     pid = os.fork()
     if pid == 0:
         os.sched_setaffinity(0, {core})
@@ -95,7 +95,9 @@ def test_it_rests_when_nothing_is_lent_and_wakes_for_the_next_match() -> None:
         assert most_lost_seconds(before, _losses(steal_monitor)) > 0.09
 
 
-def test_a_killed_witness_is_replaced_with_the_next_match_and_what_it_had_seen_stays() -> None:
+def test_a_killed_steal_monitor_is_replaced_with_the_next_match_and_what_it_had_seen_stays() -> (
+    None
+):
     core = min(os.sched_getaffinity(0))
     with watching() as steal_monitor:
         steal_monitor.begins()

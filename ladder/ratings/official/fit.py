@@ -116,7 +116,7 @@ class Fit:
     shown_sigma: Floats
     """Widened by what kappa leaves in a mean: sqrt(sigma^2 + kappa^2 H)."""
     kappa: float
-    """How far pairs stray from one number each (``misfit``)."""
+    """How far pairs stray from one number each (``overdispersion``)."""
     spread: float
     """The learned standard deviation of the contenders."""
     centre: float

@@ -1,4 +1,4 @@
-"""Remote agents at the doors: submitting an address, what others see of it, and resuming."""
+"""Remote agents in API, pages and command line: submitted, seen by others, resumed."""
 
 from __future__ import annotations
 

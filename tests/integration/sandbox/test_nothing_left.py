@@ -161,7 +161,8 @@ from pathlib import Path
 sys.path.insert(0, {str(ROOT)!r})
 from tests.integration.sandbox.test_nothing_left import WatchedNode
 from tests.integration.sandbox.nodes import Node
-node = Node(None, Path({str(watched_node.node.socket)!r}), Path({str(watched_node.node.run_dir)!r}), None)
+socket, run_dir = {str(watched_node.node.socket)!r}, {str(watched_node.node.run_dir)!r}
+node = Node(None, Path(socket), Path(run_dir), None)
 player = WatchedNode(node, None).borrow()
 print(player.move(step=0), flush=True)
 time.sleep(100)

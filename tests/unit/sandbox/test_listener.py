@@ -1,4 +1,4 @@
-"""The doors of a lending daemon before a crowd of strangers, and how one comes in beside it."""
+"""The listener of a lending daemon before a crowd of strangers, and how one comes in beside it."""
 
 from __future__ import annotations
 

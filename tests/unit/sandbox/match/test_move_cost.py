@@ -105,7 +105,7 @@ class Files:
         (self._folder / "schedstat").write_text(f"1 {queue * 1e9:.0f} 3\n")
 
     def lost(self, first: float, second: float) -> None:
-        """Two cores' losses, and the two words before them that are the witness's own."""
+        """Two cores' losses, and the two words before them that are the steal monitor's own."""
         with (self._folder / "lost").open("r+b") as file:
             file.write(struct.pack("4d", 1.0, 1.0, first, second))
 

@@ -11,11 +11,11 @@ from ladder.matches.pairing import Candidate, anchors_to_add, shortage_message
 from ladder.matches.pairing.lineups import NOBODY_LEADS
 from tests.unit.ladder.matches.pairing.candidate_fields import candidate, fields, pair, players
 
-HOUSE = TeamId("tea_house")
+REFERENCE = TeamId("tea_reference")
 
 
 def anchor(number: int, **changes: object) -> Candidate:
-    return candidate(number, is_anchor=True, **{"team_id": HOUSE, **changes})
+    return candidate(number, is_anchor=True, **{"team_id": REFERENCE, **changes})
 
 
 def test_two_anchors_of_one_team_and_one_agent_fill_three_of_four_seats() -> None:
