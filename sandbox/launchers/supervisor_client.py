@@ -181,7 +181,7 @@ def _await_first_answer(box: Box, cpu_seconds: float, deadline: float) -> None:
 
 
 def _new_connection(box: Box) -> socket.socket:
-    """The agent's end of a new connection, for the child that the box will fork ahead; the box's
+    """The agent's end of a new connection, for the child that the box will pre-fork; the box's
     record keeps the worker's end.
 
     It is made here and goes in, because a box with a kernel of its own can take a descriptor and

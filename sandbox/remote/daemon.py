@@ -4,8 +4,9 @@
 
 The one process of the instance with a way out. It speaks the node's protocol, one connection a
 match (``listener``), and for each seat starts a caller (``caller_processes``), in which alone a
-stranger's bytes are read: the daemon waits for its word, ``REPORT_SECONDS`` at most, and ends it. It has no
-engine, no database, no blobs and no privilege; started as root it becomes a uid that owns nothing.
+stranger's bytes are read: the daemon waits for its word, ``REPORT_SECONDS`` at most,
+and ends it. It has no engine, no database, no blobs and no privilege. Started as root it becomes a
+uid that owns nothing.
 The rules of the egress guard are read from ``PECK_EGRESS_*`` once, at the start.
 """
 
