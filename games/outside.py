@@ -23,6 +23,7 @@ MEMBERS = tuple(
 """What a game must have, read off the Protocol."""
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 VARIABLE = "PECK_GAMES"
+PAGE = "docs/how-to/bring-a-game.md"
 _files: dict[str, Path] = {}
 """Where the games of ``register`` came from, by name."""
 
@@ -56,7 +57,7 @@ def load(spec: str) -> Game[Any]:
         raise OutsideError(f"{path}: {name} is a class; make it a value, {name} = {name}()")
     missing = [member for member in MEMBERS if not hasattr(game, member)]
     if missing:
-        raise OutsideError(f"{path}: {name} lacks {', '.join(missing)}; see docs/games.md")
+        raise OutsideError(f"{path}: {name} lacks {', '.join(missing)}; see {PAGE}")
     if not isinstance(game.name, str) or not NAME.fullmatch(game.name):
         raise OutsideError(
             f"{path}: name: use small letters, digits and _, at most 40, not {game.name!r:.100}"
