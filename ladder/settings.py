@@ -54,6 +54,9 @@ class SetupSettings(Settings):
     """Of what runs once at the beginning: ``services.setup`` and ``services.passwords``."""
 
     worker_password: str = Field(default="", description="the workers' role logs in with it")
+    demo_leagues: str = Field(
+        default="", description="slugs of the demo leagues to make, with commas between; empty: all"
+    )
     postgres_password: str = Field(
         default="",
         validation_alias="POSTGRES_PASSWORD",

@@ -17,7 +17,7 @@ from ladder.database.blobs import Blobs
 from ladder.database.db import Connection
 from ladder.entries import agents, entries, reference_agents
 from ladder.entries.opening import open_league
-from ladder.errors import Conflict, NotFound
+from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import SeasonId, UserId
 from ladder.leagues import leagues
 from ladder.leagues.records import Season
@@ -135,9 +135,25 @@ def player(conn: Connection, known_token: str | None) -> str:
     return tokens.mint_token(conn, user_id, "peck up", SCOPES)[1]
 
 
-def fill(conn: Connection, blobs: Blobs) -> list[SeasonId]:
-    """The demo leagues with every reference agent entered, of those that do not stand already."""
-    made = [_league(conn, blobs, each) for each in LEAGUES]
+def chosen(slugs: str) -> list[DemoLeague]:
+    """The demo leagues of these slugs, with commas between; all of them where there is none.
+
+    Raises Invalid for a slug that no demo league has.
+    """
+    known = {league.slug: league for league in LEAGUES}
+    wanted = [slug.strip() for slug in slugs.split(",") if slug.strip()]
+    for slug in wanted:
+        if slug not in known:
+            names = ", ".join(known)
+            raise Invalid(
+                "PECK_DEMO_LEAGUES", f"no demo league is called {slug!r}; choose among {names}"
+            )
+    return [known[slug] for slug in wanted or known]
+
+
+def fill(conn: Connection, blobs: Blobs, slugs: str = "") -> list[SeasonId]:
+    """Make the chosen demo leagues that do not exist yet, with every reference agent entered."""
+    made = [_league(conn, blobs, each) for each in chosen(slugs)]
     return [season_id for season_id in made if season_id is not None]
 
 

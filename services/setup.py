@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ladder.database import db, migrate
 from ladder.database.blobs import open_blobs
-from ladder.errors import LadderError
+from ladder.errors import Invalid, LadderError
 from ladder.settings import Settings, SetupSettings
 from ladder.telemetry import emit
 from services import demo
@@ -51,7 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     login = "set" if password else "left as it is"
     emit("prepared", applied=migrated.applied, waiting=migrated.waiting, worker_login=login)
     if options.demo:
-        token = seed(settings, options.token_file)
+        try:
+            token = seed(settings, options.token_file)
+        except Invalid as error:
+            sys.exit(str(error))
         print(f"a player's token: {options.token_file or token}")
 
 
@@ -62,7 +65,8 @@ def seed(settings: Settings, token_file: Path | None, *, with_league: bool = Tru
         known = token_file.read_text().strip()
     with db.connect(settings.database_url) as conn:
         if with_league:
-            demo.fill(conn, open_blobs(settings.blobs_url))
+            slugs = SetupSettings().demo_leagues
+            demo.fill(conn, open_blobs(settings.blobs_url), slugs)
         token = demo.player(conn, known)
     if token_file is not None and token != known:
         write_private(token_file, token + "\n")

@@ -21,7 +21,7 @@ from typing import IO, Final, TypeVar
 
 from games import outside
 from ladder.database import db, migrate
-from ladder.errors import LadderError
+from ladder.errors import Invalid, LadderError
 from ladder.settings import Settings
 from sandbox.errors import HostFault
 from sandbox.match.loans import NodeHello, hello
@@ -199,7 +199,11 @@ class House:
                 db.set_worker_login(conn, embedded.worker_password(self.state))
         if self.options.demo:
             self.say("entering the reference agents in the demo leagues")
-        self.token = setup.seed(self.settings, self.state / "token", with_league=self.options.demo)
+        wanted = self.options.demo
+        try:
+            self.token = setup.seed(self.settings, self.state / "token", with_league=wanted)
+        except Invalid as error:
+            raise UpError(str(error)) from None
 
     def _start_servers(self, listener: socket.socket) -> None:
         given = Settings()

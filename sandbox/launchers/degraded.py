@@ -1,6 +1,6 @@
 """The rows of the attack table that hold less, by the lack that weakens them.
 
-This is the one list: launchers say it at start, ``peck doctor`` prints it, SECURITY.md shows it,
+This is the one list: launchers say it at start, ``peck doctor`` prints it, docs/security shows it,
 and a test as an ordinary user compares it with what a node says of itself.
 """
 
@@ -23,7 +23,7 @@ class Row:
     """One attack that is held by less than the full wall."""
 
     attack: str
-    """The row's name in the attack table of SECURITY.md."""
+    """The row's name in the tables of docs/security/attacks.md."""
     costs: str
     """What such an agent can do here that it cannot elsewhere, and what still bounds it."""
     remedy: str

@@ -11,7 +11,8 @@ from typing import Annotated
 
 import typer
 
-from services.demo import LEAGUES
+from ladder.settings import SetupSettings
+from services import demo
 from services.premises import UpError
 from services.reload import Reloader
 from services.up import House, Options
@@ -33,7 +34,10 @@ def up(
     install: Annotated[
         bool, typer.Option(help="Let it install bubblewrap when no sandbox is there.")
     ] = True,
-    demo: Annotated[bool, typer.Option(help="Seed the demo leagues.")] = True,
+    with_demo: Annotated[
+        bool,
+        typer.Option("--demo/--no-demo", help="Make the demo leagues (PECK_DEMO_LEAGUES: which)."),
+    ] = True,
     launcher: Annotated[LauncherName, typer.Option(help="What builds the boxes.")] = (
         LauncherName.AUTO
     ),
@@ -50,7 +54,7 @@ def up(
     """Start everything on this machine: servers, site, scheduler, workers. Ctrl-C stops it."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
-    house = House(Options(state, port, install, demo, launcher.value, slots, reload), say)
+    house = House(Options(state, port, install, with_demo, launcher.value, slots, reload), say)
     try:
         try:
             house.start()
@@ -77,7 +81,8 @@ WITHOUT_DEMO = """  1. Make a league:          ./peck league create first
 
 def greet(house: House) -> None:
     """The address, the token, and what to try next."""
-    things = WITH_DEMO if house.options.demo else WITHOUT_DEMO
+    made = demo.chosen(SetupSettings().demo_leagues) if house.options.demo else []
+    things = WITH_DEMO if demo.LEAGUES[0] in made else WITHOUT_DEMO
     print(
         f"""
 Pecking Order is up: {house.address}
@@ -86,7 +91,7 @@ Pecking Order is up: {house.address}
   {house.token}
 
   Three things to try:
-{things.format(address=house.address, slug=LEAGUES[0].slug)}
+{things.format(address=house.address, slug=demo.LEAGUES[0].slug)}
 
 Ctrl-C stops it.""",
         flush=True,

@@ -65,6 +65,7 @@ def deployment() -> Iterator[Deployment]:
             "PECK_NODE_DIR": str(folder / "node"),
             "PECK_WORKER_SLOTS": "4",  # two of the agents think for most of a minute
             "PECK_IMAGE": "pecking-order:test",
+            "PECK_DEMO_LEAGUES": "hungry-geese",
         },
     )
     try:

@@ -94,3 +94,35 @@ def test_machines_that_are_set_up_at_once_make_one_demo_league(
     assert weights == [(1.0,)], "long matches need no second brake"
     field = sum(len(league.entrants) for league in demo.LEAGUES)
     assert made == (len(demo.LEAGUES), field, field)
+
+
+def test_chosen_demo_leagues_are_made(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PECK_DEMO_LEAGUES", "snake, battlesnake")
+    settings = Settings(database_url=database_url, blobs_url=f"file://{tmp_path}")
+    setup.seed(settings, None)
+    with db.connect(database_url) as conn:
+        slugs = conn.execute("select slug from leagues order by slug").fetchall()
+    assert slugs == [("battlesnake",), ("snake",)]
+
+
+def test_an_unknown_demo_league_is_refused_with_the_known_ones(
+    database_url: str, tmp_path: Path
+) -> None:
+    refused = subprocess.run(
+        [sys.executable, "-P", "-m", "services.setup", "--demo"],
+        env={
+            **os.environ,
+            "PYTHONPATH": str(CHECKOUT),
+            "PECK_DATABASE_URL": database_url,
+            "PECK_BLOBS_URL": f"file://{tmp_path}",
+            "PECK_DEMO_LEAGUES": "geese",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert refused.returncode == 1
+    assert "no demo league is called 'geese'; choose among hungry-geese" in refused.stderr
+    assert "Traceback" not in refused.stderr

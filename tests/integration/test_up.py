@@ -72,7 +72,12 @@ def state() -> Iterator[Path]:
 
 def environment(state: Path) -> dict[str, str]:
     kept = {key: value for key, value in os.environ.items() if not key.startswith("PECK_")}
-    return {**kept, "PYTHONPATH": str(CHECKOUT), "PECK_STATE": str(state)}
+    return {
+        **kept,
+        "PYTHONPATH": str(CHECKOUT),
+        "PECK_STATE": str(state),
+        "PECK_DEMO_LEAGUES": "hungry-geese",
+    }
 
 
 def start(state: Path, *options: str) -> Running:

@@ -23,7 +23,9 @@ ROOMY = Clock(act_seconds=5.0, bank_seconds=5.0, load="own", load_seconds=10.0)
 SCARCE = Clock(act_seconds=0.2, bank_seconds=0.5, load="own", load_seconds=5.0)
 SHARE, SLACK_SECONDS = 0.9, 0.02
 """Of what an agent says: it counts the way into a sleep and out of it too; 2 ms off turn are free
-in each of its five moves, and what a hypervisor was seen to take away is spared."""
+in each of its five moves."""
+PLAYS = 3
+"""A hypervisor takes cores away at times, and no agent pays for that. A cheat gains each time."""
 
 
 @pytest.fixture(scope="module", params=ISOLATING)
@@ -41,10 +43,15 @@ def folder_and_node(
 def test_a_cheat_is_charged_what_it_used(folder_and_node: tuple[Path, Node], agent: str) -> None:
     folder, node = folder_and_node
     bundles = [hostile.pack(agent, folder)] + [hostile.pack("thinker", folder)] * 2
-    seats = hostile.play(node.socket, bundles, clock=ROOMY, lanes=1)
-    assert [seat.verdict for seat in seats] == [Verdict.DONE] * 3
-    assert seats[0].used_seconds > 0.1 or agent in OFF_TURN
-    assert seats[0].charged_seconds >= SHARE * seats[0].used_seconds - SLACK_SECONDS
+    unpaid = []
+    for _ in range(PLAYS):
+        seats = hostile.play(node.socket, bundles, clock=ROOMY, lanes=1)
+        assert [seat.verdict for seat in seats] == [Verdict.DONE] * 3
+        assert seats[0].used_seconds > 0.1 or agent in OFF_TURN
+        unpaid.append(SHARE * seats[0].used_seconds - SLACK_SECONDS - seats[0].charged_seconds)
+        if unpaid[-1] <= 0:
+            return
+    pytest.fail(f"{agent} got {unpaid} seconds for nothing")
 
 
 @pytest.mark.parametrize("agent", [name for name in CHEATS if name not in OFF_TURN])
