@@ -5,11 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import fields
 from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from typer.main import get_group
 
+from games.hungry_geese import HungryGeese
 from ladder.settings import SetupSettings
+from sandbox.box.contract import Contract, parse
 from sandbox.settings import Settings as NodeSettings
 from services.cli.__main__ import whole
 from services.environment import Environment
@@ -18,6 +23,7 @@ CHECKOUT = Path(__file__).parents[2]
 PAGES = sorted(
     path for pattern in ("*.md", "deploy/*.md", "docs/**/*.md") for path in CHECKOUT.glob(pattern)
 )
+HOW_TO = CHECKOUT / "docs" / "how-to"
 REFERENCE = CHECKOUT / "docs" / "reference"
 SCHEMA = CHECKOUT / "ladder" / "database" / "migrations" / "0001_schema.sql"
 EGRESS = {f"PECK_EGRESS_{name}" for name in ("ALLOW", "DENY", "PORTS")}
@@ -40,6 +46,11 @@ def rows(page: Path) -> list[list[str]]:
     """The cells of each row of a page's tables, header rows included."""
     lines = [line for line in prose(page).splitlines() if line.startswith("| ")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """The code blocks of a language on a page."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
 
 
 def code(cell: str) -> list[str]:
@@ -111,3 +122,26 @@ def test_glossary_gives_each_word_once() -> None:
 
 def test_readme_has_less_than_900_words() -> None:
     assert len((CHECKOUT / "README.md").read_text().split()) < 900
+
+
+def test_agent_of_quick_start_plays_to_the_end() -> None:
+    (text,) = blocks(CHECKOUT / "docs" / "quick-start.md", "python")
+    game, chance = HungryGeese(), Random(1)
+    configuration = game.configure({"episodeSteps": 30})
+    state, _ = game.reset(configuration, 2, chance)
+    agents: list[dict[str, Any]] = [{}, {}]
+    for defined in agents:
+        exec(text, defined)
+    while seats := game.to_move(state):
+        moves = {}
+        for seat in seats:
+            seen = SimpleNamespace(**game.observe(state, seat))
+            answer = agents[seat]["agent"](seen, SimpleNamespace(**configuration))
+            moves[seat] = game.parse(state, seat, answer)
+        state, _ = game.step(state, moves, chance)
+    assert game.outcome(state) is not None
+
+
+def test_manifests_of_agent_page_name_each_contract_of_a_program() -> None:
+    found = [parse(text.encode()) for text in blocks(HOW_TO / "write-an-agent.md", "json")]
+    assert [one.contract for one in found] == [Contract.LINES, Contract.RIDDLES, Contract.HTTP]
