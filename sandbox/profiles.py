@@ -4,6 +4,10 @@ A profile's libraries lie in one folder that is mounted, or copied into the imag
 ``/peck/libraries``; the interpreter's own site-packages are never shown to an agent. Large profiles
 are had only by a command of their own (``python -m sandbox.launchers.images build --profile
 NAME``); where nobody typed it, the node does not serve them.
+
+Profiles are for Python. A program in another language is an executable of its bundle
+(``box.contract``): boxes have no compiler. A box with another interpreter needs its files in both
+launchers (``deploy/images/assemble.py``, ``launchers.bubblewrap``), its name in ``box.contract``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a fresh house holds: a player with a token, and a league of each game that plays.
 
-Goes through the store, so that uploads, validation and ratings are those of everybody. Safe to
-repeat: what is there already is left as it is.
+Calls the functions of ``ladder``, so that uploads, validation and ratings are those of everybody.
+Safe to repeat: what is there already is left as it is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One attempt at one match: claim, borrow, play, record, finish. Translates between the packages.
+"""One attempt at one match: claim, play, record, finish. Translates between ladder and sandbox.
 
 Whose doing a failure was decides what is reported: an agent's is a verdict inside a result; the
 node's, the rules' and our own give the attempt back, and the match runs again.
@@ -31,31 +31,18 @@ from ladder.matches.records import EpisodeResult, Finish, Order, SeatResult
 from ladder.profiles import REMOTE
 from ladder.settings import Settings
 from ladder.telemetry import emit, trace
-from sandbox.errors import AgentAway, BundleRefused, HostFault
-from sandbox.match import loans, pairs, referee
+from sandbox.errors import HostFault, SeatsAway
+from sandbox.match import attempt, loans, referee
+from sandbox.match.attempt import Attempt, Lenders
 from sandbox.match.clock import Clock
-from sandbox.match.lineup import borrowed
 from sandbox.match.loans import Loan, SeatRequest
 from sandbox.match.record import Played
 from workers.broker import WakeError, wake
 from workers.renewal import Held, hold
 from workers.watch import answered
 
-BORROW_SECONDS = 60.0
-"""How long a match waits for its boxes. A later box still starts, and the next attempt uses it."""
 NODE_PAUSE_SECONDS = 10.0
 REPORT_SECONDS = 60.0
-WAITING_SECONDS = 600.0
-"""How much waiting for a core the seats of a match are forgiven together, in all its episodes.
-
-All time of a match is charged to a seat, forgiven to one, or our own. What is charged ends with the
-clock's allowances (``longest_seconds``), what is forgiven ends here, and the 60 s below are ours:
-so no agent can drag a match to ``stop_after_seconds``, which would make it the host's fault and
-void. A seat that has used up its share, by putting itself last in the run queue of a busy node or
-by bad luck, is charged by the wall from then on. With the longest clock a season may have (an hour,
-``ladder.leagues.making``) a match still ends before the scheduler's own deadlines.
-"""
-FORGIVING_ATTEMPTS = 2
 T = TypeVar("T")
 
 
@@ -68,15 +55,6 @@ class Station:
     worker: str
     lanes: int
     """Seats of a match that may think at the same time on this host."""
-
-
-class _Away(Exception):
-    """Remote agents of a rated match do not answer: it is not played."""
-
-    def __init__(self, reasons: Mapping[int, str]) -> None:
-        super().__init__(f"away: seats {sorted(reasons)}")
-        self.reasons = reasons
-        """By seat of the lineup."""
 
 
 def play(station: Station, match_id: MatchId) -> str:
@@ -95,7 +73,7 @@ def play(station: Station, match_id: MatchId) -> str:
     with hold(station.settings.run_dir, Held(order.match_id, order.attempt, order.lease_seconds)):
         try:
             outcome = _attempt(station, order)
-        except _Away as away:
+        except SeatsAway as away:
             outcome = _void(station, order, away.reasons)
         except referee.GameFault as error:
             outcome = _give_back(station, order, "game", error)
@@ -121,52 +99,22 @@ def _attempt(station: Station, order: Order) -> str:
         raise GameError(
             f"this worker has no game {order.game!r}; set PECK_GAMES as the site has it"
         )
-    clock = Clock.from_json(order.clock)
-    seats = len(order.digests)
-    longest = clock.longest_seconds(game.longest(order.configuration), seats, station.lanes)
-    waiting = WAITING_SECONDS / pairs.episodes_of(game)
-    loans_had: list[Loan] = []
     remote_socket = station.settings.remote_socket
-    if remote_socket is not None and REMOTE in order.profiles:
-        _answers(remote_socket)
     with _bundles(station, order) as bundles:
-        requests = _requests(order, bundles)
-
-        def episode(seated: tuple[int, ...]) -> Played:
-            asked = [requests[member] for member in seated]
-            node_socket = station.settings.node_socket
-            with borrowed(node_socket, asked, BORROW_SECONDS, remote_socket) as lent:
-                # Who has seen the first game of a pair must not undo it by staying away from the
-                # second: that one it has lost, as who goes silent in a game has.
-                if order.kind is MatchKind.RATED and not loans_had:
-                    _none_away(seated, lent)
-                loans_had.extend(loan for loan in lent if isinstance(loan, Loan))
-                return referee.play(
-                    game,
-                    order.configuration,
-                    clock,
-                    order.seed,
-                    lent,
-                    lanes=station.lanes,
-                    stop_after_seconds=longest + waiting + 60.0,
-                    waiting_seconds=waiting / seats,
-                    # A node late twice will be late again: then the time-out stands.
-                    forgive_lateness=order.attempt <= FORGIVING_ATTEMPTS,
-                )
-
-        played = pairs.play(game, seats, episode)
-    return _report(station, order, played, loans_had)
-
-
-def _none_away(seated: Sequence[int], lent: Sequence[Loan | BundleRefused]) -> None:
-    """_Away where a remote agent does not answer: what is rated is not played without it."""
-    away = {
-        member: one.reason
-        for member, one in zip(seated, lent, strict=True)
-        if isinstance(one, AgentAway)
-    }
-    if away:
-        raise _Away(away)
+        if remote_socket is not None and REMOTE in order.profiles:
+            _answers(remote_socket)
+        asked = Attempt(
+            game,
+            order.configuration,
+            Clock.from_json(order.clock),
+            order.seed,
+            lineup=_requests(order, bundles),
+            number=order.attempt,
+            needs_everybody=order.kind is MatchKind.RATED,
+        )
+        lenders = Lenders(station.settings.node_socket, remote_socket, station.lanes)
+        played, lent = attempt.play(asked, lenders)
+    return _report(station, order, played, lent)
 
 
 def _requests(order: Order, bundles: Sequence[Path | BinaryIO]) -> list[SeatRequest]:
@@ -300,7 +248,7 @@ def _node_answers(station: Station) -> bool:
 def _answers(socket: Path) -> bool:
     deadline = time.monotonic() + NODE_PAUSE_SECONDS
     while True:
-        answered()  # waiting for a node is not deafness
+        answered()  # a worker that waits for a node has not stalled
         try:
             loans.hello(socket)
             return True

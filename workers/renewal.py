@@ -2,7 +2,8 @@
 
 The playing process holds a lock on ``<run_dir>/leases/<match>.<attempt>``. The kernel drops the
 lock when that process dies, however it dies, so a file that is locked is a match that is played.
-One thread per host renews all of them in one call; which worker's thread that is decides a lock.
+One thread per host renews all of them in one call; a lock decides which worker's thread that is.
+A lease that nobody renews runs out, and ``ladder.matches.lease.reap`` queues its match again.
 """
 
 from __future__ import annotations

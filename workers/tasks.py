@@ -1,5 +1,7 @@
-"""What a wake-up message starts. Thin: the work is in ``workers.playing`` and the store's
-``ratings`` and ``official``."""
+"""The two Celery tasks that wake-up messages start: play a match, rate the seasons.
+
+``workers.playing`` does the work of the first, ``ladder.ratings.rounds`` that of the second.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +9,20 @@ import ctypes
 import os
 import signal
 import time
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import psycopg
 from celery.signals import worker_process_init
 
 from ladder.database import db
-from ladder.ids import MatchId, SeasonId
-from ladder.ratings import fitting, ratings
+from ladder.ids import MatchId
+from ladder.ratings import fitting, rounds
 from ladder.telemetry import bound, emit, trace
 from workers import playing
 from workers.broker import app
 from workers.watch import answered, answering
 
 PR_SET_PDEATHSIG = 1
-FOLD = 200
 ROUNDS_SECONDS = 60.0
 """After these a task ends although results keep coming; the scheduler sends another."""
 
@@ -61,59 +61,11 @@ def play(match_id: str) -> None:
 
 @app.task(name="peck.rate")  # type: ignore[untyped-decorator]
 def rate(reason: str) -> None:
-    """Fold every season's accepted results into its ratings until nothing is left.
-
-    The seasons take turns, a stretch of the log each, and between the rounds the official standings
-    that are due are fitted. ``reason`` is the id of what caused the message and decides nothing:
-    one message serves all.
-    """
+    """Rate all seasons until nothing is left. ``reason`` is the id of what caused the message and
+    decides nothing: one message serves all."""
     answered()
-    ends_at = time.monotonic() + ROUNDS_SECONDS
-    unrated, unfitted = set[SeasonId](), set[SeasonId]()  # what failed is tried by the next message
     try:
         with db.connect(database_url) as conn, answering():
-            while True:
-                seasons = [one for one in ratings.seasons_to_rate(conn) if one not in unrated]
-                conn.commit()
-                unrated |= _each(conn, seasons, _rate)
-                due = [one for one in fitting.due(conn) if one not in unfitted]
-                conn.commit()
-                unfitted |= _each(conn, due, _fit)
-                if not seasons or time.monotonic() > ends_at:
-                    break
+            rounds.rate(conn, fitter, time.monotonic() + ROUNDS_SECONDS, answered)
     except psycopg.OperationalError as error:
         emit("rate_failed", level="warning", error=str(error))  # the scheduler sends another
-
-
-def _each(
-    conn: db.Connection, seasons: Sequence[SeasonId], act: Callable[[db.Connection, SeasonId], None]
-) -> set[SeasonId]:
-    """Those of them with which it failed."""
-    failed = set[SeasonId]()
-    for season in seasons:
-        try:
-            act(conn, season)
-        except psycopg.OperationalError:
-            raise
-        except Exception as error:  # one season's trouble is not the others'
-            conn.rollback()
-            failed.add(season)
-            emit("rate_failed", level="error", season=season, error=str(error), trace=trace(error))
-    return failed
-
-
-def _rate(conn: db.Connection, season: SeasonId) -> None:
-    """Fold a stretch of one season's results, in one transaction."""
-    folded = ratings.apply(conn, season, FOLD)
-    conn.commit()
-    answered()
-    if folded:
-        emit("rated", season=season, results=folded)
-
-
-def _fit(conn: db.Connection, season: SeasonId) -> None:
-    """Write one season's next official standing."""
-    version = fitter.refit(conn, season)
-    conn.commit()
-    answered()
-    emit("fitted", season=season, version=version)

@@ -107,7 +107,7 @@ class Watch(threading.Thread):
         try:
             return self._waiting() > 0 and self._busy() < self._slots
         except (RedisError, OSError):
-            return False  # Redis is away: that is not this worker's deafness
+            return False  # Redis is away: the worker has not stalled
 
 
 def playing_children(run_dir: Path, worker_pid: int) -> int:

@@ -1,4 +1,4 @@
-"""Connections to Postgres. Functions of the store take one; their callers own the transaction."""
+"""Connections to Postgres. Functions of ``ladder`` take one; their callers own the transaction."""
 
 from __future__ import annotations
 

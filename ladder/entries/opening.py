@@ -11,11 +11,10 @@ from ladder.database.db import Connection, whole
 from ladder.entries import anchors
 from ladder.entries.records import Entry
 from ladder.errors import Invalid
-from ladder.leagues import leagues, seasons
-from ladder.leagues.making import make_season
+from ladder.leagues import leagues
+from ladder.leagues.making import make_league, make_season
 from ladder.leagues.records import League, Season
 from ladder.leagues.requests import NewLeague
-from ladder.people import quotas
 from ladder.people.records import Viewer
 
 
@@ -40,15 +39,13 @@ def open_league(
     if asked.anchors and asked.season is None:
         raise Invalid("anchors", "anchors enter a season; give a season too.")
     anchors.refuse_unknown(game.name, asked.anchors)
-    settings = asked.model_dump(exclude={"season", "anchors", "fill"})
-    league = leagues.create_league(conn, created_by=by.user_id, **settings)
-    if by.user_id is not None:
-        quotas.leagues(conn, by.user_id)
+    league = make_league(conn, asked, by.user_id)
     if asked.season is None:
         return Opened(league, None, [])
     try:
         season = make_season(conn, league, asked.season, game)
     except Invalid as error:
         raise error.within("season") from None
+    league = leagues.get_league(conn, league.id)  # with what its season changed
     entered = anchors.enter(conn, blobs, season, asked.anchors, by, fill=asked.fill)
-    return Opened(leagues.get_league(conn, league.id), seasons.get_season(conn, season.id), entered)
+    return Opened(league, season, entered)

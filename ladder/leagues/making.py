@@ -1,4 +1,7 @@
-"""Making a season: its request is checked against its game, and what it leaves out is filled in."""
+"""Makes leagues and seasons as asked for.
+
+A season's request is checked against its game, and what it leaves out is filled in.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,13 @@ from typing import Any, Final
 from games.protocol import ConfigurationError, Game, GameError, with_clock
 from ladder.database.db import Connection, whole
 from ladder.errors import Invalid
+from ladder.ids import UserId
 from ladder.kinds import KAGGLE, OWN_SEAT, Json
-from ladder.leagues import invitations, seasons
+from ladder.leagues import invitations, leagues, seasons
 from ladder.leagues.measures import Measure
 from ladder.leagues.medals import Rules
 from ladder.leagues.records import League, Season
-from ladder.leagues.requests import Clock, NewSeason
+from ladder.leagues.requests import Clock, NewLeague, NewSeason
 from ladder.leagues.seasons import SeasonColumns
 from ladder.people import quotas
 
@@ -27,6 +31,17 @@ LONGEST_MATCH_HOURS: Final = 1
 its validation's deadline, and at last be killed by the workers' backstop though nobody erred."""
 REMOTE_KEYS: Final = frozenset({"game", "turn", "board", "you"})
 """What an observation tells that can be a request of Battlesnake's API; boxes ask for the same."""
+
+
+@whole
+def make_league(conn: Connection, asked: NewLeague, by: UserId | None) -> League:
+    """The league alone; ``by`` becomes its host. Raises Conflict when the slug is taken, and
+    LimitReached."""
+    settings = asked.model_dump(exclude={"season", "anchors", "fill"})
+    league = leagues.create_league(conn, created_by=by, **settings)
+    if by is not None:
+        quotas.leagues(conn, by)
+    return league
 
 
 @whole

@@ -1,6 +1,6 @@
 """Medals of a season, by the rules its host chose: Kaggle's table, score lines or own numbers.
 
-Kaggle's table (facts/kaggle.md section 4) and a host's numbers are of ranks, rounded down and
+Kaggle's table and a host's own numbers are of ranks, rounded down and
 cumulative; lines are of the official score. Ranks are places: teams of equal score share one, the
 next team has the next, and together they count as one team. So whoever hands in once more what is
 there already (equal bundles are one contender, with one score) changes nobody else's rank or medal,

@@ -19,13 +19,13 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Clock(BaseModel):
-    """How long agents may think."""
+    """How long agents may think; ``sandbox.match.clock`` has the same fields and keeps the time."""
 
     model_config = ConfigDict(extra="forbid")
     act_seconds: Annotated[float, Field(ge=0, le=60)] = 1.0
     """Free for each move."""
     bank_seconds: Annotated[float, Field(ge=0, le=3600)] = 60.0
-    """For the whole match, drawn by what a move takes above that."""
+    """For a whole episode, drawn by what a move takes above that."""
     increment_seconds: Annotated[float, Field(ge=0, le=60)] = 0.0
     """Put back into the bank after each move, up to what it held at the start."""
     load: Literal["first_move", "own"] = "first_move"

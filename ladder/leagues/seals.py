@@ -1,4 +1,7 @@
-"""Sealed medals of a season: listed, and taken back by an audited act."""
+"""Reads the sealed medals of a season, and takes them back by an audited act.
+
+``ladder.ratings.sealing`` seals them.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The lease of a match: how a worker claims, keeps and finishes it.
 
-The lease is SQL (``lease.sql``). Each of its functions is one transaction: call one, commit, go on.
+The rules are in SQL (``lease.sql``): ``lease_finish`` refuses a late result, ``lease_reap`` takes a
+match from a worker that died. Each of its functions is one transaction: call one, commit, go on.
 Rows are locked in one order (matches, season, entries, scrims), so a transaction must not mix
 several of them.
 """

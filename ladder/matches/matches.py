@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -19,12 +19,6 @@ from ladder.leagues.records import Season
 from ladder.matches.records import LineupSeat
 
 QUEUES: Final = ("play.cpu", "play.gpu", "scrim", "validate")
-
-
-WAKE_SECONDS: Final = 5.0  # a wake-up message unanswered for this long counts as lost
-
-
-USUAL_SAMPLE: Final = 20  # matches by which it is told how long they take
 
 
 BATCH: Final = 200  # matches a repair takes at once
@@ -129,30 +123,6 @@ def queue_of(kind: str, gpu: int) -> str:
     return {"rated": "play.cpu", "validation": "validate", "scrim": "scrim"}[kind]
 
 
-def wake_due(
-    conn: Connection, per_queue: Mapping[str, int], *, wake_seconds: float = WAKE_SECONDS
-) -> list[tuple[str, MatchId]]:
-    """Marks matches as woken and returns (queue, match): commit, then send a message for each.
-
-    Each queue has at most ``per_queue`` messages out, by turn, then oldest first. A message without
-    an answer within ``wake_seconds`` is sent again. Matches no live worker could play are left.
-    """
-    due = []
-    for queue, most in sorted(per_queue.items()):
-        rows = conn.execute("select lease_wake(%s, %s, %s)", (queue, most, wake_seconds))
-        due += [(queue, MatchId(row[0])) for row in rows]
-    return due
-
-
-def wake_failed(conn: Connection, match_ids: Sequence[MatchId]) -> None:
-    """The wake-up messages of these matches could not be sent: they are due again at once."""
-    conn.execute(
-        "update matches set woken_at = null where id in ("
-        " select id from matches where id = any (%s) and state = 'queued' order by id for update)",
-        (list(match_ids),),
-    )
-
-
 def expire_queued(conn: Connection) -> int:
     """Voids matches that waited in the queue past their deadline; returns how many."""
     row = conn.execute("select lease_expire(%s)", (BATCH,)).fetchone()
@@ -199,18 +169,6 @@ def least_turn(conn: Connection, queue: str) -> int | None:
     ).fetchone()
     assert row is not None
     return None if row[0] is None else int(row[0])
-
-
-def usual_seconds(conn: Connection, season_id: SeasonId) -> float | None:
-    """What the season's last rated matches took from claim to result; None before the first."""
-    row = conn.execute(
-        "select avg(extract(epoch from m.finished_at - m.claimed_at)) from ("
-        "   select match_id from acceptances where season_id = %s and act = 'accept'"
-        "   order by no desc limit %s) a join matches m on m.id = a.match_id",
-        (season_id, USUAL_SAMPLE),
-    ).fetchone()
-    assert row is not None
-    return None if row[0] is None else max(0.001, float(row[0]))
 
 
 def _count_in_flight(conn: Connection, lineup: Sequence[LineupSeat], *, is_rejudge: bool) -> None:

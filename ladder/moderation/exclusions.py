@@ -159,7 +159,7 @@ def _which(subject: str) -> str:
 
 
 def _lock(conn: Connection, season_id: SeasonId) -> None:
-    """The season before its entries: the lock order of the store."""
+    """The season before its entries: the lock order of ``lease.sql``."""
     conn.execute("select 1 from seasons where id = %s for no key update", (season_id,))
 
 

@@ -25,7 +25,7 @@ from ladder.kinds import Json, MatchKind
 from ladder.leagues import seals, seasons
 from ladder.leagues.measures import Estimate
 from ladder.leagues.medals import Medal
-from ladder.matches import history, matches
+from ladder.matches import matches, workers
 from ladder.moderation import suspects
 from ladder.moderation.suspects import Predicate, Suspect
 from ladder.people import audits
@@ -292,24 +292,39 @@ def waiting(
     return found
 
 
+def queue_next(conn: Connection) -> int:
+    """Queues the next matches of all acts that a live worker can play; returns how many.
+
+    They go before all rated matches that wait. Each is queued in a transaction of its own.
+    """
+    served = {profile for worker in workers.live_workers(conn) for profile in worker.profiles}
+    front = matches.least_turn(conn, "play.cpu") or 0
+    made = 0
+    for turn, (act, match_id) in enumerate(waiting(conn, served), front):
+        with conn.transaction():
+            made += queue(conn, act, match_id, turn) is not None
+    return made
+
+
 @whole
 def queue(
     conn: Connection, rejudgement_id: RejudgementId, match_id: MatchId, turn: int = 0
 ) -> MatchId | None:
     """Queues the match that is to replace this one; None where there will be none."""
     waits = conn.execute(
-        "select 1 from rejudged where rejudgement_id = %s and match_id = %s"
-        " and by_match_id is null and refusal is null for update",
+        "select r.season_id from rejudged d join rejudgements r on r.id = d.rejudgement_id"
+        " where r.id = %s and d.match_id = %s and d.by_match_id is null and d.refusal is null"
+        " for update of d",
         (rejudgement_id, match_id),
     ).fetchone()
     if waits is None:
         return None  # called off meanwhile
-    old = history.get_match(conn, match_id)
+    season = seasons.get_season(conn, SeasonId(waits[0]))
     made, refusal = None, None
     try:
         made = matches.create(
             conn,
-            season=seasons.get_season(conn, old.season_id),
+            season=season,
             kind=MatchKind.RATED,
             lineup=matches.lineup_of(conn, match_id),
             rejudges=match_id,

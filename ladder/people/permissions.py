@@ -1,6 +1,6 @@
 """Who sees what: the one function that stands before every page, answer, blob and export.
 
-The rules, in one place (DESIGN.md section 12, "Who sees what"):
+The rules, in one place:
 
 | resource | seen by |
 |---|---|

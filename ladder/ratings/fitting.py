@@ -179,6 +179,7 @@ def _refit(conn: Connection, season_id: SeasonId, kept: _Kept) -> int:
     seed = _seed(season_id)
     teams = season["medal_teams"]
     standing = _drawn(fitted, entrants, season, seed, weight, teams)
+    rules = Rules.of(season["medals"])
     content = _content(entrants, standing)
     conn.execute(
         "insert into standings (season_id, version, log_no, parent, seed, fitted_by,"
@@ -197,7 +198,7 @@ def _refit(conn: Connection, season_id: SeasonId, kept: _Kept) -> int:
         version,
         entrants,
         standing,
-        Rules.of(season["medals"]),
+        rules,
         season["medal_confidence"],
         [] if is_over else _looks(conn, season_id, until),
     )

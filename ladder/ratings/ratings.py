@@ -225,7 +225,7 @@ def _ratings(
 def _write(
     conn: Connection, season_id: SeasonId, state: _Fold, rated_no: int, *, overturned: bool
 ) -> None:
-    """Season first, then entries in order: the lock order of the store.
+    """Season first, then entries in order: the lock order of ``lease.sql``.
 
     Where what had counted no longer does, the official standing is due at once.
     """

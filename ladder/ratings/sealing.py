@@ -1,8 +1,9 @@
-"""Sealed medals: what a team keeps whatever the games still to come say, until an audited act.
+"""Seals medals: what is sealed a team keeps, whatever the games still to come say.
 
-A class is sealed for a team once uploads are locked and several looks at the season give it that
-class or a better one with the season's confidence (``ladder.ratings.seal_rule``). A better class
-may be sealed over it; a lower one never is.
+Only an audited act takes a seal back (``ladder.leagues.seals``). A class is sealed for a team once
+uploads are locked and several looks at the season give it that class or a better one with the
+season's confidence (``ladder.ratings.seal_rule``). A better class may be sealed over it; a lower
+one never is.
 """
 
 from __future__ import annotations

@@ -35,6 +35,7 @@ def pair(conn: db.Connection, rng: Random, fields: SeasonCache | None = None) ->
     long matches fewer are under way.
     """
     seasons = leagues_seasons.playing_seasons(conn)
+    makers = leagues_seasons.makers(conn, [season.id for season in seasons])
     workers = [
         w for w in matches_workers.live_workers(conn) if {"play.cpu", "play.gpu"} & set(w.queues)
     ]
@@ -42,9 +43,10 @@ def pair(conn: db.Connection, rng: Random, fields: SeasonCache | None = None) ->
     if not seasons or slots == 0:
         return {}
     fields = fields or SeasonCache()
-    fields.turns.look(conn)
-    makers = leagues_seasons.makers(conn, [season.id for season in seasons])
+    front = matches.least_turn(conn, "play.cpu")
     under_way = {season.id: matches.in_flight(conn, season.id) for season in seasons}
+    seconds = {season.id: fields.usual.of(conn, season.id) for season in seasons}
+    fields.turns.look(front)
     before = sum(under_way.values())
     load = Counter[str]()  # of those who made the leagues: nobody gets more by making more of them
     for season in seasons:
@@ -61,10 +63,7 @@ def pair(conn: db.Connection, rng: Random, fields: SeasonCache | None = None) ->
         # What a season cannot use of its share (it has no field, say) goes to the others: seasons
         # that only stand there never leave a slot idle.
         has = Counter(makers[season.id] for season in seasons)
-        parts = {
-            season.id: 1 / (has[makers[season.id]] * fields.seconds(conn, season.id))
-            for season in seasons
-        }
+        parts = {season.id: 1 / (has[makers[season.id]] * seconds[season.id]) for season in seasons}
         whole = sum(parts.values())
         full = []
         for season in seasons:

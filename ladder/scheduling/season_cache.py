@@ -5,8 +5,6 @@ up.
 
 from __future__ import annotations
 
-import math
-import time
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -17,7 +15,7 @@ from ladder.database import db
 from ladder.entries import entries
 from ladder.ids import EntryId, SeasonId
 from ladder.leagues.records import Season
-from ladder.matches import matches
+from ladder.matches.durations import UsualSeconds
 from ladder.matches.pairing import Candidate, Meetings
 from ladder.ratings import versions
 from ladder.ratings.official.standing import Place
@@ -26,10 +24,6 @@ from ladder.scheduling.turns import Turns
 
 READ_AT_ONCE: Final = 5_000
 """Results of a log that one round of the scheduler reads, so that a long log delays no round."""
-
-
-SECONDS_KEPT: Final = 5.0
-"""For so long it is not asked again what a season's matches take."""
 
 
 @dataclass
@@ -51,7 +45,7 @@ class SeasonCache:
     def __init__(self) -> None:
         self._seen: dict[SeasonId, _Seen] = {}
         self.turns = Turns()
-        self._seconds: dict[SeasonId, tuple[float, float]] = {}
+        self.usual = UsualSeconds()
 
     def candidates(self, conn: db.Connection, season: Season) -> list[Candidate]:
         """The season's active entries, by their official standing where they have one."""
@@ -75,14 +69,6 @@ class SeasonCache:
             seen.sat = _counted(seen.sat, seen.log.contenders, new)
             seen.counted = len(games)
         return seen.met
-
-    def seconds(self, conn: db.Connection, season_id: SeasonId) -> float:
-        """What a rated match of the season took of late; 1 before the first."""
-        at, known = self._seconds.get(season_id, (-math.inf, 1.0))
-        if time.monotonic() - at > SECONDS_KEPT:
-            known = matches.usual_seconds(conn, season_id) or 1.0
-            self._seconds[season_id] = (time.monotonic(), known)
-        return known
 
     def _of(self, season_id: SeasonId) -> _Seen:
         return self._seen.setdefault(season_id, _Seen(SeasonLog(season_id)))

@@ -4,14 +4,13 @@ before what has waited longer than its share.
 Turns are start tags of fair queueing. A maker's next one is the least turn that still waits, or one
 more than its last, whichever is more; so turns only grow, and a match that waits is passed by at
 most as many of each other maker as its turn lies ahead. A new leader begins where the queue is.
+
+Pure.
 """
 
 from __future__ import annotations
 
 from typing import Final
-
-from ladder.database.db import Connection
-from ladder.matches import matches
 
 LAST: Final = 2**31 - 1
 """The column has no more; from there on who came first goes first."""
@@ -24,9 +23,8 @@ class Turns:
         self._front = 0
         self._next: dict[str, int] = {}
 
-    def look(self, conn: Connection) -> None:
-        """Where the queue is now; nothing that waits, and all begin anew."""
-        front = matches.least_turn(conn, "play.cpu")
+    def look(self, front: int | None) -> None:
+        """Takes in the least turn that waits; where none does, all makers begin anew."""
         if front is None:
             self._front, self._next = 0, {}
         else:

@@ -1,4 +1,4 @@
-"""The board of a season."""
+"""Reads the board of a season from its rows, and its revision; ``standings.build`` computes it."""
 
 from __future__ import annotations
 
@@ -51,6 +51,7 @@ def read(
     sealed = seals.of_season(conn, season_id)
     sealed = {team: medal for team, medal in sealed.items() if team not in unsealed}
     terms = Terms(Rules.of(medals), confidence, teams, sealed, is_final)
+    measures = seasons.measures_of(rows[0][-1])
     fitted, places = None, dict[EntryId, Place]()
     found = versions.latest(conn, season_id)
     if found is not None:
@@ -58,7 +59,6 @@ def read(
         fitted = Fitted(version.version, version.log_no, version.made_at, version.wrong_medals)
     if supposed is not None:
         places = dict(supposed)
-    measures = seasons.measures_of(rows[0][-1])
     worst = worst_reward(conn, season_id, measures, totals)
     totals = totals or {}
 

@@ -1,4 +1,4 @@
-"""The board of a season: who stands where, by the official standing; the live scores beside it.
+"""Computes the board of a season: ranks by the official standing, live scores beside it. Pure.
 
 What the official fit has not seen yet (the first games of an entry, some seconds ago) stands where
 its live rating puts it: both are on one scale. Where a match has one seat there is neither: rows

@@ -48,8 +48,7 @@ def add_anchors(
 ) -> Response:
     """Only hosts and administrators may do this, while uploads are open. When the first results of
     a new anchor count, all scores move together; ranks stay."""
-    found = permissions.season(conn, who, season)
-    league = permissions.hosted_league(conn, who, found.league_id)
+    found, league = permissions.hosted_season(conn, who, season)
 
     def create() -> AnchorsOut:
         entered = anchors.add(conn, house.blobs, found, body.anchors, who, fill=body.fill)

@@ -140,9 +140,8 @@ def create_entry(
     season: SeasonKey, body: NewEntry, request: Request, conn: Db, who: Writer, once: Once
 ) -> Response:
     """Takes one of the team's uploads of the day and starts validation."""
-    found = permissions.season(conn, who, season)
     submission = permissions.own_submission(conn, who, body.submission)
-    permissions.require_entering(conn, who, found, submission.team_id)
+    found = permissions.season_to_enter(conn, who, season, submission.team_id)
 
     def create() -> tuple[EnteredOut, int]:
         entry, limits, created = entries.enter(

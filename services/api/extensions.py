@@ -48,8 +48,7 @@ def put_extension(
 ) -> ExtensionOut:
     """Hosts and administrators only; written to the audit log. Its uploads close then, also where
     the season is locked before; `GET /v1/seasons/{season}/limits` tells the team."""
-    found = permissions.season(conn, who, season)
-    permissions.hosted_league(conn, who, found.league_id)
+    found = permissions.hosted_season(conn, who, season)[0]
     made = extensions.extend(
         conn, found.id, team, body.closes_at, by=who.user_id, reason=body.reason
     )
@@ -59,7 +58,6 @@ def put_extension(
 @router.get("/seasons/{season}/extensions", summary="List extensions", responses=of(403, 404))
 def list_extensions(season: SeasonKey, conn: Db, who: Known) -> Page[ExtensionOut]:
     """Hosts and administrators only."""
-    found = permissions.season(conn, who, season)
-    permissions.hosted_league(conn, who, found.league_id)
+    found = permissions.hosted_season(conn, who, season)[0]
     rows = extensions.list_extensions(conn, found.id)
     return Page(items=[ExtensionOut.model_validate(row) for row in rows])

@@ -167,8 +167,7 @@ def reinstate(season: SeasonKey, body: Verdict, conn: Db, who: Host, once: Once)
 def preview_rejudgement(season: SeasonKey, body: Question, conn: Db, who: Host) -> PreviewOut:
     """Hosts and administrators only. Which results the predicate fits, and how the official scores,
     ranks and medals would differ if they were void. Nothing is changed."""
-    found = permissions.season(conn, who, season)
-    permissions.hosted_league(conn, who, found.league_id)
+    found = permissions.hosted_season(conn, who, season)[0]
     seen = rejudging.preview(conn, found.id, body.predicate.meant())
     return PreviewOut(
         total=len(seen.suspects),
@@ -192,8 +191,7 @@ def create_rejudgement(
     """Hosts and administrators only. The matches are played once more with their lineups and seeds,
     a few at a time; each new result takes the place of the old one. A finished season plays these
     alone, and its final standing is fitted anew."""
-    found = permissions.season(conn, who, season)
-    permissions.hosted_league(conn, who, found.league_id)
+    found = permissions.hosted_season(conn, who, season)[0]
 
     def create() -> RejudgementOut:
         made = rejudging.rejudge(
@@ -237,8 +235,7 @@ def cancel_rejudgement(
 def _act(
     act: Callable[..., exclusions.Act], season: str, body: Verdict, conn: Db, who: Host, once: Once
 ) -> Response:
-    found = permissions.season(conn, who, season)
-    permissions.hosted_league(conn, who, found.league_id)
+    found = permissions.hosted_season(conn, who, season)[0]
 
     def create() -> ActOut:
         done = act(conn, found.id, body.subject, by=who.user_id, reason=body.reason)

@@ -139,8 +139,7 @@ def read_season(season: SeasonKey, conn: Db, who: Anyone) -> SeasonOut:
 @router.patch("/seasons/{season}", summary="Lock or finish a season", responses=of(403, 404, 409))
 def change_season(season: SeasonKey, body: SeasonState, conn: Db, who: Host) -> SeasonOut:
     """Hosts and administrators only. Locked takes no uploads; finished plays no more."""
-    found = permissions.season(conn, who, season)
-    permissions.hosted_league(conn, who, found.league_id)
+    found = permissions.hosted_season(conn, who, season)[0]
     return SeasonOut.model_validate(seasons.set_season_state(conn, found.id, body.state))
 
 

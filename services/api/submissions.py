@@ -95,9 +95,9 @@ async def plan(
         with transaction(state(request)) as conn:
             who = require(viewer(request, conn, credentials), scopes.scopes)
             found = permissions.own_agent(conn, who, agent)
-            entering = permissions.season(conn, who, season) if season else None
-            if entering is not None:
-                permissions.require_entering(conn, who, entering, found.team_id)
+            entering = None
+            if season:
+                entering = permissions.season_to_enter(conn, who, season, found.team_id)
         assert who.user_id is not None
         limit_bytes = entering.max_bundle_bytes if entering else DEFAULT_LIMIT_BYTES
         return Plan(who, who.user_id, found.id, entering, limit_bytes)

@@ -95,7 +95,7 @@ def create_league(
         float | None, typer.Option(help="Free for each move; the game's own when left out.")
     ] = None,
     bank_seconds: Annotated[
-        float | None, typer.Option(help="Above that, for a whole match; the game's own.")
+        float | None, typer.Option(help="Above that, for a whole episode; the game's own.")
     ] = None,
     opens: Annotated[
         str | None, typer.Option(help="With a time zone: 2026-12-01T18:00+01:00; now if none.")

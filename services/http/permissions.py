@@ -52,21 +52,29 @@ def league(conn: Connection, who: Viewer, key: str) -> League:
 def hosted_league(conn: Connection, who: Viewer, key: str) -> League:
     """A league the viewer runs."""
     found = league(conn, who, key)
-    if not permissions.may_run(who, records.league_seen(found)):
-        raise ProblemError("forbidden", "Only a host of the league or an administrator may.")
+    _require_host(who, found)
     return found
 
 
 def season(conn: Connection, who: Viewer, key: str) -> Season:
     """By its id, or the current one of the league with this slug."""
-    if is_id(key, "sea"):
-        found, its_league = seasons.get_season_and_league(conn, SeasonId(key))
-        require(who, records.league_seen(its_league), "season")
-        return found
-    current = seasons.current_season(conn, league(conn, who, key).id)
-    if current is None:
-        raise NotFound("this league has no season yet")
-    return current
+    return _season_and_league(conn, who, key)[0]
+
+
+def hosted_season(conn: Connection, who: Viewer, key: str) -> tuple[Season, League]:
+    """A season of a league that the viewer runs, with the league."""
+    found, its_league = _season_and_league(conn, who, key)
+    _require_host(who, its_league)
+    return found, its_league
+
+
+def season_to_enter(conn: Connection, who: Viewer, key: str, team_id: TeamId) -> Season:
+    """A season that the viewer may enter with this team; 403 for one it may only see."""
+    found, its_league = _season_and_league(conn, who, key)
+    if not permissions.may_enter(who, records.league_seen(its_league), team_id):
+        detail = f"You are no competitor of {its_league.title}: ask its host."
+        raise ProblemError("forbidden", detail)
+    return found
 
 
 def team(conn: Connection, who: Viewer, key: str) -> Team:
@@ -146,13 +154,6 @@ def own_submission(conn: Connection, who: Viewer, key: str) -> Submission:
     return found
 
 
-def require_entering(conn: Connection, who: Viewer, into: Season, team_id: TeamId) -> None:
-    """403 for who may see the league but not compete in it with this team."""
-    found = leagues.get_league(conn, into.league_id)
-    if not permissions.may_enter(who, records.league_seen(found), team_id):
-        raise ProblemError("forbidden", f"You are no competitor of {found.title}: ask its host.")
-
-
 def entry(conn: Connection, who: Viewer, key: str) -> Entry:
     found = entries.get_entry(conn, EntryId(key))
     if not sees_entry(conn, who, found):
@@ -227,3 +228,21 @@ def scrim(conn: Connection, who: Viewer, key: str) -> Scrim:
 
 def _seen(conn: Connection, league_ids: list[LeagueId]) -> tuple[permissions.LeagueSeen, ...]:
     return tuple(records.league_seen(leagues.get_league(conn, one)) for one in league_ids)
+
+
+def _require_host(who: Viewer, found: League) -> None:
+    if not permissions.may_run(who, records.league_seen(found)):
+        raise ProblemError("forbidden", "Only a host of the league or an administrator may.")
+
+
+def _season_and_league(conn: Connection, who: Viewer, key: str) -> tuple[Season, League]:
+    """A season that the viewer may see, with its league."""
+    if is_id(key, "sea"):
+        found, its_league = seasons.get_season_and_league(conn, SeasonId(key))
+        require(who, records.league_seen(its_league), "season")
+        return found, its_league
+    its_league = league(conn, who, key)
+    current = seasons.current_season(conn, its_league.id)
+    if current is None:
+        raise NotFound("this league has no season yet")
+    return current, its_league

@@ -23,8 +23,7 @@ def entering(
     found = permissions.own_agent(conn, who, agent)
     if season is None:
         return found.id, None
-    into = permissions.season(conn, who, season)
-    permissions.require_entering(conn, who, into, found.team_id)
+    into = permissions.season_to_enter(conn, who, season, found.team_id)
     sending.refuse_unsupported(into, GAMES.get(into.game))
     return found.id, Entering(into, waited_seconds=waited_seconds)
 

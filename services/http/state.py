@@ -97,8 +97,8 @@ def connection(request: Request) -> Iterator[Connection]:
 
 @contextmanager
 def transaction(found: State) -> Iterator[Connection]:
-    """One transaction. It is opened at once: on an idle connection the store's own savepoints would
-    be transactions, and commit."""
+    """One transaction. It is opened at once: on an idle connection the savepoints of ``ladder``
+    would be transactions, and commit."""
     with found.pool.connection(WAIT_SECONDS) as conn, conn.transaction():
         yield conn
 

@@ -15,8 +15,7 @@ from ladder.database import db, idempotency, migrate
 from ladder.entries import entries, remotes
 from ladder.ids import SeasonId
 from ladder.leagues import seasons as leagues_seasons
-from ladder.matches import lease, matches
-from ladder.matches import workers as matches_workers
+from ladder.matches import lease, matches, waking, workers
 from ladder.moderation import rejudging
 from ladder.ratings import fitting, ratings, versions
 from ladder.reports import cadence
@@ -29,15 +28,7 @@ from workers.broker import WakeError
 Wake = Callable[[str, str, str], None]
 
 
-WAKES_PER_SLOT = 2
-"""Unanswered wake-up messages per live slot: Redis holds seconds of work, Postgres the backlog."""
-
-
 WAKE_PAUSE_SECONDS = 1.0
-
-
-BUSY_WAKE_SECONDS = 60.0
-"""While no slot is free, an unanswered message is no sign of a lost one."""
 
 
 RATE_AGAIN_SECONDS = 2.0
@@ -90,30 +81,7 @@ def rejudge(conn: db.Connection) -> dict[str, int]:
         over = rejudging.settle(conn)
     for each in over:
         emit("rejudgement_ended", rejudgement=each.id, season=each.season_id, state=each.state)
-    served = {
-        profile for worker in matches_workers.live_workers(conn) for profile in worker.profiles
-    }
-    made = 0
-    front = matches.least_turn(conn, "play.cpu") or 0
-    for turn, (act, match_id) in enumerate(rejudging.waiting(conn, served), front):
-        with conn.transaction():
-            made += rejudging.queue(conn, act, match_id, turn) is not None
-    return {"rejudges_queued": made}
-
-
-def slots_by_queue(conn: db.Connection) -> dict[str, int]:
-    """Matches the live workers can play at once, by the queues they serve."""
-    slots: dict[str, int] = {}
-    for worker in matches_workers.live_workers(conn):
-        for queue in worker.queues:
-            slots[queue] = slots.get(queue, 0) + worker.slots
-    return slots
-
-
-def busy(conn: db.Connection) -> bool:
-    """Whether every slot of the live workers plays."""
-    slots = sum(worker.slots for worker in matches_workers.live_workers(conn))
-    return sum(queue.running for queue in matches.counts(conn)) >= slots
+    return {"rejudges_queued": rejudging.queue_next(conn)}
 
 
 class WakeMessages:
@@ -125,15 +93,11 @@ class WakeMessages:
         self._rated_at: dict[SeasonId, float] = {}
 
     def play(self, conn: db.Connection) -> dict[str, int]:
-        """Send a message for each match that waits, a small multiple of the slots at a time."""
+        """Send a message for each match that is due for one."""
         if time.monotonic() < self._quiet_until:
             return {}
-        most = {queue: WAKES_PER_SLOT * n for queue, n in slots_by_queue(conn).items()}
-        if not most:
-            return {}
-        wake_seconds = BUSY_WAKE_SECONDS if busy(conn) else matches.WAKE_SECONDS
         with conn.transaction():
-            due = matches.wake_due(conn, most, wake_seconds=wake_seconds)
+            due = waking.take_due(conn)
         for position, (queue, match_id) in enumerate(due):
             try:
                 self._wake(queue, "play", match_id)
@@ -141,7 +105,7 @@ class WakeMessages:
                 self._fall_quiet(error)
                 not_woken = [match for _, match in due[position:]]
                 with conn.transaction():
-                    matches.wake_failed(conn, not_woken)
+                    waking.failed(conn, not_woken)
                 return {"woken": position, "wakes_failed": len(not_woken)}
         return {"woken": len(due)}
 
@@ -192,12 +156,12 @@ def forget(conn: db.Connection) -> dict[str, int]:
     with conn.transaction():
         answers = idempotency.forget(conn)
     with conn.transaction():
-        workers = matches_workers.forget_workers(conn)
+        silent = workers.forget_workers(conn)
     with conn.transaction():
         standings = versions.drop_old(conn)
     return {
         "answers_forgotten": answers,
-        "workers_forgotten": workers,
+        "workers_forgotten": silent,
         "standings_dropped": standings,
     }
 

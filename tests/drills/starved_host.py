@@ -25,11 +25,11 @@ from games import GAMES
 from games.protocol import Verdict
 from sandbox.errors import HostFault
 from sandbox.match import referee
+from sandbox.match.attempt import FORGIVING_ATTEMPTS, WAITING_SECONDS
 from sandbox.match.clock import Clock
 from sandbox.match.lineup import borrowed
 from sandbox.match.record import Played
 from tests.integration.forked_seats import hogs
-from workers.playing import FORGIVING_ATTEMPTS, WAITING_SECONDS
 
 SEATS, MOVES, ATTEMPTS = 2, 10, 3
 GEESE = GAMES["hungry_geese"]

@@ -13,7 +13,7 @@ from ladder.database import db, idempotency
 from ladder.database.db import Connection
 from ladder.ids import MatchId
 from ladder.leagues import leagues, seasons
-from ladder.matches import history, lease, matches, workers
+from ladder.matches import history, lease, matches, waking, workers
 from ladder.moderation import rejudging, suspects
 from ladder.people import users
 from ladder.reports import cadence
@@ -198,7 +198,7 @@ def test_nobody_gets_more_by_making_more_seasons(contest: Contest) -> None:
     silence_workers(conn)
     workers.register_worker(conn, hello("w1", slots=2))
     assert pairing_round.pair(conn, Random(1)) == {"paired": 3 + 6}
-    woken = [match_id for _, match_id in matches.wake_due(conn, {"play.cpu": 6})]
+    woken = [match_id for _, match_id in waking.take(conn, {"play.cpu": 6})]
     ours = [history.get_match(conn, each).season_id == contest.season.id for each in woken]
     assert sum(ours) == 3
 
@@ -236,7 +236,7 @@ def test_what_waits_is_not_passed_for_ever_by_what_is_made_later(contest: Contes
     last = one(conn, "select id from matches where state = 'queued' order by turn desc limit 1")
     passed: list[MatchId] = []
     while len(passed) < 20:
-        ((_, first),) = matches.wake_due(conn, {"play.cpu": 1}, wake_seconds=0.0)
+        ((_, first),) = waking.take(conn, {"play.cpu": 1}, wake_seconds=0.0)
         passed.append(first)
         if first == last:
             break
@@ -268,7 +268,7 @@ def test_bells_are_a_small_multiple_of_the_slots_and_not_repeated_while_they_are
     silence_workers(conn)
     workers.register_worker(conn, hello("w2", slots=3))
     wakes = jobs.WakeMessages(sender)
-    assert wakes.play(conn) == {"woken": 3 * jobs.WAKES_PER_SLOT}
+    assert wakes.play(conn) == {"woken": 3 * waking.WAKES_PER_SLOT}
     assert wakes.play(conn) == {"woken": 0}
     assert {(queue, kind) for queue, kind, _ in sender.woken} == {("play.cpu", "play")}
 

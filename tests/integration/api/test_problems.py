@@ -17,9 +17,9 @@ from starlette.types import Message, Receive, Scope, Send
 
 from ladder.entries import validations
 from ladder.leagues.making import LONGEST_MATCH_HOURS
+from sandbox.match import attempt
 from services.http.bodies import BodyLimit
 from tests.integration.api.world import World
-from workers import playing
 from workers.broker import BACKSTOP_SECONDS
 
 
@@ -158,7 +158,7 @@ def test_a_season_whose_matches_could_hold_a_worker_for_hours_is_refused(world: 
     assert "body.configuration" in answer.json()["detail"]
     assert "at most 1 " in answer.json()["detail"]
     allowed = LONGEST_MATCH_HOURS * 3600
-    longest = allowed + playing.BORROW_SECONDS + playing.WAITING_SECONDS + 90  # the referee's own
+    longest = allowed + attempt.BORROW_SECONDS + attempt.WAITING_SECONDS + 90  # the referee's own
     assert longest < min(BACKSTOP_SECONDS, validations.PLAY_SECONDS)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from ladder import profiles
 from ladder.entries import entries
-from ladder.matches import history, lease, matches, workers
+from ladder.matches import history, lease, matches, waking, workers
 from ladder.matches.workers import WorkerHello
 from sandbox import profiles as sandboxed
 from services.client import ApiError
@@ -112,7 +112,7 @@ def test_a_bell_that_the_wrong_node_hears_is_rung_again_at_once(world: World) ->
     with world.connect() as conn:
         match_id = entries.get_entry(conn, made["entry"]["id"]).validation_match_id
         assert match_id is not None
-        assert matches.wake_due(conn, {"validate": 9}) == [("validate", match_id)]
-        assert matches.wake_due(conn, {"validate": 9}) == []
+        assert waking.take(conn, {"validate": 9}) == [("validate", match_id)]
+        assert waking.take(conn, {"validate": 9}) == []
         assert lease.claim(conn, match_id, "worker-of-the-tests") is None
-        assert matches.wake_due(conn, {"validate": 9}) == [("validate", match_id)]
+        assert waking.take(conn, {"validate": 9}) == [("validate", match_id)]

@@ -13,7 +13,7 @@ from ladder.database import db
 from ladder.database.db import Connection
 from ladder.ids import MatchId
 from ladder.kinds import MatchState
-from ladder.matches import history, lease, matches, workers
+from ladder.matches import history, lease, waking, workers
 from ladder.matches.records import EpisodeResult, Finish
 from tests.integration.ladder.contest import Contest, digest, hello, raise_contest, results
 
@@ -253,12 +253,12 @@ def test_a_rejudge_withdraws_the_old_result_and_accepts_the_new(
 def test_bells_ring_for_the_oldest_and_stay_within_the_number_given(contest: Contest) -> None:
     entries = [contest.active() for _ in range(4)]
     queued = [contest.rated(*entries) for _ in range(3)]
-    first = matches.wake_due(contest.conn, {"play.cpu": 2})
+    first = waking.take(contest.conn, {"play.cpu": 2})
     assert first == [("play.cpu", match_id) for match_id in queued[:2]]
-    assert matches.wake_due(contest.conn, {"play.cpu": 2}) == []
-    matches.wake_failed(contest.conn, [queued[0]])
-    assert matches.wake_due(contest.conn, {"play.cpu": 2}) == [("play.cpu", queued[0])]
-    assert matches.wake_due(contest.conn, {"play.cpu": 3}) == [("play.cpu", queued[2])]
+    assert waking.take(contest.conn, {"play.cpu": 2}) == []
+    waking.failed(contest.conn, [queued[0]])
+    assert waking.take(contest.conn, {"play.cpu": 2}) == [("play.cpu", queued[0])]
+    assert waking.take(contest.conn, {"play.cpu": 3}) == [("play.cpu", queued[2])]
 
 
 def test_a_finish_wakes_whoever_listens(

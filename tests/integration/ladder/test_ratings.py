@@ -18,7 +18,7 @@ from ladder.ids import EntryId, MatchId, SeasonId
 from ladder.kinds import MatchKind
 from ladder.leagues import seasons
 from ladder.matches import history, matches
-from ladder.ratings import fitting, online, ratings, rerating
+from ladder.ratings import fitting, online, ratings, rerating, rounds
 from ladder.ratings.online import Parameters, Result
 from ladder.standings import leaderboard
 from tests.integration.ladder.contest import Contest, raise_contest
@@ -85,9 +85,9 @@ def test_seasons_take_turns_and_standings_are_fitted_between(
         for _ in range(4):
             each.play(each.rated(*field), [1, 2, 3, 4])
     told: list[tuple[str, object]] = []
-    monkeypatch.setattr(tasks, "emit", lambda event, **fields: told.append((event, fields)))
+    monkeypatch.setattr(rounds, "emit", lambda event, **fields: told.append((event, fields)))
     monkeypatch.setattr(tasks, "database_url", database_url)
-    monkeypatch.setattr(tasks, "FOLD", 2)
+    monkeypatch.setattr(rounds, "FOLD", 2)
     monkeypatch.setattr(tasks, "fitter", fitting.Fitter())
     tasks.rate("a wake-up message")
     one, two = contest.season.id, other.season.id
@@ -196,9 +196,9 @@ def test_a_long_log_is_rated_anew_a_piece_at_a_time_and_others_have_their_turn(
     contest.play(contest.rated(*four, rejudges=played[0]), [4, 3, 2, 1])  # not in this stretch
     assert entries.get_entry(contest.conn, four[0]).mu == before
     told: list[object] = []
-    monkeypatch.setattr(tasks, "emit", lambda event, **each: told.append(each.get("season")))
+    monkeypatch.setattr(rounds, "emit", lambda event, **each: told.append(each.get("season")))
     monkeypatch.setattr(tasks, "database_url", database_url)
-    monkeypatch.setattr(tasks, "FOLD", 1)
+    monkeypatch.setattr(rounds, "FOLD", 1)
     monkeypatch.setattr(fitting.Fitter, "refit", lambda *_: 0)
     monkeypatch.setattr(fitting, "due", lambda conn: [])
     tasks.rate("a wake-up message")
