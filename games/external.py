@@ -24,6 +24,7 @@ MEMBERS = tuple(
 """What a game must have, read off the Protocol."""
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 VARIABLE = "PECK_GAMES"
+PAGE = "docs/how-to/bring-a-game.md"
 _loaded_files: dict[str, Path] = {}
 """Where the games of ``register_games`` came from, by name."""
 
@@ -57,7 +58,7 @@ def load_game(spec: str) -> Game[Any]:
         raise ExternalGameError(f"{path}: {name} is a class; make it a value, {name} = {name}()")
     missing = [member for member in MEMBERS if not hasattr(game, member)]
     if missing:
-        raise ExternalGameError(f"{path}: {name} lacks {', '.join(missing)}; see docs/games.md")
+        raise ExternalGameError(f"{path}: {name} lacks {', '.join(missing)}; see {PAGE}")
     if not isinstance(game.name, str) or not NAME.fullmatch(game.name):
         raise ExternalGameError(
             f"{path}: name: use small letters, digits and _, at most 40, not {game.name!r:.100}"

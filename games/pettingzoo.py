@@ -1,9 +1,9 @@
 """Any environment of PettingZoo, turn by turn (AEC) or all at once (parallel), as a game.
 
 Nothing of PettingZoo is imported here; what makes the environment does, in a file of the operator's
-(docs/games.md). The only chance is the seed that ``reset`` gives the environment, and that seed is
-the episode's chance event: an environment has to take all its luck from it, and leave the
-generators of whole modules alone.
+(docs/how-to/bring-a-game.md). The only chance is the seed that ``reset`` gives the environment, and
+that seed is the episode's chance event: an environment has to take all its luck from it, and leave
+the generators of whole modules alone.
 
 Environments change when they are stepped, states may not. So a state is a seed and the actions
 since, and the environment that has taken them is handed on from state to state; whoever goes back

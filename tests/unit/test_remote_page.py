@@ -1,4 +1,4 @@
-"""The server of docs/remote.md, called as a match calls it."""
+"""The server of docs/how-to/run-a-remote-agent.md, called as a match calls it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from egress.address import parse
 from egress.guard import Rules
 from sandbox.remote.caller import RemoteServer
 
-PAGE = Path(__file__).parents[2] / "docs/remote.md"
+PAGE = Path(__file__).parents[2] / "docs/how-to/run-a-remote-agent.md"
 HOME = Rules(allow=(ip_network("127.0.0.1"),), ports=((1, 65535),))
 SEEN = {
     "board": {"width": 3, "height": 3, "snakes": [{"body": [{"x": 0, "y": 2}, {"x": 1, "y": 2}]}]},

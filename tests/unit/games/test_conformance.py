@@ -18,7 +18,7 @@ from tests.unit.games import worked_example
 
 @pytest.fixture(scope="module")
 def goofspiel(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The class of the example in docs/games.md."""
+    """The class of the example in docs/how-to/bring-a-game.md."""
     return type(external.load_game(str(worked_example.write(tmp_path_factory.mktemp("games")))))
 
 
