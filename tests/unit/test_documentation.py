@@ -14,9 +14,9 @@ from typer.main import get_group
 
 from games.hungry_geese import HungryGeese
 from ladder.settings import SetupSettings
-from sandbox.box.contract import Contract, parse
+from sandbox.box.contract import Contract, parse_manifest
 from sandbox.settings import Settings as NodeSettings
-from services.cli.__main__ import whole
+from services.cli.__main__ import full_app
 from services.environment import Environment
 
 CHECKOUT = Path(__file__).parents[2]
@@ -98,7 +98,7 @@ def test_settings_page_gives_the_defaults() -> None:
 def test_command_line_page_lists_every_verb() -> None:
     listed = {name for row in rows(REFERENCE / "command-line.md") for name in code(row[1])}
     known = set()
-    for name, command in get_group(whole()).commands.items():
+    for name, command in get_group(full_app()).commands.items():
         if not command.hidden:
             known |= {f"{name} {inner}" for inner in getattr(command, "commands", ())} or {name}
     assert listed == known
@@ -143,5 +143,5 @@ def test_agent_of_quick_start_plays_to_the_end() -> None:
 
 
 def test_manifests_of_agent_page_name_each_contract_of_a_program() -> None:
-    found = [parse(text.encode()) for text in blocks(HOW_TO / "write-an-agent.md", "json")]
+    found = [parse_manifest(text.encode()) for text in blocks(HOW_TO / "write-an-agent.md", "json")]
     assert [one.contract for one in found] == [Contract.LINES, Contract.RIDDLES, Contract.HTTP]
