@@ -41,7 +41,7 @@ def board(ladder: Client, season: str) -> Json:
 
 
 @pytest.mark.timeout(300)
-def test_a_season_opens_is_resubmitted_to_locks_is_repaired_ends_and_stays(stack: Stack) -> None:
+def test_a_season_runs_from_opening_to_final_standing(stack: Stack) -> None:
     ada, bob = team(stack, "ada"), team(stack, "bob")
     cy, dee = team(stack, "cy"), team(stack, "dee")
     league = ada.create_league("cup", "Cup", "hungry_geese", replay_visibility="public")

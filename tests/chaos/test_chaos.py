@@ -166,7 +166,7 @@ class Killer:
 
 
 @pytest.mark.timeout(800)
-def test_every_match_is_finished_once_and_rated_once_while_everything_is_killed() -> None:
+def test_every_match_is_rated_once_despite_killed_processes() -> None:
     with running() as fleet:
         migrate.migrate(fleet.database_url)
         with db.connect(fleet.database_url) as conn:

@@ -55,7 +55,7 @@ def pids(instance: LocalInstance) -> dict[str, int]:
     return {part.name: child(part).process.pid for part in instance.parts}
 
 
-def test_a_change_restarts_the_parts_that_hold_code_and_waits_for_the_site(
+def test_a_source_change_restarts_the_reloadable_parts(
     instance: LocalInstance, tmp_path: Path
 ) -> None:
     reloader = auto_reload.Reloader(instance)
@@ -71,7 +71,7 @@ def test_a_change_restarts_the_parts_that_hold_code_and_waits_for_the_site(
     assert site_answers(instance.settings.port)
 
 
-def test_a_new_file_is_a_change(instance: LocalInstance, tmp_path: Path) -> None:
+def test_a_new_source_file_restarts_the_site(instance: LocalInstance, tmp_path: Path) -> None:
     reloader = auto_reload.Reloader(instance)
     before = pids(instance)
     (tmp_path / "games" / "more.py").touch()
@@ -127,7 +127,7 @@ def test_a_renewed_site_serves_the_changed_source(
     assert site.alive()
 
 
-def test_a_site_whose_source_is_wrong_ends(
+def test_a_site_with_a_syntax_error_exits(
     site: Child, listener: socket.socket, tmp_path: Path
 ) -> None:
     assert page(listener) == "40"

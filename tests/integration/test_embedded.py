@@ -47,7 +47,7 @@ def gone(pid: int) -> bool:
         return True
 
 
-def test_what_was_committed_is_there_after_a_stop_and_a_start(state: Path) -> None:
+def test_committed_data_survives_a_restart(state: Path) -> None:
     first = embedded.start_postgres(state)
     with psycopg.connect(first.url) as conn:
         conn.execute("create table kept (n integer)")
@@ -69,7 +69,7 @@ def test_a_stop_is_clean_even_with_clients_connected(state: Path) -> None:
     assert server.child.process.returncode == 0
 
 
-def test_the_servers_die_with_an_owner_that_is_killed_and_nothing_committed_is_lost(
+def test_the_servers_end_when_their_owner_is_killed(
     state: Path,
 ) -> None:
     owner = subprocess.Popen(
@@ -95,7 +95,7 @@ def test_the_servers_die_with_an_owner_that_is_killed_and_nothing_committed_is_l
         server.stop()
 
 
-def test_a_lock_left_by_a_crash_whose_number_another_program_bears_is_no_obstacle(
+def test_a_stale_lock_with_a_reused_process_id_is_ignored(
     state: Path,
 ) -> None:
     embedded.start_postgres(state).stop()
@@ -104,7 +104,7 @@ def test_a_lock_left_by_a_crash_whose_number_another_program_bears_is_no_obstacl
     embedded.start_postgres(state).stop()
 
 
-def test_a_damaged_redis_file_costs_bells_and_no_start(state: Path) -> None:
+def test_redis_starts_despite_damaged_files(state: Path) -> None:
     server = embedded.start_redis(state)
     server.stop()
     damaged = [path for path in (state / "redis").rglob("*") if path.is_file()]
@@ -154,7 +154,7 @@ def test_postgres_wrapper_is_started(state: Path, monkeypatch: pytest.MonkeyPatc
         server.stop()
 
 
-def test_the_wheels_server_serves_where_no_other_is_installed(
+def test_without_an_installed_postgres_the_wheel_provides_the_server(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wheel = [
@@ -176,7 +176,7 @@ def test_the_wheels_server_serves_where_no_other_is_installed(
     assert os.geteuid() != 0 or any((state / "lib").glob("postgres-*/*/*/bin/postgres"))
 
 
-def test_data_of_a_version_that_is_not_here_is_refused_with_its_number(state: Path) -> None:
+def test_data_of_a_missing_postgres_version_is_refused(state: Path) -> None:
     (state / "postgres").mkdir(mode=0o700)
     (state / "postgres" / "PG_VERSION").write_text("9\n")
     with pytest.raises(EmbeddedError, match="PostgreSQL 9"):
@@ -242,7 +242,7 @@ def test_database_of_an_older_version_gets_a_password(state: Path) -> None:
         second.stop()
 
 
-def test_a_state_folder_others_may_write_is_refused(state: Path) -> None:
+def test_a_state_folder_writable_by_others_is_refused(state: Path) -> None:
     state.chmod(0o777)
     with pytest.raises(EmbeddedError, match="writable by you alone"):
         embedded.state_folder(Path.cwd(), state)

@@ -28,7 +28,7 @@ from workers import match_attempt
 pytestmark = pytest.mark.docker
 
 
-def test_a_match_whose_engine_is_restarted_is_played_once_more_and_nobody_is_blamed(
+def test_a_match_is_played_again_after_an_engine_restart(
     contest: Contest,
     blobs: Blobs,
     worker_database_url: str,

@@ -21,7 +21,7 @@ def children(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def test_a_worker_whose_pool_stands_still_ends_itself(database_url: str, redis_url: str) -> None:
+def test_a_worker_with_a_stalled_pool_exits(database_url: str, redis_url: str) -> None:
     Redis.from_url(redis_url).flushall()
     environment = {
         **{key: value for key, value in os.environ.items() if not key.startswith("PECK_")},

@@ -64,7 +64,7 @@ def duel(conn: Connection) -> Contest:
     return Contest(conn, made.host, made.league, season)
 
 
-def test_a_worker_plays_both_seatings_of_one_board_and_reports_one_result(
+def test_a_worker_reports_a_mirrored_pair_as_one_result(
     node: RealNode, conn: Connection, worker_database_url: str, tmp_path: Path
 ) -> None:
     contest = duel(conn)
@@ -105,9 +105,7 @@ def test_a_worker_plays_both_seatings_of_one_board_and_reports_one_result(
     assert {(0, "0\n"), (1, "1\n")} == set(told)
 
 
-def test_a_pair_on_ones_own_machine_is_one_game_with_two_replays(
-    node: RealNode, tmp_path: Path
-) -> None:
+def test_a_local_mirrored_pair_is_one_game_with_two_replays(node: RealNode, tmp_path: Path) -> None:
     paths = []
     for name, source in (("still", PASS), ("lost", LOSE)):
         (tmp_path / f"{name}.py").write_bytes(source)

@@ -133,7 +133,7 @@ def enter(contest: Contest, blobs: Blobs, url: str) -> tuple[EntryId, MatchId]:
     return entry.id, entry.validation_match_id
 
 
-def test_a_remote_agent_is_validated_plays_and_is_struck_when_it_is_away_or_mute(
+def test_an_absent_or_mute_remote_agent_gets_a_strike(
     contest: Contest, worker_context: WorkerContext, servers: Servers
 ) -> None:
     moods = {"/here": "well", "/there": "well"}
@@ -179,7 +179,7 @@ def test_a_remote_agent_is_validated_plays_and_is_struck_when_it_is_away_or_mute
     assert (outcome, strikes) == ("accepted", [2, 0]), "ten take one away"
 
 
-def test_who_goes_away_between_the_games_of_a_pair_has_lost_the_second_and_voids_nothing(
+def test_an_agent_absent_after_the_first_game_of_a_pair_loses(
     contest: Contest,
     worker_context: WorkerContext,
     servers: Servers,
@@ -208,7 +208,7 @@ def test_who_goes_away_between_the_games_of_a_pair_has_lost_the_second_and_voids
     assert match.seats[1].placement == 1
 
 
-def test_an_address_where_nobody_answers_is_rejected_with_the_reason(
+def test_an_address_without_an_answer_is_rejected(
     contest: Contest, worker_context: WorkerContext
 ) -> None:
     entry, match_id = enter(contest, worker_context.blobs, "http://10.0.0.1")

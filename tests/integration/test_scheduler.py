@@ -62,7 +62,7 @@ def silence_workers(conn: Connection) -> None:
     conn.execute("update workers set seen_at = now() - interval '1 hour'")
 
 
-def test_matches_are_made_for_the_live_slots_and_no_more(contest: Contest) -> None:
+def test_matches_are_made_only_for_the_live_slots(contest: Contest) -> None:
     conn = contest.conn
     silence_workers(conn)
     assert pairing_round.make_rated_matches(conn, Random(1)) == {}
@@ -73,7 +73,7 @@ def test_matches_are_made_for_the_live_slots_and_no_more(contest: Contest) -> No
     assert pairing_round.make_rated_matches(conn, Random(1)) == {"paired": 0}
 
 
-def test_seasons_of_one_seat_advance_round_by_round_beside_the_others(contest: Contest) -> None:
+def test_single_seat_seasons_advance_round_by_round(contest: Contest) -> None:
     conn = contest.conn
     alone = raise_contest(conn, seats=1)
     alone.active(), alone.active()
@@ -87,7 +87,7 @@ def test_seasons_of_one_seat_advance_round_by_round_beside_the_others(contest: C
     assert one(conn, rounds.format(alone.season.id)) == [1, 2]
 
 
-def test_a_round_whose_match_is_void_is_made_again_at_most_twice(conn: Connection) -> None:
+def test_a_void_round_is_repeated_at_most_twice(conn: Connection) -> None:
     alone = raise_contest(conn, seats=1, max_in_flight=1)
     entry = alone.active()
     silence_workers(conn)
@@ -107,7 +107,7 @@ def test_a_round_whose_match_is_void_is_made_again_at_most_twice(conn: Connectio
     assert pairing_round.make_rated_matches(conn, Random(1)) == {"paired": 0}
 
 
-def test_rounds_go_on_beside_entries_that_no_live_node_could_play(conn: Connection) -> None:
+def test_rounds_continue_despite_unplayable_entries(conn: Connection) -> None:
     alone = raise_contest(conn, seats=1)
     able, *unable = (alone.active() for _ in range(1 + pairing_round.MATCHES_PER_SLOT))
     conn.execute("update entries set profile = 'torch-gpu' where id = any (%s)", (unable,))
@@ -121,7 +121,7 @@ def test_rounds_go_on_beside_entries_that_no_live_node_could_play(conn: Connecti
     assert one(conn, rounds.format(able)) == pairing_round.MATCHES_PER_SLOT
 
 
-def test_what_is_judged_again_is_queued_where_a_node_can_play_it(contest: Contest) -> None:
+def test_a_rejudge_waits_for_a_node_with_the_profile(contest: Contest) -> None:
     conn, (first, *others) = contest.conn, contest.entries
     contest.play(contest.rated(*others[:4]), [1, 2, 3, 4])
     contest.play(contest.rated(first, *others[:3]), [1, 2, 3, 4])
@@ -140,7 +140,7 @@ def test_what_is_judged_again_is_queued_where_a_node_can_play_it(contest: Contes
     assert jobs.queue_rejudged_matches(conn) == {"rejudges_queued": 1}
 
 
-def test_an_entry_whose_profile_no_node_serves_holds_no_place_in_the_queue(
+def test_an_entry_with_an_unserved_profile_is_not_paired(
     contest: Contest,
 ) -> None:
     conn = contest.conn
@@ -164,7 +164,7 @@ def test_an_entry_whose_profile_no_node_serves_holds_no_place_in_the_queue(
     assert others
 
 
-def test_more_gpu_seats_than_a_node_has_gpus_are_never_drawn_together(contest: Contest) -> None:
+def test_a_lineup_never_needs_more_gpus_than_a_node_has(contest: Contest) -> None:
     conn = contest.conn
     silence_workers(conn)
     conn.execute(
@@ -181,7 +181,7 @@ def test_more_gpu_seats_than_a_node_has_gpus_are_never_drawn_together(contest: C
     assert one(conn, wrong) == 0
 
 
-def test_seasons_that_cannot_play_take_nothing_from_those_that_can(contest: Contest) -> None:
+def test_unplayable_seasons_take_no_slots_from_other_seasons(contest: Contest) -> None:
     conn = contest.conn
     silence_workers(conn)
     workers.register_worker(conn, hello("w1", slots=2))
@@ -194,7 +194,7 @@ def test_seasons_that_cannot_play_take_nothing_from_those_that_can(contest: Cont
     assert matches.matches_in_flight(conn, contest.season.id) == 2 * pairing_round.MATCHES_PER_SLOT
 
 
-def test_nobody_gets_more_by_making_more_seasons(contest: Contest) -> None:
+def test_extra_seasons_give_a_league_maker_no_more_matches(contest: Contest) -> None:
     conn = contest.conn
     greedy = raise_contest(conn)
     for _ in range(6):
@@ -217,7 +217,7 @@ def test_nobody_gets_more_by_making_more_seasons(contest: Contest) -> None:
     assert sum(ours) == 3
 
 
-def test_of_long_matches_fewer_are_under_way_so_that_seasons_share_the_time(
+def test_a_season_of_long_matches_has_fewer_in_flight(
     contest: Contest,
 ) -> None:
     conn = contest.conn
@@ -239,7 +239,7 @@ def test_of_long_matches_fewer_are_under_way_so_that_seasons_share_the_time(
     assert matches.matches_in_flight(conn, quick.season.id) in (26, 27)
 
 
-def test_what_waits_is_not_passed_for_ever_by_what_is_made_later(contest: Contest) -> None:
+def test_newer_matches_do_not_overtake_a_waiting_match_forever(contest: Contest) -> None:
     conn, fields, rng = contest.conn, SeasonCache(), Random(1)
     other = raise_contest(conn)
     for _ in range(4):
@@ -266,14 +266,14 @@ def test_a_paused_league_gets_no_matches(contest: Contest) -> None:
     assert pairing_round.make_rated_matches(contest.conn, Random(1)) == {}
 
 
-def test_a_season_has_never_more_in_flight_than_it_allows(conn: Connection) -> None:
+def test_a_season_never_exceeds_its_limit_of_matches_in_flight(conn: Connection) -> None:
     contest = raise_contest(conn, max_in_flight=1)
     for _ in range(4):
         contest.active()
     assert pairing_round.make_rated_matches(conn, Random(1)) == {"paired": 1}
 
 
-def test_bells_are_a_small_multiple_of_the_slots_and_not_repeated_while_they_are_fresh(
+def test_wake_up_messages_are_limited_by_the_slots(
     contest: Contest,
 ) -> None:
     conn, sender = contest.conn, Sender()
@@ -287,7 +287,7 @@ def test_bells_are_a_small_multiple_of_the_slots_and_not_repeated_while_they_are
     assert {(queue, kind) for queue, kind, _ in sender.woken} == {("play.cpu", "play")}
 
 
-def test_bells_that_cannot_be_rung_are_due_again_and_ringing_pauses(
+def test_failed_wake_up_messages_are_repeated_after_a_pause(
     contest: Contest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     conn, sender = contest.conn, Sender()
@@ -314,7 +314,7 @@ def test_a_lapsed_lease_is_queued_again(contest: Contest) -> None:
     assert history.get_match(conn, match_id).state == "queued"
 
 
-def test_what_waited_past_its_deadline_is_seen_to(contest: Contest) -> None:
+def test_overdue_matches_and_validations_expire(contest: Contest) -> None:
     conn = contest.conn
     contest.rated(*contest.entries[:4])
     contest.pending()
@@ -323,7 +323,7 @@ def test_what_waited_past_its_deadline_is_seen_to(contest: Contest) -> None:
     assert jobs.expire_overdue(conn) == {"expired": 2, "validations_renewed": 1, "paused_tried": 0}
 
 
-def test_the_rater_is_rung_once_for_results_that_wait(contest: Contest) -> None:
+def test_the_rater_is_woken_once_for_waiting_results(contest: Contest) -> None:
     conn, sender = contest.conn, Sender()
     contest.play(contest.rated(*contest.entries[:4]), [1, 2, 3, 4])
     wakes = jobs.WakeMessages(sender)
@@ -332,7 +332,7 @@ def test_the_rater_is_rung_once_for_results_that_wait(contest: Contest) -> None:
     assert sender.woken == [("rate", "rate", contest.season.id)]
 
 
-def test_seasons_turn_when_their_dates_come(contest: Contest) -> None:
+def test_seasons_change_state_at_their_dates(contest: Contest) -> None:
     conn = contest.conn
     conn.execute("update seasons set closes_at = now() - interval '1 second'")
     assert jobs.close_due_seasons(conn) == {"seasons_turned": 1}
@@ -434,7 +434,7 @@ def test_a_silent_season_raises_an_alarm_with_the_reason(
     assert alarm.silent_seconds > alarm.expected_seconds
 
 
-def test_an_alarm_comes_after_three_intervals_and_not_before(contest: Contest) -> None:
+def test_an_alarm_is_raised_after_three_silent_intervals(contest: Contest) -> None:
     conn = contest.conn
     silent = "update seasons set opens_at = now() - cadence_seconds * interval '1 second' * %s"
     for intervals, count in ((1.0, 0), (2.9, 0), (3.1, 1)):
@@ -444,7 +444,7 @@ def test_an_alarm_comes_after_three_intervals_and_not_before(contest: Contest) -
     assert season_health.season_alarms(conn) == []
 
 
-def test_many_silent_seasons_are_no_more_questions_than_one(
+def test_more_silent_seasons_need_no_more_queries(
     contest: Contest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     conn, asked = contest.conn, []
@@ -486,9 +486,7 @@ def test_a_host_too_slow_for_a_season_raises_an_alarm(
     assert capsys.readouterr().err.count("host_too_slow") == 1
 
 
-def test_an_alarm_is_told_once_and_its_end_too(
-    contest: Contest, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_alarm_is_logged_once(contest: Contest, capsys: pytest.CaptureFixture[str]) -> None:
     conn, looking = contest.conn, jobs.AlarmLog()
     conn.execute("update seasons set opens_at = now() - interval '1 hour'")
     looking.look(conn)
@@ -499,7 +497,7 @@ def test_an_alarm_is_told_once_and_its_end_too(
     assert "season_alarm_cleared" in capsys.readouterr().err
 
 
-def test_answers_kept_for_repeats_are_dropped_after_their_time(conn: Connection) -> None:
+def test_old_idempotency_answers_are_dropped(conn: Connection) -> None:
     user = users.create_user(conn, "repeats")
     for key in ("old", "new"):
         idempotency.begin_request(conn, user.id, key, "digest")

@@ -63,7 +63,7 @@ def _takes_a_core(core: int, seconds: float) -> None:
     os.waitpid(pid, 0)
 
 
-def test_a_core_that_is_taken_away_is_seen_by_as_much_as_it_was_gone() -> None:
+def test_the_steal_monitor_measures_a_lost_core() -> None:
     core = min(os.sched_getaffinity(0))
     with watching() as steal_monitor:
         steal_monitor.begins()
@@ -75,7 +75,7 @@ def test_a_core_that_is_taken_away_is_seen_by_as_much_as_it_was_gone() -> None:
         steal_monitor.ends()
 
 
-def test_it_rests_when_nothing_is_lent_and_wakes_for_the_next_match() -> None:
+def test_the_steal_monitor_rests_between_matches() -> None:
     core = min(os.sched_getaffinity(0))
     with watching() as steal_monitor:
         for _ in range(2):
@@ -117,7 +117,7 @@ def test_a_killed_steal_monitor_is_replaced_with_the_next_match_and_what_it_had_
         assert most_lost_seconds(start, _losses(steal_monitor)) > 0.09
 
 
-def test_who_is_lent_it_can_neither_write_nor_resize_nor_map_it_to_write() -> None:
+def test_the_shared_steal_record_is_read_only() -> None:
     with watching() as steal_monitor:
         steal_monitor.begins()
         before = _losses(steal_monitor)
@@ -135,7 +135,7 @@ def test_who_is_lent_it_can_neither_write_nor_resize_nor_map_it_to_write() -> No
         assert len(_losses(steal_monitor)) == len(before)
 
 
-def test_where_it_cannot_be_started_again_matches_go_on_and_the_next_one_tries(
+def test_matches_continue_without_a_steal_monitor(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def full(*_: object, **__: object) -> None:
@@ -154,7 +154,7 @@ def test_where_it_cannot_be_started_again_matches_go_on_and_the_next_one_tries(
         _until_awake(steal_monitor)
 
 
-def test_it_ends_with_the_node_however_that_ends() -> None:
+def test_the_steal_monitor_ends_with_its_node() -> None:
     source = (
         "import time; from sandbox.match.steal_monitor import StealMonitor as M; made = M();"
         " made.begins();"

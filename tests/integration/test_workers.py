@@ -110,7 +110,7 @@ def archive(name: str) -> bytes:
     return content.getvalue()
 
 
-def test_a_healthy_agent_is_validated_and_its_replay_is_there_before_the_result(
+def test_a_healthy_agent_passes_validation(
     node: RealNode, contest: Contest, blobs: Blobs, worker_database_url: str, tmp_path: Path
 ) -> None:
     workers.register_worker(contest.conn, hello("w1", profiles=("python",)))
@@ -133,7 +133,7 @@ def test_a_healthy_agent_is_validated_and_its_replay_is_there_before_the_result(
     assert match_attempt.play_match(worker_context, match_id) == "not_ours"
 
 
-def test_an_archive_that_breaks_a_rule_is_rejected_with_the_entry_named(
+def test_a_bad_archive_is_rejected_with_the_entry_named(
     node: RealNode, contest: Contest, blobs: Blobs, worker_database_url: str, tmp_path: Path
 ) -> None:
     workers.register_worker(contest.conn, hello("w1", profiles=("python",)))
@@ -148,7 +148,7 @@ def test_an_archive_that_breaks_a_rule_is_rejected_with_the_entry_named(
     assert {seat.verdict for seat in match.seats} == {"ERROR"}
 
 
-def test_an_agent_that_raises_is_rejected_with_reason_and_traceback(
+def test_a_raising_agent_is_rejected_with_its_traceback(
     node: RealNode, contest: Contest, blobs: Blobs, worker_database_url: str, tmp_path: Path
 ) -> None:
     workers.register_worker(contest.conn, hello("w1", profiles=("python",)))
@@ -164,7 +164,7 @@ def test_an_agent_that_raises_is_rejected_with_reason_and_traceback(
     assert "KeyError" in json.loads(gzip.decompress(b"".join(blobs.open(log))))["traceback"]
 
 
-def test_no_attempt_is_spent_on_a_node_that_does_not_answer(
+def test_an_unreachable_node_costs_no_attempt(
     contest: Contest,
     blobs: Blobs,
     worker_database_url: str,
@@ -181,7 +181,7 @@ def test_no_attempt_is_spent_on_a_node_that_does_not_answer(
     assert history.get_match(contest.conn, match_id).attempt == 0
 
 
-def test_a_node_that_dies_in_a_match_is_nobodys_fault_and_the_match_runs_again(
+def test_a_match_is_queued_again_after_its_node_dies(
     contest: Contest, blobs: Blobs, worker_database_url: str, tmp_path: Path
 ) -> None:
     workers.register_worker(contest.conn, hello("w1", profiles=("python",)))
@@ -202,7 +202,7 @@ def test_a_node_that_dies_in_a_match_is_nobodys_fault_and_the_match_runs_again(
     assert entries.get_entry(contest.conn, entry_id).state is EntryState.PENDING
 
 
-def test_a_missing_bundle_is_our_fault_and_told_in_the_attempt(
+def test_a_missing_bundle_is_a_worker_fault(
     node: RealNode, contest: Contest, blobs: Blobs, worker_database_url: str, tmp_path: Path
 ) -> None:
     workers.register_worker(contest.conn, hello("w1", profiles=("python",)))
@@ -218,7 +218,7 @@ def test_a_missing_bundle_is_our_fault_and_told_in_the_attempt(
     assert "NotFound" in row[2]
 
 
-def test_workers_may_do_nothing_but_lease(worker_database_url: str) -> None:
+def test_workers_may_not_query_tables(worker_database_url: str) -> None:
     for query in ("select * from tokens", "select * from matches", "update seats set placement=1"):
         with (
             psycopg.connect(worker_database_url) as conn,
@@ -238,7 +238,7 @@ with hold(Path(sys.argv[1]), Held(MatchId("mat_a"), 3, 3.0)):
 """
 
 
-def test_a_killed_players_lease_is_no_longer_held_at_once(tmp_path: Path) -> None:
+def test_the_lease_of_a_killed_player_is_released_at_once(tmp_path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(tmp_path)], stdout=subprocess.PIPE
     ) as player:
@@ -251,7 +251,7 @@ def test_a_killed_players_lease_is_no_longer_held_at_once(tmp_path: Path) -> Non
     assert list((tmp_path / "leases").iterdir()) == []
 
 
-def test_one_thread_of_a_host_renews_all_its_leases_and_goes_on_when_greeting_fails(
+def test_one_thread_renews_all_leases_of_a_host(
     tmp_path: Path,
 ) -> None:
     calls: list[list[tuple[MatchId, int]]] = []
@@ -284,16 +284,16 @@ def test_one_thread_of_a_host_renews_all_its_leases_and_goes_on_when_greeting_fa
         ("unix:///run/redis.sock", "redis+socket:///run/redis.sock?virtual_host=0"),
     ],
 )
-def test_addresses_of_redis_are_written_celerys_way(given: str, celery: str) -> None:
+def test_redis_addresses_are_converted_for_celery(given: str, celery: str) -> None:
     assert broker.broker_url(given) == celery
 
 
-def test_a_bell_for_a_queue_that_is_none_is_refused() -> None:
+def test_a_wake_up_message_for_an_unknown_queue_is_refused() -> None:
     with pytest.raises(ValueError, match="no queue"):
         broker.send_wake_up("play.quantum", "play", "mat_x")
 
 
-def test_ringing_raises_while_redis_is_away_and_works_when_it_is_back(
+def test_waking_raises_an_error_while_redis_is_away(
     server_state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = server_state / "wake-up messages"

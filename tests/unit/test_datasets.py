@@ -21,7 +21,7 @@ def match_of(*episodes: Episode) -> tuple[dict[str, Any], list[Any]]:
     return {"id": "mat_1", "season_id": "sea_1"}, replays
 
 
-def test_who_changed_seats_for_the_second_episode_of_a_pair_is_followed_there(
+def test_samples_follow_an_agent_into_the_swapped_seat(
     tmp_path: Path,
 ) -> None:
     pair = [episode("golad", 2, SMALL, seed) for seed in (0, 1)]
@@ -43,7 +43,7 @@ def test_who_changed_seats_for_the_second_episode_of_a_pair_is_followed_there(
         assert data["legal"].shape == (manifest["samples"], len(manifest["moves"]))
 
 
-def test_a_large_boards_moves_have_numbers_that_hold_them(tmp_path: Path) -> None:
+def test_moves_of_a_large_board_are_stored_as_int16(tmp_path: Path) -> None:
     recorded = episode("golad", 2, {"maxRounds": 1}, 3)
     encoder, gathered = encoders.encoder_of("golad"), SampleCollector()
     match, replays = match_of(recorded)

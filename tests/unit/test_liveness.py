@@ -26,23 +26,23 @@ def away() -> int:
     raise ConnectionError("Redis is away")
 
 
-def test_bells_that_wait_while_a_slot_is_free_and_nobody_answers_end_the_worker() -> None:
+def test_a_stalled_worker_with_waiting_tasks_exits() -> None:
     assert ended(lambda: 3, busy=1, seconds=10)
 
 
-def test_a_worker_without_bells_is_well() -> None:
+def test_a_worker_without_waiting_tasks_keeps_running() -> None:
     assert not ended(lambda: 0, busy=0)
 
 
-def test_a_worker_whose_slots_all_play_is_well() -> None:
+def test_a_fully_busy_worker_keeps_running() -> None:
     assert not ended(lambda: 3, busy=2)
 
 
-def test_a_worker_is_not_to_blame_while_redis_is_away() -> None:
+def test_a_worker_keeps_running_while_redis_is_down() -> None:
     assert not ended(away, busy=0)
 
 
-def test_a_worker_that_answers_is_well() -> None:
+def test_a_consuming_worker_keeps_running() -> None:
     def wake() -> int:
         record_answer()
         return 3
@@ -50,7 +50,7 @@ def test_a_worker_that_answers_is_well() -> None:
     assert not ended(wake, busy=0)
 
 
-def test_an_answer_that_computes_goes_on_and_one_that_waits_does_not() -> None:
+def test_a_stalled_request_ends_earlier_than_a_computing_request() -> None:
     looked = threading.Semaphore(0)
 
     def spending(step: float) -> Callable[[], float]:

@@ -11,7 +11,7 @@ from services.web.matches import frames_json
 from tests.unit.games.test_frames import episode
 
 
-def test_a_replay_whose_rules_are_gone_or_others_now_is_not_found() -> None:
+def test_a_replay_without_matching_rules_is_not_found() -> None:
     record, states = episode(1)
     assert len(frames_json(record)["frames"]) == len(states)
     first, *others = record.steps

@@ -25,7 +25,7 @@ SEEN = {
 """In the upper left corner, with its body to the right."""
 
 
-def test_the_server_of_the_page_is_there_and_moves(capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_documented_remote_server_answers_moves(capfd: pytest.CaptureFixture[str]) -> None:
     (text,) = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     defined: dict[str, Any] = {"__name__": "snake"}
     exec(compile(text, PAGE, "exec"), defined)

@@ -12,7 +12,7 @@ import pytest
 from services.http.replay_cache import ReplayCache
 
 
-def test_whoever_comes_meanwhile_gets_what_the_first_one_had_made() -> None:
+def test_concurrent_requests_build_a_replay_once() -> None:
     replays, made = ReplayCache(), list[str]()
 
     def make(key: str) -> bytes:
@@ -26,7 +26,7 @@ def test_whoever_comes_meanwhile_gets_what_the_first_one_had_made() -> None:
     assert [gzip.decompress(each)[:1].decode() for each in sent] == keys
 
 
-def test_what_is_kept_is_bounded_and_what_fails_is_not_kept() -> None:
+def test_the_replay_cache_has_a_size_limit() -> None:
     replays, made = ReplayCache(most_bytes=5000), list[int]()
 
     def make(key: int) -> bytes:

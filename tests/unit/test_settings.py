@@ -38,7 +38,7 @@ def reads_environment(source: str) -> bool:
     )
 
 
-def test_only_listed_modules_touch_the_environment() -> None:
+def test_only_listed_modules_read_the_environment() -> None:
     found = {
         str(path.relative_to(CHECKOUT))
         for package in PACKAGES
@@ -48,7 +48,7 @@ def test_only_listed_modules_touch_the_environment() -> None:
     assert found == set(READERS)
 
 
-def test_only_settings_read_variables_of_our_own() -> None:
+def test_only_settings_modules_read_peck_variables() -> None:
     settings = {"sandbox/settings.py", "services/environment.py"}
     read = re.compile(r"""(environ(\.get)?|getenv)\s*[\[(]\s*f?["']PECK_""")
     for name in READERS.keys() - settings:

@@ -9,7 +9,7 @@ from pathlib import Path
 PAGE = Path(__file__).parents[2] / "docs/architecture/walks.md"
 
 
-def test_functions_of_the_walks_exist() -> None:
+def test_functions_named_in_the_walks_exist() -> None:
     names = re.findall(r"`((?:[a-z_]+\.)+[a-z_]+):([\w.]+)`", PAGE.read_text())
     assert len(names) > 50
     for module, name in names:

@@ -14,9 +14,7 @@ from tests.web.conftest import Site, Tab, press, sign_in
 
 
 @pytest.mark.browser
-def test_an_owner_declares_by_keyboard_and_takes_it_back(
-    site: Site, tab: Callable[..., Tab]
-) -> None:
+def test_an_owner_declares_an_entry_by_keyboard(site: Site, tab: Callable[..., Tab]) -> None:
     contest = site.contest
     entry = contest.own[0]
     mine = tab(width=360, script=False)
@@ -40,7 +38,7 @@ def test_an_owner_declares_by_keyboard_and_takes_it_back(
         assert declared_entry.declared_entry_of_team(conn, contest.season.id, entry.team_id) is None
 
 
-def test_it_is_for_the_teams_own_people_and_what_is_refused_is_said(site: Site) -> None:
+def test_only_the_owning_team_can_declare_an_entry(site: Site) -> None:
     contest = site.contest
     path = f"/agents/{contest.own[0].agent_id}"
     with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:

@@ -25,9 +25,7 @@ def fine(page: Page) -> list[str]:
 
 
 @pytest.mark.browser
-def test_a_host_disqualifies_reinstates_and_judges_again_after_a_preview(
-    site: Site, tab: Callable[..., Tab]
-) -> None:
+def test_a_host_previews_a_moderation_action(site: Site, tab: Callable[..., Tab]) -> None:
     contest = site.contest
     brittle = contest.own[2]
     mine = tab(width=360)
@@ -74,7 +72,7 @@ def test_a_host_disqualifies_reinstates_and_judges_again_after_a_preview(
     assert fine(page) == []
 
 
-def test_the_page_is_for_hosts_alone_and_takes_our_own_forms_alone(site: Site) -> None:
+def test_the_moderation_page_is_only_for_hosts(site: Site) -> None:
     contest = site.contest
     for token, public, private in (
         (None, 403, 404),
@@ -102,7 +100,7 @@ def test_the_page_is_for_hosts_alone_and_takes_our_own_forms_alone(site: Site) -
             assert answer.status_code == 404
 
 
-def test_where_matches_have_one_seat_no_official_standing_is_promised(site: Site) -> None:
+def test_a_single_seat_league_promises_no_official_standing(site: Site) -> None:
     contest = site.contest
     with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:
         sign_in(client, contest.host_token)

@@ -84,7 +84,7 @@ def test_a_host_makes_a_league_by_keyboard_on_a_phone_without_script(
     assert (f"{row[0]:%Y-%m-%d %H:%M}", *row[1:]) == ("2999-06-01 16:00", 2, "lines", 4)
 
 
-def test_league_page_says_at_once_which_seats_stay_empty(site: Site) -> None:
+def test_a_new_league_page_names_the_empty_seats(site: Site) -> None:
     with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:
         sign_in(client, site.contest.host_token)
         data = fields(site, client, title="Few", slug="few", anchors="greedy")
@@ -96,9 +96,7 @@ def test_league_page_says_at_once_which_seats_stay_empty(site: Site) -> None:
 
 
 @pytest.mark.browser
-def test_the_form_has_names_contrast_and_fits_a_small_phone(
-    site: Site, tab: Callable[..., Tab]
-) -> None:
+def test_the_form_is_accessible_on_a_small_phone(site: Site, tab: Callable[..., Tab]) -> None:
     mine = tab(width=360, scheme="dark")
     mine.sign_in(site.contest.host_token)
     page = mine.open(FORM)
@@ -107,7 +105,7 @@ def test_the_form_has_names_contrast_and_fits_a_small_phone(
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
-def test_a_form_that_is_sent_twice_makes_one_league_and_lands_on_it_twice(site: Site) -> None:
+def test_a_form_sent_twice_makes_one_league(site: Site) -> None:
     with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:
         sign_in(client, site.contest.host_token)
         data = fields(site, client, title="Twice", slug="twice")
@@ -119,7 +117,7 @@ def test_a_form_that_is_sent_twice_makes_one_league_and_lands_on_it_twice(site: 
         assert "already; choose another" in answer.text
 
 
-def test_what_the_api_refuses_stands_beside_its_field_and_nothing_is_made(site: Site) -> None:
+def test_an_api_refusal_is_shown_beside_the_field(site: Site) -> None:
     rows, zone = "season.configuration.rows", "zone"
     with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:
         sign_in(client, site.contest.host_token)
@@ -151,7 +149,7 @@ def test_the_form_names_reference_agents_with_hyphens(site: Site) -> None:
     assert "random_legal" not in shown
 
 
-def test_strangers_sign_in_first_a_bare_token_is_told_and_another_site_cannot_send_it(
+def test_the_form_needs_a_sign_in_and_our_own_form_token(
     site: Site,
 ) -> None:
     assert site.get(FORM).headers["location"] == "/sign-in?next=/new-league"
@@ -169,7 +167,7 @@ def test_strangers_sign_in_first_a_bare_token_is_told_and_another_site_cannot_se
         assert client.post(FORM, data={**data, "form_token": own}).status_code == 403
 
 
-def test_what_nobody_would_type_comes_back_to_its_field(site: Site) -> None:
+def test_deeply_nested_input_is_refused(site: Site) -> None:
     with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:
         sign_in(client, site.contest.host_token)
         deep = {"season.configuration.rows": "[" * 60_000}
@@ -177,7 +175,7 @@ def test_what_nobody_would_type_comes_back_to_its_field(site: Site) -> None:
         assert answer.status_code == 422
 
 
-def test_the_form_of_a_game_for_five_or_more_knows_whether_remote_agents_play_it() -> None:
+def test_remote_support_is_known_for_games_of_five_or_more_seats() -> None:
     class Crowd(type(GAMES["battlesnake"])):  # type: ignore[misc]
         seats = range(5, 9)
 

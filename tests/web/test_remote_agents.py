@@ -63,7 +63,7 @@ def pause(site: Site, entry: EntryId) -> None:
 
 
 @pytest.mark.browser
-def test_an_address_is_submitted_and_resumed_on_a_phone_without_script(
+def test_a_remote_agent_is_submitted_on_a_phone_without_script(
     site: Site, tab: Callable[..., Tab]
 ) -> None:
     make_season(site)
@@ -144,7 +144,7 @@ BROKEN = """() => [...document.querySelectorAll("tbody th .name")].flatMap((name
 
 
 @pytest.mark.browser
-def test_a_name_is_not_broken_for_the_badges_beside_it(site: Site, tab: Callable[..., Tab]) -> None:
+def test_badges_do_not_break_an_agent_name(site: Site, tab: Callable[..., Tab]) -> None:
     mine = tab(width=1280)
     mine.sign_in(site.contest.owner_token)
     for path in ("/me", "/leagues/hungry-geese"):

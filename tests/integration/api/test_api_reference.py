@@ -25,7 +25,7 @@ def test_the_page_describes_every_operation_and_shape(http: httpx.Client) -> Non
     assert set(re.findall(r'href="#([^"]+)"', page)) <= set(re.findall(r'id="([^"]+)"', page))
 
 
-def test_the_page_loads_nothing_from_elsewhere(http: httpx.Client) -> None:
+def test_the_page_loads_no_external_resources(http: httpx.Client) -> None:
     answer = http.get("/docs")
     assert answer.headers["content-security-policy"].startswith("default-src 'none'")
     assert "unsafe" not in answer.headers["content-security-policy"]
@@ -40,7 +40,7 @@ def test_no_answer_lets_a_browser_guess_its_type(http: httpx.Client) -> None:
         assert http.get(path).headers["x-content-type-options"] == "nosniff"
 
 
-def test_the_document_says_truly_where_a_token_is_needed(http: httpx.Client) -> None:
+def test_the_document_marks_every_route_that_needs_a_token(http: httpx.Client) -> None:
     document = http.get("/openapi.json").json()
     for path, methods in document["paths"].items():
         for method, operation in methods.items():

@@ -39,7 +39,7 @@ def test_one_request_makes_a_league_its_season_and_its_anchors(world: World) -> 
     assert host.season(season["id"])["seats"] == 2
 
 
-def test_a_reference_agent_is_one_submission_in_all_leagues_and_nobodys_own(world: World) -> None:
+def test_a_reference_agent_is_one_submission_in_all_leagues(world: World) -> None:
     host = world.client("host")
     one, other = (
         host.create_league(f"l{n}", "L", "hungry_geese", season={"seats": 2}, anchors=["greedy"])
@@ -53,7 +53,7 @@ def test_a_reference_agent_is_one_submission_in_all_leagues_and_nobodys_own(worl
     assert hidden.value.status == 404
 
 
-def test_a_season_with_more_seats_than_its_board_has_room_for_is_refused(world: World) -> None:
+def test_a_season_with_too_many_seats_for_its_board_is_refused(world: World) -> None:
     crowded = {"seats": 12, "configuration": {"width": 5, "height": 5}}
     with pytest.raises(ApiError) as refused:
         world.client("host").create_league("crowd", "L", "battlesnake", season=crowded)
@@ -61,7 +61,7 @@ def test_a_season_with_more_seats_than_its_board_has_room_for_is_refused(world: 
     assert "seats: a board of 5x5 is for at most 8 snakes" in str(refused.value)
 
 
-def test_all_of_a_league_is_made_or_nothing_and_the_place_is_named(world: World) -> None:
+def test_an_invalid_request_makes_no_league(world: World) -> None:
     host = world.client("host")
     naive = {"seats": 2, "closes_at": "2999-12-01T18:00:00"}
     early = {"seats": 2, "closes_at": "2999-12-01T18:00Z", "ends_at": "2999-12-01T18:00+01:00"}
@@ -84,7 +84,7 @@ def test_all_of_a_league_is_made_or_nothing_and_the_place_is_named(world: World)
         host.league("broken")
 
 
-def test_one_command_makes_all_of_a_league(peck: Peck) -> None:
+def test_one_command_makes_a_whole_league(peck: Peck) -> None:
     seats = ("--seats", "2", "--active", "2")
     create = ("league", "create", "night", *seats, "--set", "rows=9", "--anchor", "greedy")
     dates = ("--closes", "2999-12-01T18:00+01:00", "--ends", "2999-12-02T18:00+01:00")
@@ -105,7 +105,7 @@ def test_one_command_makes_all_of_a_league(peck: Peck) -> None:
     assert "peck submit main.py --agent NAME --league dawn" in dawn
 
 
-def test_a_league_without_fill_says_at_once_which_seats_stay_empty(peck: Peck) -> None:
+def test_a_league_without_fill_reports_its_empty_seats(peck: Peck) -> None:
     anchors = ("--anchor", "greedy", "--anchor", "survivor", "--no-fill")
     made = peck("league", "create", "autumn", *anchors)
     assert "cannot play yet: 2 of 4 seats can be filled: add an agent or an anchor" in made.stdout
@@ -138,7 +138,7 @@ def test_reference_agents_fill_an_existing_season(peck: Peck, world: World) -> N
     )
 
 
-def test_anchors_that_move_medals_or_compete_are_refused(world: World) -> None:
+def test_competing_or_medal_moving_anchors_are_refused(world: World) -> None:
     host = world.client("host")
     with pytest.raises(ApiError, match="competes in this season"):
         host.add_anchors("public", [world.submissions["public.host"]])
@@ -154,7 +154,7 @@ def test_anchors_that_move_medals_or_compete_are_refused(world: World) -> None:
         host.add_anchors("private", fill=True)
 
 
-def test_anchors_of_ones_own_league_are_open_for_scrims(world: World) -> None:
+def test_anchors_of_a_league_are_open_for_scrims(world: World) -> None:
     host, member = world.client("host"), world.client("member")
     mine = world.submissions["public.host"]
     host.patch(f"/v1/agents/{world.agents['public.host']}", {"open_for_scrims": False})

@@ -35,7 +35,7 @@ def ids(rows: list[Any]) -> set[str]:
 
 
 @pytest.mark.parametrize("person", PEOPLE)
-def test_lists_hold_exactly_what_may_be_seen_one_by_one(world: World, person: str) -> None:
+def test_lists_hold_exactly_the_visible_items(world: World, person: str) -> None:
     """The conditions in SQL say what ladder.people.permissions says of each single thing."""
     client, token = world.client(person), world.tokens.get(person)
     with world.connect() as conn:
@@ -62,7 +62,7 @@ def test_lists_hold_exactly_what_may_be_seen_one_by_one(world: World, person: st
     assert ids(list(client.pages("/v1/leagues"))) == ids(walked(world, person, "/v1/leagues"))
 
 
-def test_hidden_agents_cost_a_reader_no_pages(world: World) -> None:
+def test_hidden_agents_leave_no_gaps_in_pages(world: World) -> None:
     with world.connect() as conn:
         for number in range(300):
             agents.create_agent(conn, world.teams["insider"], f"H {number}", f"h-{number}")  # type: ignore[arg-type]
@@ -70,7 +70,7 @@ def test_hidden_agents_cost_a_reader_no_pages(world: World) -> None:
     assert (len(page["items"]), page["next"]) == (3, None)
 
 
-def test_an_entry_withdrawn_before_it_was_validated_makes_its_agent_known_to_nobody(
+def test_an_entry_retired_before_validation_keeps_its_agent_hidden(
     world: World,
 ) -> None:
     member = world.client("member")

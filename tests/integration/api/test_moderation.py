@@ -15,7 +15,7 @@ from tests.integration.api.test_cli import Peck, peck, read  # noqa: F401 - a fi
 from tests.integration.api.world import World, finish
 
 
-def test_a_disqualified_entry_is_shown_as_such_and_only_its_owner_reads_why(world: World) -> None:
+def test_only_the_owner_reads_why_an_entry_is_disqualified(world: World) -> None:
     host, entry = world.client("host"), world.entries["public.member"]
     done = host.disqualify(world.seasons["public"], world.agents["public.member"], "It colludes.")
     assert done["entries"] == [entry]
@@ -35,7 +35,7 @@ def test_a_disqualified_entry_is_shown_as_such_and_only_its_owner_reads_why(worl
     assert (refused.value.slug, "disqualified" in str(refused.value)) == ("conflict", True)
 
 
-def test_an_act_is_done_once_for_its_key(world: World) -> None:
+def test_a_repeated_disqualification_request_is_recorded_once(world: World) -> None:
     host = world.client("host")
     address = f"/v1/seasons/{world.seasons['public']}/disqualifications"
     options = {
@@ -58,7 +58,7 @@ def test_the_audit_log_is_paged_newest_first(world: World) -> None:
     assert {(row["by_name"], row["season_id"]) for row in listed} == {("host", season)}
 
 
-def test_what_is_no_id_or_not_of_the_season_is_refused_by_name(world: World) -> None:
+def test_an_invalid_subject_is_refused_with_the_field_named(world: World) -> None:
     host, season = world.client("host"), world.seasons["public"]
     for subject, slug in (("flood", "invalid"), (world.entries["private.member"], "not-found")):
         with pytest.raises(ApiError, match="subject: ") as refused:
@@ -129,7 +129,7 @@ def test_a_rejudgement_is_called_off(peck: Peck, world: World) -> None:  # noqa:
     assert refused.value.slug == "conflict"
 
 
-def test_a_predicate_must_say_something_that_fits(world: World) -> None:
+def test_an_empty_or_unmatched_predicate_is_refused(world: World) -> None:
     host, season = world.client("host"), world.seasons["public"]
     with pytest.raises(ApiError, match="say what the matches have in common"):
         host.preview_rejudgement(season)

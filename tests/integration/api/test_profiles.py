@@ -32,7 +32,7 @@ def test_contest_and_sandbox_know_the_same_profiles() -> None:
     assert {name for name, one in sandboxed.PROFILES.items() if one.gpu} == profiles.ON_GPU
 
 
-def test_anybody_can_read_which_libraries_a_profile_has(world: World) -> None:
+def test_the_libraries_of_a_profile_are_public(world: World) -> None:
     listed = {row["name"]: row for row in world.client("stranger").profiles()}
     assert tuple(listed) == profiles.NAMES
     assert listed["numpy"]["libraries"] == {"numpy": "2.4.6"}
@@ -52,7 +52,7 @@ def test_a_profile_is_served_while_a_live_worker_has_it(world: World) -> None:
     assert listed["torch-gpu"]["served"]
 
 
-def test_an_unknown_profile_is_refused_by_name_with_the_list(world: World) -> None:
+def test_an_unknown_profile_is_refused_with_the_known_ones(world: World) -> None:
     member = world.client("member")
     agent = world.agents["public.member"]
     with pytest.raises(ApiError) as refused:
@@ -64,7 +64,7 @@ def test_an_unknown_profile_is_refused_by_name_with_the_list(world: World) -> No
         assert name in place["message"]
 
 
-def test_who_names_a_profile_that_nobody_serves_is_told_in_the_answer(world: World) -> None:
+def test_an_unserved_profile_is_reported_to_the_uploader(world: World) -> None:
     member = world.client("member")
     made = member.upload(
         world.agents["public.member"], GOOD + b"#torch", season="public", profile="torch"
@@ -84,7 +84,7 @@ def test_who_names_a_profile_that_nobody_serves_is_told_in_the_answer(world: Wor
     assert member.entry(entry["id"])["reason"] is None
 
 
-def test_a_lineup_of_gpu_seats_is_queued_to_nodes_with_as_many_gpus(world: World) -> None:
+def test_a_lineup_of_gpu_seats_waits_for_a_node_with_enough_gpus(world: World) -> None:
     member = world.client("member")
     serve(world, "torch-gpu", gpu=1)
     made = member.upload(
@@ -104,7 +104,7 @@ def test_a_lineup_of_gpu_seats_is_queued_to_nodes_with_as_many_gpus(world: World
         assert lease.claim_match(conn, match.id, "worker-more") is not None
 
 
-def test_a_bell_that_the_wrong_node_hears_is_rung_again_at_once(world: World) -> None:
+def test_a_wake_up_message_to_the_wrong_node_is_repeated_at_once(world: World) -> None:
     made = world.client("member").upload(
         world.agents["public.member"], GOOD + b"#bell", season="public", profile="torch"
     )

@@ -74,7 +74,7 @@ def be_away(world: World, season: str, entry_ids: list[str]) -> None:
         conn.commit()
 
 
-def test_an_address_is_submitted_as_a_bundle_is(world: World) -> None:
+def test_an_address_is_submitted_like_a_bundle(world: World) -> None:
     season, member, mine = snakes(world), world.client("member"), agent(world, "member")
     made = member.submit_remote(mine, "HTTPS://Snake.Example.org:443/k3J9/", season="snakes")
     assert made["submission"]["url"] == URL
@@ -110,7 +110,7 @@ def test_an_address_is_submitted_as_a_bundle_is(world: World) -> None:
     assert listed["admin"] == [None] * 3
 
 
-def test_who_is_away_is_paused_and_its_owner_resumes_it(world: World) -> None:
+def test_the_owner_resumes_a_paused_remote_entry(world: World) -> None:
     season = snakes(world)
     made = {}
     for person in ("member", "rival"):
@@ -148,7 +148,7 @@ def test_who_is_away_is_paused_and_its_owner_resumes_it(world: World) -> None:
     assert kinds[:2] == ["resumed", "paused"]
 
 
-def test_a_season_takes_remote_agents_only_where_they_can_play_and_all_agreed(
+def test_a_season_takes_remote_agents_only_with_consent(
     world: World,
 ) -> None:
     host = world.client("host")

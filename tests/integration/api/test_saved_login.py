@@ -147,7 +147,7 @@ def test_wrong_league_name_lists_the_leagues(peck: Peck) -> None:
         (["rejudgement", "rej_01j8x6m3c2k4v9q0w7r5t1y8z3"], None, "next: peck "),
     ],
 )
-def test_refusal_ends_with_what_to_type_next(
+def test_refusal_ends_with_the_next_command(
     peck: Peck, arguments: list[str], token: str | None, line: str
 ) -> None:
     refused = peck(*arguments, **({"PECK_TOKEN": token} if token else {}))
@@ -173,7 +173,7 @@ def test_command_name_leaves_out_arguments() -> None:
     assert command_name([]) == "peck"
 
 
-def test_problem_names_what_was_not_found(world: World) -> None:
+def test_not_found_problem_names_the_missing_resource(world: World) -> None:
     for path, what in (
         ("/v1/leagues/none", "league"),
         ("/v1/leagues/private", "league"),

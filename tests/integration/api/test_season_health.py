@@ -32,7 +32,7 @@ def test_a_season_that_plays_has_no_alarm(world: World) -> None:
     assert 0 <= pulse["silent_seconds"] < 3 * pulse["expected_seconds"]
 
 
-def test_an_alarm_is_told_in_words_for_competitors_and_in_more_to_who_can_act(
+def test_only_hosts_and_admins_see_the_details_of_an_alarm(
     world: World,
 ) -> None:
     silence(world)
@@ -71,7 +71,7 @@ def samples(text: str) -> dict[str, float]:
     return found
 
 
-def test_metrics_are_gauges_of_what_stands_in_the_rows(world: World) -> None:
+def test_metrics_show_the_state_of_the_database(world: World) -> None:
     lively(world)
     answer = world.http.get("/metrics")
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
@@ -90,7 +90,7 @@ def test_metrics_are_gauges_of_what_stands_in_the_rows(world: World) -> None:
     assert samples(world.http.get("/metrics").text)[alarm] == 1
 
 
-def test_metrics_tell_of_a_private_league_only_to_who_may_see_it(world: World) -> None:
+def test_metrics_show_private_leagues_only_to_permitted_viewers(world: World) -> None:
     for person, sees in (("stranger", False), ("rival", False), ("member", True), ("admin", True)):
         text = world.client(person).send("GET", "/metrics").text
         assert ('league="private"' in text) == sees

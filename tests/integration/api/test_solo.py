@@ -53,7 +53,7 @@ def sign_in(world: World, name: str) -> None:
     assert world.http.post("/sign-in", data=signed).status_code == 303
 
 
-def test_a_league_of_one_seat_tells_measures_with_intervals_and_no_scores(
+def test_a_single_seat_league_shows_measures_with_intervals(
     world: World, alone: str, peck: Peck
 ) -> None:
     board = world.http.get("/v1/seasons/alone/leaderboard").json()
@@ -96,7 +96,7 @@ def test_a_league_of_one_seat_tells_measures_with_intervals_and_no_scores(
     assert "Hermit" in mine.text
 
 
-def test_a_preview_shows_the_board_of_one_seat_without_the_results(
+def test_a_preview_shows_a_single_seat_board_without_the_results(
     world: World, alone: str, peck: Peck
 ) -> None:
     host = world.client("host")
@@ -127,7 +127,7 @@ def test_a_preview_shows_the_board_of_one_seat_without_the_results(
     assert f"→ {left['value']:.1f}</td>" in page.text
 
 
-def test_what_takes_a_score_is_refused_to_a_season_of_one_seat(world: World) -> None:
+def test_a_single_seat_season_refuses_settings_based_on_scores(world: World) -> None:
     host = world.client("host")
     host.create_league("alone", "Alone", "hungry_geese")
     lines = {"kind": "lines", "gold": 3, "silver": 2, "bronze": 1}

@@ -23,7 +23,7 @@ def test_acts_are_listed_newest_first_with_their_author_and_reason(contest: Cont
     assert audit_log.list_audits(conn, league, limit=1) == [second]
 
 
-def test_what_was_done_cannot_be_unwritten(contest: Contest) -> None:
+def test_the_audit_log_cannot_be_changed(contest: Contest) -> None:
     conn = contest.conn
     audit_log.record_audit(
         conn, contest.league.id, by=None, act="extend", subject="s", reason="ill"

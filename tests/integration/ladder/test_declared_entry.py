@@ -13,7 +13,7 @@ from tests.integration.ladder.contest import Contest
 from tests.integration.ladder.test_fitting import play, refit
 
 
-def test_a_team_stands_by_what_it_declared_in_both_layers_until_it_is_retired(
+def test_a_declared_entry_represents_its_team_in_both_layers(
     contest: Contest,
 ) -> None:
     conn, season = contest.conn, contest.season.id
@@ -48,7 +48,7 @@ def test_a_team_stands_by_what_it_declared_in_both_layers_until_it_is_retired(
     assert stands_by() == strong
 
 
-def test_only_an_active_entry_of_the_team_is_declared_and_only_until_uploads_lock(
+def test_a_team_declares_only_its_own_active_entry(
     contest: Contest,
 ) -> None:
     conn, season = contest.conn, contest.season.id

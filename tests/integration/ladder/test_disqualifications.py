@@ -64,7 +64,7 @@ def scores(contest: Contest, fitter: OfficialFitter | None = None) -> dict[Entry
     return {entry: place.score for entry, place in found[1].items()}
 
 
-def test_who_is_disqualified_has_never_played_in_the_fit(contest: Contest) -> None:
+def test_the_fit_ignores_a_disqualified_entry(contest: Contest) -> None:
     four = [contest.active() for _ in range(4)]
     play(contest, four, 30)
     out(contest, four[1])
@@ -81,7 +81,7 @@ def test_who_is_disqualified_has_never_played_in_the_fit(contest: Contest) -> No
         assert without[two] == pytest.approx(straight[one], abs=1e-6)
 
 
-def test_a_disqualified_twin_takes_nothing_from_who_uploaded_the_same_bytes(
+def test_a_disqualification_spares_an_equal_bundle_of_another_team(
     contest: Contest,
 ) -> None:
     twins = [contest.active(content="the same bytes") for _ in range(2)]
@@ -97,9 +97,7 @@ def test_a_disqualified_twin_takes_nothing_from_who_uploaded_the_same_bytes(
     assert twins[0] not in log.numbers
 
 
-def test_the_next_fit_is_cold_and_older_versions_are_still_recomputed(
-    contest: Contest, four: list[EntryId]
-) -> None:
+def test_the_fit_after_a_disqualification_is_cold(contest: Contest, four: list[EntryId]) -> None:
     fitter, season = OfficialFitter(), contest.season.id
     play(contest, four, 12)
     scores(contest, fitter)
@@ -124,9 +122,7 @@ def contest_due(contest: Contest) -> list[str]:
     return list(fitting.seasons_to_fit(contest.conn))
 
 
-def test_live_ratings_and_matches_stay_and_the_board_has_one_less(
-    contest: Contest, four: list[EntryId]
-) -> None:
+def test_a_disqualification_keeps_live_ratings(contest: Contest, four: list[EntryId]) -> None:
     play(contest, four, 5)
     before = {entry: entries.get_entry(contest.conn, entry).mu for entry in four}
     board = leaderboard.read_board(contest.conn, contest.season.id)
@@ -146,7 +142,7 @@ def test_live_ratings_and_matches_stay_and_the_board_has_one_less(
     assert gone.disqualified_at is not None
 
 
-def test_a_match_under_way_counts_for_the_others_alone(
+def test_a_running_match_does_not_count_for_a_disqualified_entry(
     contest: Contest, four: list[EntryId]
 ) -> None:
     match = contest.rated(*four)
@@ -158,7 +154,7 @@ def test_a_match_under_way_counts_for_the_others_alone(
     assert log.games.contenders.tolist() == [[0, 1, -1, 2]]
 
 
-def test_a_whole_team_is_out_and_enters_nothing_more_until_it_is_reinstated(
+def test_a_disqualified_team_may_not_enter(
     contest: Contest,
 ) -> None:
     _, team = contest.team()
@@ -178,7 +174,7 @@ def test_a_whole_team_is_out_and_enters_nothing_more_until_it_is_reinstated(
     contest.pending(agents[1])
 
 
-def test_only_what_an_act_disqualified_comes_back_with_it(contest: Contest) -> None:
+def test_a_reinstatement_undoes_only_its_own_disqualification(contest: Contest) -> None:
     contest.conn.execute("update seasons set active_limit = 9")
     _, team = contest.team()
     one, two = (contest.agent(team) for _ in range(2))
@@ -205,7 +201,7 @@ def test_only_what_an_act_disqualified_comes_back_with_it(contest: Contest) -> N
     assert states() == ["active", "active", "active"]
 
 
-def test_who_comes_back_takes_no_place_that_another_of_its_agent_has_by_now(
+def test_a_reinstated_entry_does_not_replace_a_newer_active_entry(
     contest: Contest,
 ) -> None:
     contest.conn.execute("update seasons set active_limit = 1")
@@ -218,9 +214,7 @@ def test_who_comes_back_takes_no_place_that_another_of_its_agent_has_by_now(
     assert (found.state, found.disqualified_at) == (EntryState.RETIRED, None)
 
 
-def test_each_act_is_audited_with_its_author_and_refused_when_nothing_would_change(
-    contest: Contest, four: list[EntryId]
-) -> None:
+def test_each_act_is_audited_with_its_author(contest: Contest, four: list[EntryId]) -> None:
     first, second = out(contest, four[0]), back(contest, four[0])
     found = audit_log.list_audits(contest.conn, contest.league.id)
     assert [(one.id, one.act, one.subject, one.reason, one.by_user) for one in found] == [
@@ -243,7 +237,7 @@ def test_each_act_is_audited_with_its_author_and_refused_when_nothing_would_chan
     assert len(audit_log.list_audits(contest.conn, contest.league.id)) == 2
 
 
-def test_a_sealed_medal_is_taken_back_and_given_to_whoever_deserves_it(conn: Connection) -> None:
+def test_a_disqualification_unseals_the_medals(conn: Connection) -> None:
     contest = raise_contest(
         conn, medals=MedalRules(MedalRuleKind.COUNTS, gold=1, silver=1, bronze=1)
     )

@@ -20,7 +20,7 @@ from ladder.matches.records import FinishResult
 from tests.integration.ladder.contest import Contest, hello, raise_contest
 
 
-def test_an_entry_takes_one_upload_and_a_repeat_takes_nothing(conn: Connection) -> None:
+def test_a_repeated_entry_uses_one_upload_of_the_daily_limit(conn: Connection) -> None:
     contest = raise_contest(conn, daily_limit=2)
     submission = contest.submission()
     entry, limits, created = entries.enter_season(conn, contest.season.id, submission.id)
@@ -32,7 +32,7 @@ def test_an_entry_takes_one_upload_and_a_repeat_takes_nothing(conn: Connection) 
     assert (again.id, limits.used, created) == (entry.id, 1, False)
 
 
-def test_the_limit_counts_a_team_in_a_season_and_tells_its_figures(conn: Connection) -> None:
+def test_the_daily_limit_counts_per_team_and_season(conn: Connection) -> None:
     contest = raise_contest(conn, daily_limit=2)
     agent = contest.agent()
     contest.pending(agent)
@@ -72,7 +72,7 @@ def test_uploads_at_the_same_moment_never_pass_the_limit(
     assert len(entries.list_entries(conn, season_id=contest.season.id)) == 3
 
 
-def test_an_upload_that_is_rolled_back_takes_nothing(database_url: str, contest: Contest) -> None:
+def test_a_rolled_back_upload_uses_no_daily_limit(database_url: str, contest: Contest) -> None:
     submission = contest.submission()
     with db.connect(database_url) as own:
         entries.enter_season(own, contest.season.id, submission.id)
@@ -80,7 +80,7 @@ def test_an_upload_that_is_rolled_back_takes_nothing(database_url: str, contest:
     assert entries.upload_limits(contest.conn, contest.season.id, submission.team_id).used == 0
 
 
-def test_a_bundle_that_is_too_large_and_a_locked_season_are_refused(conn: Connection) -> None:
+def test_an_entry_is_refused_for_bundle_size_or_a_locked_season(conn: Connection) -> None:
     small = raise_contest(conn, max_bundle_bytes=999)
     with pytest.raises(LadderError, match="1000 bytes, this season allows 999"):
         small.pending()
@@ -92,7 +92,7 @@ def test_a_bundle_that_is_too_large_and_a_locked_season_are_refused(conn: Connec
         past.pending()
 
 
-def test_validation_plays_copies_and_makes_the_entry_active(contest: Contest) -> None:
+def test_a_passed_validation_activates_the_entry(contest: Contest) -> None:
     entry_id = contest.pending()
     match_id = _validation(contest, entry_id)
     seats = history.get_match(contest.conn, match_id).seats
@@ -106,7 +106,7 @@ def test_validation_plays_copies_and_makes_the_entry_active(contest: Contest) ->
     assert seasons.get_season(contest.conn, contest.season.id).revision == before + 1
 
 
-def test_any_seat_at_fault_rejects_the_entry_with_reason_and_step(contest: Contest) -> None:
+def test_a_fault_of_any_validation_seat_rejects_the_entry(contest: Contest) -> None:
     entry_id = contest.pending()
     contest.play(_validation(contest, entry_id), [1, 2, 2, 4], ["DONE", "DONE", "DONE", "TIMEOUT"])
     entry = entries.get_entry(contest.conn, entry_id)
@@ -115,7 +115,7 @@ def test_any_seat_at_fault_rejects_the_entry_with_reason_and_step(contest: Conte
     assert entries.upload_limits(contest.conn, contest.season.id, entry.team_id).used == 1
 
 
-def test_a_void_validation_is_made_again_and_at_last_is_our_fault(contest: Contest) -> None:
+def test_a_void_validation_is_repeated(contest: Contest) -> None:
     entry_id = contest.pending()
     seen = set()
     for _ in range(entries.VALIDATIONS):
@@ -133,7 +133,7 @@ def test_a_void_validation_is_made_again_and_at_last_is_our_fault(contest: Conte
     assert entries.expire_pending(contest.conn) == []
 
 
-def test_an_entry_past_its_deadline_gets_a_new_match_and_the_old_result_is_late(
+def test_an_overdue_validation_gets_a_new_match(
     contest: Contest,
 ) -> None:
     entry_id = contest.pending()
@@ -151,7 +151,7 @@ def test_an_entry_past_its_deadline_gets_a_new_match_and_the_old_result_is_late(
     assert entries.get_entry(contest.conn, entry_id).state is EntryState.ACTIVE
 
 
-def test_only_the_newest_entries_of_an_agent_stay_active_where_the_season_says_so(
+def test_only_the_newest_entries_of_an_agent_stay_active(
     conn: Connection,
 ) -> None:
     contest = raise_contest(conn, active_limit=2)
@@ -161,7 +161,7 @@ def test_only_the_newest_entries_of_an_agent_stay_active_where_the_season_says_s
     assert states == [EntryState.RETIRED, EntryState.ACTIVE, EntryState.ACTIVE]
 
 
-def test_a_retired_entry_plays_no_more_and_keeps_what_is_under_way(contest: Contest) -> None:
+def test_a_retired_entry_is_not_paired_again(contest: Contest) -> None:
     four = [contest.active() for _ in range(4)]
     running = contest.rated(*four)
     entries.retire_entry(contest.conn, four[0])
@@ -199,7 +199,7 @@ def test_the_place_in_the_queue_tells_position_and_time(contest: Contest) -> Non
     assert validations.place_in_queue(contest.conn, second) is None
 
 
-def test_a_validation_that_runs_for_minutes_is_not_said_to_end_in_a_second(
+def test_the_estimate_of_a_running_validation_grows_with_its_time(
     contest: Contest,
 ) -> None:
     contest.active()  # the sample: its validation took no time
@@ -217,7 +217,7 @@ def test_a_validation_that_runs_for_minutes_is_not_said_to_end_in_a_second(
         assert place.eta_seconds >= ran / 2
 
 
-def test_a_seasons_first_validation_is_not_said_to_end_in_a_second(contest: Contest) -> None:
+def test_the_first_validation_of_a_season_has_a_default_estimate(contest: Contest) -> None:
     workers.register_worker(contest.conn, hello("w1"))
     entry = contest.pending()
     place = validations.place_in_queue(contest.conn, entry)
@@ -234,7 +234,7 @@ def test_a_seasons_first_validation_is_not_said_to_end_in_a_second(contest: Cont
     assert place.eta_seconds >= 29.5
 
 
-def test_a_seasons_first_validation_is_said_to_take_as_long_as_those_of_others(
+def test_the_first_validation_estimate_uses_other_seasons(
     contest: Contest,
 ) -> None:
     first = _validation(contest, contest.pending())
@@ -275,7 +275,7 @@ def test_a_team_with_many_uploads_does_not_keep_others_waiting(contest: Contest)
     assert woken == [("validate", _validation(contest, entry)) for entry in in_order]
 
 
-def test_a_new_entry_remembers_its_agents_last_one(contest: Contest) -> None:
+def test_a_new_entry_records_the_previous_entry_of_its_agent(contest: Contest) -> None:
     agent = contest.agent()
     parent = contest.active(agent)
     child = contest.pending(agent)

@@ -42,7 +42,7 @@ def settled(conn: Connection, **terms: datetime) -> tuple[Contest, TeamId, Agent
     return contest, team, agent
 
 
-def test_a_request_that_began_before_the_deadline_is_in_time(conn: Connection) -> None:
+def test_an_upload_begun_before_the_deadline_is_accepted(conn: Connection) -> None:
     contest, _, agent = settled(conn, closes_at=minutes(-1))
     for _ in range(2):
         with pytest.raises(Conflict, match="locked"):
@@ -52,7 +52,7 @@ def test_a_request_that_began_before_the_deadline_is_in_time(conn: Connection) -
     assert seasons.get_season(conn, contest.season.id).state == "locked"
 
 
-def test_what_a_host_locked_or_what_is_finished_takes_nothing_late(conn: Connection) -> None:
+def test_a_season_locked_by_its_host_refuses_late_uploads(conn: Connection) -> None:
     contest, team, agent = settled(conn, closes_at=minutes(10))
     seasons.set_season_state(conn, contest.season.id, "locked")
     with pytest.raises(Conflict, match="locked"):
@@ -66,7 +66,7 @@ def test_what_a_host_locked_or_what_is_finished_takes_nothing_late(conn: Connect
         extend(contest, team, minutes(30))
 
 
-def test_one_team_may_upload_longer_and_the_others_may_not(conn: Connection) -> None:
+def test_an_extension_applies_only_to_its_team(conn: Connection) -> None:
     contest, team, agent = settled(conn, closes_at=minutes(-1), ends_at=minutes(60))
     later = minutes(30)
     assert extend(contest, team, later).closes_at == later
@@ -92,7 +92,7 @@ def test_an_extension_is_in_the_audit_log_with_its_reason(conn: Connection) -> N
     assert datetime.fromisoformat(second.details["before"]) == first.closes_at
 
 
-def test_no_medal_is_sealed_while_a_team_may_upload_and_none_may_once_one_is(
+def test_no_medal_is_sealed_during_an_extension(
     conn: Connection,
 ) -> None:
     contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
@@ -113,7 +113,7 @@ def test_no_medal_is_sealed_while_a_team_may_upload_and_none_may_once_one_is(
         extend(contest, team, minutes(10))
 
 
-def test_no_medal_is_sealed_while_an_upload_that_began_in_time_may_arrive(
+def test_no_medal_is_sealed_while_a_timely_upload_may_arrive(
     conn: Connection,
 ) -> None:
     contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
@@ -141,7 +141,7 @@ def test_no_medal_is_sealed_while_an_upload_that_began_in_time_may_arrive(
     assert sealed(LONGEST_UPLOAD_SECONDS + 1)
 
 
-def test_nothing_is_sealed_while_somebody_enters_and_nobody_enters_what_is_sealed(
+def test_no_medal_is_sealed_during_an_uncommitted_entry(
     conn: Connection, database_url: str
 ) -> None:
     contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
@@ -171,9 +171,7 @@ def test_nothing_is_sealed_while_somebody_enters_and_nobody_enters_what_is_seale
         contest.pending(waited_seconds=20)
 
 
-def test_an_extension_and_a_fit_at_one_moment_take_each_other_in_turn(
-    conn: Connection, database_url: str
-) -> None:
+def test_a_fit_waits_for_a_concurrent_extension(conn: Connection, database_url: str) -> None:
     contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
     four = [contest.active() for _ in range(4)]
     settle(contest, four)
@@ -190,7 +188,7 @@ def test_an_extension_and_a_fit_at_one_moment_take_each_other_in_turn(
     assert sealed_medals.sealed_medals_of_season(conn, contest.season.id) == {}
 
 
-def test_an_extension_lies_between_the_deadlines_and_is_of_a_team_of_the_league(
+def test_an_extension_lies_between_the_season_deadlines(
     conn: Connection,
 ) -> None:
     contest, team, _ = settled(conn, closes_at=minutes(10), ends_at=minutes(20))

@@ -35,7 +35,7 @@ def owner(contest: Contest, *entry_ids: EntryId) -> Viewer:
     return Viewer(team_ids=frozenset(found))
 
 
-def test_everything_that_happened_to_a_team_is_told_once_newest_first(contest: Contest) -> None:
+def test_the_feed_lists_every_event_of_a_team_once(contest: Contest) -> None:
     a, *others = (contest.active() for _ in range(4))
     conn, team = contest.conn, owner(contest, a)
     match_id = contest.rated(a, *others)
@@ -64,7 +64,7 @@ def test_everything_that_happened_to_a_team_is_told_once_newest_first(contest: C
     assert feed.latest_items(conn, Viewer()) == []
 
 
-def test_pages_hold_every_item_once_and_a_follower_gets_them_in_turn(contest: Contest) -> None:
+def test_pages_hold_every_item_once(contest: Contest) -> None:
     four = [contest.active() for _ in range(4)]
     conn, teams = contest.conn, owner(contest, *four[:2])
     for _ in range(5):
@@ -85,7 +85,7 @@ def test_pages_hold_every_item_once_and_a_follower_gets_them_in_turn(contest: Co
     assert feed.items_after(conn, teams, feed.current_key(conn), 5) == []
 
 
-def test_a_result_taken_back_is_told_as_a_correction(contest: Contest) -> None:
+def test_a_withdrawn_result_appears_as_a_correction(contest: Contest) -> None:
     a, *others = (contest.active() for _ in range(4))
     first = contest.rated(a, *others)
     contest.play(first, [1, 2, 3, 4])
@@ -96,7 +96,7 @@ def test_a_result_taken_back_is_told_as_a_correction(contest: Contest) -> None:
     assert sorted(kinds) == ["corrected", "passed", "rated", "rated"]
 
 
-def test_a_correction_names_the_result_that_its_reader_lost(contest: Contest) -> None:
+def test_a_correction_names_the_withdrawn_result_of_its_reader(contest: Contest) -> None:
     field = [contest.active() for _ in range(8)]
     lineups = field[:4], field[4:]
     lost = [contest.rated(*lineup) for lineup in lineups]
@@ -111,7 +111,7 @@ def test_a_correction_names_the_result_that_its_reader_lost(contest: Contest) ->
         assert [item.match_id for item in told if item.kind == "corrected"] == [match_id]
 
 
-def test_who_left_a_private_league_reads_no_more_of_its_results(
+def test_a_former_member_reads_no_results_of_a_private_league(
     contest: Contest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     four = [contest.active() for _ in range(4)]
@@ -143,7 +143,7 @@ def medals(contest: Contest, who: Viewer) -> list[tuple[FeedItemKind, Medal | No
     return [(item.kind, item.medal) for item in found if item.kind in MEDALS]
 
 
-def test_a_medal_is_told_when_it_is_sealed_and_when_that_is_taken_back(conn: Connection) -> None:
+def test_the_feed_shows_sealed_and_unsealed_medals(conn: Connection) -> None:
     contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
     four = [contest.active() for _ in range(4)]
     for games in (
@@ -174,7 +174,7 @@ def test_a_medal_is_told_when_it_is_sealed_and_when_that_is_taken_back(conn: Con
     ]
 
 
-def test_a_medal_that_was_not_sealed_is_told_when_the_final_standing_awards_it(
+def test_the_feed_shows_medals_awarded_by_the_final_standing(
     conn: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.99)

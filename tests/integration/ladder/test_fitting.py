@@ -56,7 +56,7 @@ def test_the_first_fit_is_due_with_the_first_result(contest: Contest, four: list
     assert fitting.seasons_to_fit(contest.conn) == []
 
 
-def test_a_fit_is_due_when_the_log_grew_by_a_twentieth_or_ten_seconds_ago(
+def test_a_fit_is_due_after_enough_results_or_ten_seconds(
     contest: Contest, four: list[EntryId]
 ) -> None:
     play(contest, four, 30)
@@ -73,9 +73,7 @@ def test_a_fit_is_due_when_the_log_grew_by_a_twentieth_or_ten_seconds_ago(
     assert fitting.seasons_to_fit(contest.conn) == [contest.season.id]
 
 
-def test_a_retired_entry_and_the_end_of_a_season_make_a_fit_due(
-    contest: Contest, four: list[EntryId]
-) -> None:
+def test_retiring_an_entry_makes_a_fit_due(contest: Contest, four: list[EntryId]) -> None:
     play(contest, four, 5)
     fitter = OfficialFitter()
     refit(contest, fitter)
@@ -96,9 +94,7 @@ def test_a_retired_entry_and_the_end_of_a_season_make_a_fit_due(
     assert fitting.seasons_to_fit(contest.conn) == []
 
 
-def test_the_better_stand_higher_with_intervals_and_chances(
-    contest: Contest, four: list[EntryId]
-) -> None:
+def test_better_entries_rank_higher(contest: Contest, four: list[EntryId]) -> None:
     play(contest, four, 60)
     refit(contest)
     found = standing_versions.latest_version(contest.conn, contest.season.id)
@@ -112,9 +108,7 @@ def test_the_better_stand_higher_with_intervals_and_chances(
     assert found[0].log_no == 60
 
 
-def test_the_board_stands_by_the_official_score_and_shows_the_live_one(
-    contest: Contest, four: list[EntryId]
-) -> None:
+def test_the_board_ranks_by_the_official_score(contest: Contest, four: list[EntryId]) -> None:
     play(contest, four, 20)
     before = leaderboard.read_board(contest.conn, contest.season.id)
     assert before.fitted is None
@@ -147,7 +141,7 @@ def test_reference_agents_stand_at_the_start_value_in_both_layers(contest: Conte
     assert all(row.rank is None and row.medal is None for row in pinned)
 
 
-def test_equal_bundles_are_one_contender_whoever_uploaded_them(contest: Contest) -> None:
+def test_equal_bundles_count_as_one_contender(contest: Contest) -> None:
     twins = [contest.active(content="the same bytes") for _ in range(2)]
     others = [contest.active() for _ in range(3)]
     play(contest, [twins[0], *others], 10)
@@ -164,7 +158,7 @@ def test_equal_bundles_are_one_contender_whoever_uploaded_them(contest: Contest)
     )
 
 
-def test_what_replaces_an_entry_starts_where_that_one_stands(contest: Contest) -> None:
+def test_a_new_entry_starts_with_the_score_of_its_predecessor(contest: Contest) -> None:
     agent = contest.agent()
     old = contest.active(agent)
     others = [contest.active() for _ in range(3)]
@@ -178,9 +172,7 @@ def test_what_replaces_an_entry_starts_where_that_one_stands(contest: Contest) -
     assert found[1][new].rank is None  # its team stands by the one that has played
 
 
-def test_a_chain_of_versions_is_computed_again_to_the_byte(
-    contest: Contest, four: list[EntryId]
-) -> None:
+def test_every_version_is_recomputed_exactly(contest: Contest, four: list[EntryId]) -> None:
     fitter = OfficialFitter()
     for turn in range(4):
         play(contest, four, 7, seed=turn)
@@ -193,7 +185,7 @@ def test_a_chain_of_versions_is_computed_again_to_the_byte(
         assert again == version.digest
 
 
-def test_a_fitter_that_lost_its_memory_or_the_race_begins_cold(
+def test_a_fitter_without_the_latest_version_starts_cold(
     contest: Contest, four: list[EntryId]
 ) -> None:
     fitter, other = OfficialFitter(), OfficialFitter()
@@ -209,7 +201,7 @@ def test_a_fitter_that_lost_its_memory_or_the_race_begins_cold(
     assert found == versions[0].digest
 
 
-def test_a_result_judged_again_is_as_if_the_first_had_never_been(
+def test_a_rejudged_result_replaces_the_first_in_the_fit(
     contest: Contest, four: list[EntryId]
 ) -> None:
     fitter = OfficialFitter()
@@ -237,7 +229,7 @@ def test_a_result_judged_again_is_as_if_the_first_had_never_been(
         assert found[1][one].score == pytest.approx(other[1][two].score, abs=0.1)
 
 
-def test_a_log_reads_the_same_in_one_piece_and_in_many(
+def test_a_log_read_in_parts_equals_a_log_read_at_once(
     contest: Contest, four: list[EntryId]
 ) -> None:
     play(contest, four, 11)
@@ -251,7 +243,7 @@ def test_a_log_reads_the_same_in_one_piece_and_in_many(
     assert parts.read(contest.conn, 11) == 0
 
 
-def test_of_several_seats_of_one_contender_the_log_keeps_the_best(contest: Contest) -> None:
+def test_the_log_keeps_the_best_seat_of_a_contender(contest: Contest) -> None:
     twins = [contest.active(content="the same bytes") for _ in range(2)]
     others = [contest.active() for _ in range(2)]
     for result in ([3, 1, 2, 4], [1, 1, 2, 3]):
@@ -264,9 +256,7 @@ def test_of_several_seats_of_one_contender_the_log_keeps_the_best(contest: Conte
     assert not log.games.faults.any()
 
 
-def test_versions_are_never_changed_and_old_rows_are_dropped_one_an_hour_staying(
-    contest: Contest, four: list[EntryId]
-) -> None:
+def test_one_old_version_an_hour_is_kept(contest: Contest, four: list[EntryId]) -> None:
     play(contest, four, 3)
     fitter = OfficialFitter()
     for _ in range(5):

@@ -16,7 +16,7 @@ def test_a_repeat_gets_the_first_answer(database_url: str, contest: Contest) -> 
                 idempotency.store_answer(conn, contest.host, "key", 201, {"id": 1})
 
 
-def test_a_request_that_failed_may_be_tried_again(database_url: str, contest: Contest) -> None:
+def test_a_failed_request_may_be_repeated(database_url: str, contest: Contest) -> None:
     with db.connect(database_url) as conn:
         assert idempotency.begin_request(conn, contest.host, "key", "request") is None
         conn.rollback()

@@ -50,7 +50,7 @@ def test_games_are_counted_by_opponent_seat_and_verdict(contest: Contest) -> Non
     assert (read(contest, a, 10.0).games_left or 0) > (found.games_left or 0) > 0
 
 
-def test_a_result_taken_back_is_not_counted(contest: Contest) -> None:
+def test_a_withdrawn_result_is_not_counted(contest: Contest) -> None:
     a, *others = (contest.active() for _ in range(4))
     first = contest.rated(a, *others)
     contest.play(first, [4, 3, 2, 1])
@@ -62,7 +62,7 @@ def test_a_result_taken_back_is_not_counted(contest: Contest) -> None:
     assert [row.better for row in found.opponents] == [1, 1, 1]
 
 
-def test_the_pace_is_that_of_the_last_hour(contest: Contest) -> None:
+def test_the_pace_counts_the_last_hour(contest: Contest) -> None:
     four = [contest.active() for _ in range(4)]
     assert read(contest, four[0]).pace == insights.LeaguePace(0.0, 0.0)
     for _ in range(3):
@@ -71,7 +71,7 @@ def test_the_pace_is_that_of_the_last_hour(contest: Contest) -> None:
     assert insights.read_pace(contest.conn, contest.season) == insights.LeaguePace(3.0, 3.0)
 
 
-def test_a_newcomer_is_told_when_its_first_match_should_be_over(contest: Contest) -> None:
+def test_a_new_entry_gets_an_estimate_of_its_first_match(contest: Contest) -> None:
     four = [contest.active() for _ in range(4)]
     newcomer = contest.active()
     assert read(contest, newcomer).first_match_seconds is None, "nothing is played yet"
@@ -89,7 +89,7 @@ def test_a_newcomer_is_told_when_its_first_match_should_be_over(contest: Contest
     assert read(contest, four[0]).first_match_seconds is None
 
 
-def test_an_entry_without_games_has_nothing_to_tell_of_them(contest: Contest) -> None:
+def test_an_entry_without_games_has_empty_insights(contest: Contest) -> None:
     found = read(contest, contest.active())
     assert found.games == 0
     assert found.times is None

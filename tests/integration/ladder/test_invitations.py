@@ -47,7 +47,7 @@ def person(club: Contest, name: str) -> UserId:
     return users.create_user(club.conn, name).id
 
 
-def test_a_code_makes_a_member_who_sees_the_league_and_may_enter(club: Contest) -> None:
+def test_a_code_makes_its_user_a_competitor(club: Contest) -> None:
     ada = person(club, "Ada Lovelace")
     seen = records.league_resource(club.league)
     before = users.viewer_of_user(club.conn, ada)
@@ -73,7 +73,7 @@ def test_the_code_is_not_stored(club: Contest) -> None:
     assert code.removeprefix("join_") not in row[0]
 
 
-def test_a_code_ends_by_uses_by_date_and_by_revocation_with_one_sentence(club: Contest) -> None:
+def test_a_used_up_expired_or_revoked_code_is_refused(club: Contest) -> None:
     ada, bob = person(club, "ada"), person(club, "bob")
     once_id, once = invite(club, max_uses=1)
     join(club, ada, once)
@@ -90,7 +90,7 @@ def test_a_code_ends_by_uses_by_date_and_by_revocation_with_one_sentence(club: C
     assert revoked.revoked_at is not None
 
 
-def test_nobody_loses_a_role_by_a_code(club: Contest) -> None:
+def test_a_code_never_lowers_a_role(club: Contest) -> None:
     ada = person(club, "ada")
     _, look = invite(club, "viewer")
     _, play = invite(club, "competitor")
@@ -109,7 +109,7 @@ def test_a_private_league_takes_no_codes(club: Contest) -> None:
         invite(club)
 
 
-def test_terms_that_changed_meanwhile_are_read_again(club: Contest) -> None:
+def test_changed_terms_must_be_read_again(club: Contest) -> None:
     ada = person(club, "ada")
     _, code = invite(club)
     stale = terms.terms_digest(BY_CODE, OWN)
@@ -118,7 +118,7 @@ def test_terms_that_changed_meanwhile_are_read_again(club: Contest) -> None:
         invitations.join_league(club.conn, ada, code, stale)
 
 
-def test_settings_are_not_widened_past_what_competitors_agreed_to(club: Contest) -> None:
+def test_settings_are_widened_only_with_consent_of_competitors(club: Contest) -> None:
     ada = person(club, "ada")
     _, code = invite(club)
     widen = (club.conn, club.league.id, BY_CODE, PUBLIC)
@@ -133,7 +133,7 @@ def test_settings_are_not_widened_past_what_competitors_agreed_to(club: Contest)
         invitations.refuse_widening(club.conn, club.league.id, Visibility.PUBLIC, PUBLIC)
 
 
-def test_who_was_made_a_viewer_since_must_still_agree(club: Contest) -> None:
+def test_a_competitor_turned_viewer_must_still_consent(club: Contest) -> None:
     ada = person(club, "ada")
     join(club, ada, invite(club)[1])
     leagues.set_member_role(club.conn, club.league.id, ada, "viewer")
@@ -141,7 +141,7 @@ def test_who_was_made_a_viewer_since_must_still_agree(club: Contest) -> None:
         invitations.refuse_widening(club.conn, club.league.id, BY_CODE, PUBLIC)
 
 
-def test_a_used_code_gives_back_nothing_that_a_host_took(club: Contest) -> None:
+def test_a_used_code_restores_no_role(club: Contest) -> None:
     ada = person(club, "ada")
     _, code = invite(club)
     join(club, ada, code)
@@ -152,21 +152,21 @@ def test_a_used_code_gives_back_nothing_that_a_host_took(club: Contest) -> None:
         join(club, ada, code)
 
 
-def test_codes_of_before_admit_nobody_to_a_league_that_became_private(club: Contest) -> None:
+def test_an_old_code_is_refused_in_a_private_league(club: Contest) -> None:
     _, code = invite(club)
     leagues.update_league(club.conn, club.league.id, visibility=Visibility.PRIVATE)
     with pytest.raises(NotFound):
         invitations.read_code(club.conn, person(club, "ada"), code)
 
 
-def test_who_was_added_by_a_host_is_kept_to_the_settings_of_that_day(club: Contest) -> None:
+def test_a_member_added_by_a_host_must_consent_to_wider_settings(club: Contest) -> None:
     ada = person(club, "ada")
     leagues.set_member_role(club.conn, club.league.id, ada, "competitor")
     with pytest.raises(Conflict, match="1 members"):
         invitations.refuse_widening(club.conn, club.league.id, BY_CODE, PUBLIC)
 
 
-def test_a_team_that_entered_a_public_league_agrees_by_becoming_a_member(conn: Connection) -> None:
+def test_consent_makes_a_public_competitor_a_member(conn: Connection) -> None:
     contest = raise_contest(conn)
     leagues.update_league(conn, contest.league.id, replay_visibility=OWN)
     user, team = contest.team()
@@ -182,7 +182,7 @@ def test_a_team_that_entered_a_public_league_agrees_by_becoming_a_member(conn: C
     assert roles[user] is LeagueRole.COMPETITOR
 
 
-def test_consent_names_a_text_in_force_or_wider_and_makes_no_member_of_a_hidden_league(
+def test_consent_to_an_outdated_text_is_refused(
     club: Contest,
 ) -> None:
     ada = person(club, "ada")

@@ -20,7 +20,7 @@ from ladder.ratings import ratings
 from tests.integration.ladder.contest import Contest, digest, raise_contest
 
 
-def test_the_list_of_leagues_is_what_the_viewer_may_see(conn: Connection) -> None:
+def test_only_visible_leagues_are_listed(conn: Connection) -> None:
     public, private = raise_contest(conn), raise_contest(conn, visibility="private")
     member = users.create_user(conn, "member")
     leagues.set_member_role(conn, private.league.id, member.id, LeagueRole.VIEWER)
@@ -39,7 +39,7 @@ def test_the_list_of_leagues_is_what_the_viewer_may_see(conn: Connection) -> Non
     assert leagues.list_leagues(conn, Viewer(is_admin=True), after=public.league.id) == [both[1]]
 
 
-def test_the_creator_hosts_and_roles_change(contest: Contest) -> None:
+def test_the_creator_of_a_league_is_its_host(contest: Contest) -> None:
     conn, league = contest.conn, contest.league.id
     ada = users.create_user(conn, "ada")
     leagues.set_member_role(conn, league, ada.id, "competitor")
@@ -59,7 +59,7 @@ def test_the_creator_hosts_and_roles_change(contest: Contest) -> None:
         )
 
 
-def test_seasons_are_numbered_and_the_newest_open_one_is_current(contest: Contest) -> None:
+def test_the_newest_open_season_is_current(contest: Contest) -> None:
     def season(opens_at: datetime | None = None) -> int:
         return seasons.create_season(
             contest.conn,
@@ -86,7 +86,7 @@ def test_seasons_are_numbered_and_the_newest_open_one_is_current(contest: Contes
         leagues.set_league_state(contest.conn, contest.league.id, "shut")
 
 
-def test_a_season_locks_and_finishes_by_its_dates_when_nothing_is_in_play(
+def test_a_season_finishes_only_after_its_running_matches(
     conn: Connection,
 ) -> None:
     soon = datetime.now(UTC) + timedelta(days=1)
@@ -106,7 +106,7 @@ def test_a_season_locks_and_finishes_by_its_dates_when_nothing_is_in_play(
     assert matches.matches_in_flight(conn, contest.season.id) == 0
 
 
-def test_equal_bytes_are_one_submission_for_an_agent_and_others_learn_nothing(
+def test_equal_bytes_are_one_submission_of_an_agent(
     contest: Contest,
 ) -> None:
     one, two = contest.agent(), contest.agent()
@@ -120,7 +120,7 @@ def test_equal_bytes_are_one_submission_for_an_agent_and_others_learn_nothing(
     assert agents.list_submissions(contest.conn, one) == [first]
 
 
-def test_an_agent_is_found_changed_and_seen_where_it_played(contest: Contest) -> None:
+def test_an_agent_belongs_to_the_leagues_of_its_active_entries(contest: Contest) -> None:
     conn = contest.conn
     agent = agents.get_agent(conn, contest.agent())
     with pytest.raises(Conflict, match="slug"):
@@ -136,7 +136,7 @@ def test_an_agent_is_found_changed_and_seen_where_it_played(contest: Contest) ->
     assert [e.id for e in entries.list_entries(conn, agent_id=agent.id, state="active")] == [entry]
 
 
-def test_what_is_unknown_is_not_found(conn: Connection) -> None:
+def test_an_unknown_id_is_not_found(conn: Connection) -> None:
     for get in (
         lambda: users.get_user(conn, "usr_x"),  # type: ignore[arg-type]
         lambda: users.get_team(conn, "nobody"),

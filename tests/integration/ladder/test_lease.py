@@ -71,7 +71,7 @@ def test_an_order_holds_all_a_worker_needs(contest: Contest, lineup: MatchId) ->
     assert match.state is MatchState.RUNNING
 
 
-def test_of_two_workers_claiming_at_once_one_gets_the_match(
+def test_only_one_of_two_workers_claims_the_match(
     database_url: str, contest: Contest, lineup: MatchId
 ) -> None:
     for worker in ("w1", "w2"):
@@ -85,7 +85,7 @@ def test_of_two_workers_claiming_at_once_one_gets_the_match(
     assert history.get_match(contest.conn, lineup).attempt == 1
 
 
-def test_of_two_results_sent_at_once_one_is_accepted(
+def test_only_one_of_two_results_is_accepted(
     database_url: str, contest: Contest, lineup: MatchId
 ) -> None:
     order = contest.claim(lineup)
@@ -114,9 +114,7 @@ def test_a_late_result_of_an_expired_attempt_is_refused(contest: Contest, lineup
     assert (match.attempt, match.accepted_no) == (2, 1)
 
 
-def test_numbers_of_the_log_follow_the_commits_and_leave_no_gap(
-    database_url: str, contest: Contest
-) -> None:
+def test_log_numbers_follow_the_commits_without_gaps(database_url: str, contest: Contest) -> None:
     entries = [contest.active() for _ in range(4)]
     one, two, three = (contest.rated(*entries) for _ in range(3))
     orders = {match_id: contest.claim(match_id) for match_id in (one, two, three)}
@@ -136,7 +134,7 @@ def test_numbers_of_the_log_follow_the_commits_and_leave_no_gap(
     assert log == [(1, three), (2, two), (3, one)]
 
 
-def test_a_worker_that_let_a_lease_lapse_is_refused_while_another_one_lives(
+def test_a_worker_with_a_lapsed_lease_waits_for_other_workers(
     contest: Contest, lineup: MatchId
 ) -> None:
     contest.claim(lineup, "w1")
@@ -162,7 +160,7 @@ def test_a_worker_that_let_a_lease_lapse_is_refused_while_another_one_lives(
         ({"gpu": 1, "queues": ("play.cpu", "play.gpu")}, {"gpu": 2}),
     ],
 )
-def test_a_worker_gets_only_what_its_node_can_play(
+def test_a_worker_gets_only_matches_playable_on_its_node(
     contest: Contest, lacking: dict[str, object], terms: dict[str, int]
 ) -> None:
     match_id = contest.rated(*(contest.active() for _ in range(4)), **terms)
@@ -173,7 +171,7 @@ def test_a_worker_gets_only_what_its_node_can_play(
     assert lease.claim_match(contest.conn, match_id, "able") is not None
 
 
-def test_a_season_of_a_speed_class_goes_to_nodes_of_it(conn: Connection) -> None:
+def test_a_season_goes_only_to_nodes_of_its_speed_class(conn: Connection) -> None:
     contest = raise_contest(conn, speed_class="a")
     match_id = entry_match(contest)
     workers.register_worker(conn, hello("slow", speed_class="b"))
@@ -188,14 +186,14 @@ def entry_match(contest: Contest) -> MatchId:
     return history.list_matches(contest.conn, kind="validation")[0].id
 
 
-def test_a_worker_nobody_knows_is_told_to_say_hello(contest: Contest, lineup: MatchId) -> None:
+def test_an_unregistered_worker_is_refused(contest: Contest, lineup: MatchId) -> None:
     with pytest.raises(lease.ProtocolError, match="said hello"):
         lease.claim_match(contest.conn, lineup, "stranger")
     assert workers.record_heartbeat(contest.conn, "stranger") is False
 
 
 @pytest.mark.parametrize("placements", [[1, 2, 3], [1, 2, 3, 5], [1, 2, 3, 0], [1, 2, 3, 4, 5]])
-def test_a_result_that_does_not_fit_is_refused_and_changes_nothing(
+def test_an_invalid_result_is_refused(
     contest: Contest, lineup: MatchId, placements: list[int]
 ) -> None:
     order = contest.claim(lineup)
@@ -205,7 +203,7 @@ def test_a_result_that_does_not_fit_is_refused_and_changes_nothing(
     assert contest.finish(lineup, order.attempt, [1, 1, 3, 3]) is FinishResult.ACCEPTED
 
 
-def test_a_failed_attempt_is_played_again_until_its_attempts_are_used_up(
+def test_a_failed_match_is_repeated_until_no_attempt_is_left(
     contest: Contest, lineup: MatchId
 ) -> None:
     for attempt in (1, 2, 3):
@@ -240,9 +238,7 @@ def test_a_finished_match_is_never_changed(contest: Contest, lineup: MatchId) ->
             contest.conn.execute(change)
 
 
-def test_a_rejudge_withdraws_the_old_result_and_accepts_the_new(
-    contest: Contest, lineup: MatchId
-) -> None:
+def test_a_rejudge_replaces_the_old_result(contest: Contest, lineup: MatchId) -> None:
     contest.play(lineup, [1, 2, 3, 4])
     old = history.get_match(contest.conn, lineup)
     entries = [seat.entry_id for seat in old.seats]
@@ -254,7 +250,7 @@ def test_a_rejudge_withdraws_the_old_result_and_accepts_the_new(
     assert history.get_match(contest.conn, lineup) == old
 
 
-def test_bells_ring_for_the_oldest_and_stay_within_the_number_given(contest: Contest) -> None:
+def test_wake_up_messages_go_to_the_oldest_matches(contest: Contest) -> None:
     entries = [contest.active() for _ in range(4)]
     queued = [contest.rated(*entries) for _ in range(3)]
     first = waking.take(contest.conn, {"play.cpu": 2})
@@ -265,7 +261,7 @@ def test_bells_ring_for_the_oldest_and_stay_within_the_number_given(contest: Con
     assert waking.take(contest.conn, {"play.cpu": 3}) == [("play.cpu", queued[2])]
 
 
-def test_a_finish_wakes_whoever_listens(
+def test_a_finished_match_notifies_listeners(
     database_url: str, contest: Contest, lineup: MatchId
 ) -> None:
     heard = db.listen(database_url, ["peck_finished"], poll_seconds=0.1)
@@ -276,7 +272,7 @@ def test_a_finish_wakes_whoever_listens(
     heard.close()  # type: ignore[attr-defined]
 
 
-def test_the_workers_role_may_play_and_nothing_else(
+def test_the_workers_role_may_only_play(
     database_url: str, contest: Contest, lineup: MatchId, worker_role: None
 ) -> None:
     db.set_worker_login(contest.conn, None)

@@ -66,9 +66,7 @@ def act(contest: Contest) -> str:
     )
 
 
-def test_a_medal_is_likely_until_uploads_lock_and_then_sealed(
-    contest: Contest, four: list[EntryId]
-) -> None:
+def test_a_likely_medal_is_sealed_after_uploads_lock(contest: Contest, four: list[EntryId]) -> None:
     settle(contest, four)
     refit(contest)
     assert [row.medal for row in board(contest)] == [*Medal, None]
@@ -86,7 +84,7 @@ def test_a_medal_is_likely_until_uploads_lock_and_then_sealed(
         turn(contest, "open")
 
 
-def test_a_standing_that_is_not_sure_seals_nothing(conn: Connection) -> None:
+def test_an_uncertain_standing_seals_no_medal(conn: Connection) -> None:
     contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.99)
     four = [contest.active() for _ in range(4)]
     play(contest, four, 1)
@@ -97,9 +95,7 @@ def test_a_standing_that_is_not_sure_seals_nothing(conn: Connection) -> None:
     turn(contest, "open")
 
 
-def test_a_sealed_medal_outlasts_the_games_that_would_take_it(
-    contest: Contest, four: list[EntryId]
-) -> None:
+def test_a_sealed_medal_survives_later_games(contest: Contest, four: list[EntryId]) -> None:
     settle(contest, four)
     turn(contest, "locked")
     refit(contest)
@@ -114,9 +110,7 @@ def test_a_sealed_medal_outlasts_the_games_that_would_take_it(
         )
 
 
-def test_the_record_of_seals_is_only_added_to_and_an_audited_act_takes_one_back(
-    contest: Contest, four: list[EntryId]
-) -> None:
+def test_only_an_audited_act_undoes_a_seal(contest: Contest, four: list[EntryId]) -> None:
     settle(contest, four)
     turn(contest, "locked")
     refit(contest)
@@ -138,9 +132,7 @@ def test_the_record_of_seals_is_only_added_to_and_an_audited_act_takes_one_back(
     assert board(contest)[0].status is MedalStatus.SEALED
 
 
-def test_nothing_is_sealed_while_games_are_judged_again(
-    contest: Contest, four: list[EntryId]
-) -> None:
+def test_no_medal_is_sealed_during_a_rejudge(contest: Contest, four: list[EntryId]) -> None:
     wrong = contest.rated(*four)
     contest.play(wrong, [4, 3, 2, 1])
     settle(contest, four)
@@ -168,7 +160,7 @@ def test_the_number_of_teams_is_kept_once_uploads_lock(conn: Connection) -> None
     assert fitting.recompute_digest(conn, contest.season.id, 2) == version.digest
 
 
-def test_a_season_that_stops_when_sealed_ends_with_its_last_doubt(
+def test_a_season_ends_once_all_its_medals_are_sealed(
     conn: Connection, capsys: pytest.CaptureFixture[str]
 ) -> None:
     contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8, stops_when_sealed=True)
@@ -198,9 +190,7 @@ def test_a_season_that_stops_when_sealed_ends_with_its_last_doubt(
     assert {line["season"] for line in told} == {contest.season.id}
 
 
-def test_the_final_standing_is_cold_and_nothing_moves_it_but_a_longer_log(
-    contest: Contest, four: list[EntryId]
-) -> None:
+def test_the_final_standing_is_a_cold_fit(contest: Contest, four: list[EntryId]) -> None:
     conn, season = contest.conn, contest.season.id
     play(contest, four, 6)
     fitter = OfficialFitter()
@@ -231,7 +221,7 @@ def test_the_final_standing_is_cold_and_nothing_moves_it_but_a_longer_log(
     assert fitting.seasons_to_fit(conn) == [season]
 
 
-def test_nothing_is_sealed_while_somebody_who_was_in_time_has_not_played(
+def test_no_medal_is_sealed_before_every_timely_entry_has_played(
     contest: Contest, four: list[EntryId]
 ) -> None:
     settle(contest, four)
@@ -244,7 +234,7 @@ def test_nothing_is_sealed_while_somebody_who_was_in_time_has_not_played(
     assert len(sealed_medals.sealed_medals_of_season(contest.conn, contest.season.id)) == 3
 
 
-def test_who_no_node_can_play_keeps_nothing_open_for_long(
+def test_an_unplayable_entry_delays_seals_only_for_a_limited_time(
     contest: Contest, four: list[EntryId]
 ) -> None:
     settle(contest, four)
@@ -282,7 +272,7 @@ def test_a_declared_entry_is_not_retired_once_uploads_are_locked(
         entries.retire_entry(contest.conn, four[3])
 
 
-def test_a_season_that_ends_while_it_is_fitted_ends_with_a_cold_fit(
+def test_a_season_ending_during_a_fit_gets_a_cold_fit(
     contest: Contest, four: list[EntryId], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     play(contest, four, 20)
@@ -305,7 +295,7 @@ def test_a_season_that_ends_while_it_is_fitted_ends_with_a_cold_fit(
     assert fitting.seasons_to_fit(contest.conn) == []
 
 
-def test_teams_that_hold_the_same_bytes_take_one_place_and_one_medal(contest: Contest) -> None:
+def test_teams_with_equal_bundles_share_one_place(contest: Contest) -> None:
     first, third, fourth, fifth = (contest.active() for _ in range(4))
     twins = [contest.active(content="the same bytes") for _ in range(2)]
     for twin in twins:
@@ -325,9 +315,7 @@ def test_teams_that_hold_the_same_bytes_take_one_place_and_one_medal(contest: Co
     assert standing_versions.get_version(contest.conn, contest.season.id, 1).teams == 5
 
 
-def test_one_sure_standing_seals_nothing_before_the_others_that_agree(
-    contest: Contest, four: list[EntryId]
-) -> None:
+def test_a_seal_needs_several_agreeing_standings(contest: Contest, four: list[EntryId]) -> None:
     turn(contest, "locked")
     sealed = []
     for games in (60, 1, 2, 3, 1):  # from 67 results a twentieth back are 63, and from there 60

@@ -82,7 +82,7 @@ def columns(url: str, table: str) -> list[str]:
     )
 
 
-def test_a_migrated_database_needs_nothing(database_url: str) -> None:
+def test_migrating_a_current_database_changes_nothing(database_url: str) -> None:
     assert migrate.migrate(database_url) == MigrationResult([], [])
 
 
@@ -93,7 +93,7 @@ def test_a_changed_migration_is_refused(database_url: str, monkeypatch: pytest.M
         migrate.migrate(database_url)
 
 
-def test_of_several_migrating_at_once_one_does_the_work(database_url: str) -> None:
+def test_simultaneous_migrations_apply_each_file_once(database_url: str) -> None:
     empty(database_url)
     done: list[MigrationResult] = []
     threads = [
@@ -127,7 +127,7 @@ def test_a_new_database_gets_the_files_of_both_phases(database_url: str, version
     assert done.waiting == []
 
 
-def test_files_of_one_number_run_before_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_before_files_run_first_within_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ["0010_after_a.sql", "0002_before_b.sql", "0010_before_z.sql", "0001_schema.sql"]
     monkeypatch.setattr(migrate, "_sql_files", lambda _: [(name, "") for name in names])
     assert [name for name, _ in migrate.migration_files()] == [
@@ -163,7 +163,7 @@ def test_a_changed_file_of_functions_runs_again(database_url: str, version: Vers
     ],
     ids=["arguments", "removal", "result", "names"],
 )
-def test_a_changed_signature_is_refused_and_changes_nothing(
+def test_a_changed_function_signature_is_refused(
     database_url: str, version: Version, text: str, said: str
 ) -> None:
     version.is_now(greeting=OLD_GREETING)
@@ -176,7 +176,7 @@ def test_a_changed_signature_is_refused_and_changes_nothing(
     assert ask(database_url, "select greet('goose')") == ["goose"]
 
 
-def test_an_old_function_goes_a_version_later(database_url: str, version: Version) -> None:
+def test_an_old_function_is_dropped_one_version_later(database_url: str, version: Version) -> None:
     version.is_now(greeting=OLD_GREETING)
     migrate.migrate(database_url)
     version.is_now(greeting=OLD_GREETING + NEW_GREETING)
@@ -237,7 +237,7 @@ def test_only_granted_functions_are_open_to_others(database_url: str) -> None:
     assert ask(database_url, unset + " and proacl is null") == [], "everybody may execute these"
 
 
-def test_rows_of_now_go_to_this_months_partition(database_url: str) -> None:
+def test_new_rows_go_to_the_partition_of_the_month(database_url: str) -> None:
     with db.connect(database_url, autocommit=True) as conn:
         contest = raise_contest(conn)
         contest.play(contest.rated(*(contest.active() for _ in range(4))), [1, 2, 3, 4])
@@ -255,9 +255,7 @@ def test_partitions_are_made_ahead_and_once(database_url: str) -> None:
         assert migrate.ensure_partitions(conn, migrate.MONTHS_AHEAD + 2) == []
 
 
-def test_the_workers_password_is_hashed_before_it_travels(
-    database_url: str, worker_role: None
-) -> None:
+def test_the_workers_password_is_stored_as_a_hash(database_url: str, worker_role: None) -> None:
     with db.connect(database_url, autocommit=True) as conn:
         db.set_worker_login(conn, "geese fly south")
         row = conn.execute(

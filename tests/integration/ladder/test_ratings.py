@@ -47,7 +47,7 @@ def test_a_finished_match_is_rated_once(contest: Contest, four: list[EntryId]) -
     assert (point.no, point.mu_before, point.mu) == (1, 600.0, made[0].mu)
 
 
-def test_a_match_shows_what_it_did_to_each_rating(contest: Contest, four: list[EntryId]) -> None:
+def test_a_match_shows_the_change_of_each_rating(contest: Contest, four: list[EntryId]) -> None:
     match_id = contest.rated(*four)
     contest.play(match_id, [1, 2, 3, 4])
     assert history.get_match(contest.conn, match_id).seats[0].mu_after is None
@@ -57,7 +57,7 @@ def test_a_match_shows_what_it_did_to_each_rating(contest: Contest, four: list[E
     assert seat.mu_after == entries.get_entry(contest.conn, four[0]).mu
 
 
-def test_a_season_that_cannot_be_rated_keeps_no_other_waiting(
+def test_an_unratable_season_delays_no_other_season(
     database_url: str, contest: Contest, four: list[EntryId], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     contest.play(contest.rated(*four), [1, 2, 3, 4])
@@ -77,7 +77,7 @@ def test_a_season_that_cannot_be_rated_keeps_no_other_waiting(
     assert ratings.seasons_to_rate(contest.conn) == [contest.season.id]
 
 
-def test_seasons_take_turns_and_standings_are_fitted_between(
+def test_the_rater_alternates_between_seasons(
     database_url: str, contest: Contest, four: list[EntryId], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = raise_contest(contest.conn)
@@ -109,9 +109,7 @@ def test_a_rater_that_dies_before_its_commit_has_rated_nothing(
     assert entries.get_entry(contest.conn, four[0]).games == 1
 
 
-def test_faults_and_scrims_and_validation_do_not_rate(
-    contest: Contest, four: list[EntryId]
-) -> None:
+def test_a_scrim_is_not_rated(contest: Contest, four: list[EntryId]) -> None:
     seats = [contest.seat(e) for e in four]
     scrim = contest.conn.execute(
         "insert into scrims (id, season_id, team_id, requested_by, lineup, games)"
@@ -131,7 +129,7 @@ def test_faults_and_scrims_and_validation_do_not_rate(
     assert [entries.get_entry(contest.conn, e).mu for e in four] == [600.0] * 4
 
 
-def test_a_rejudge_leaves_the_ratings_the_standing_log_gives(
+def test_a_rejudge_gives_the_ratings_of_the_corrected_log(
     contest: Contest, four: list[EntryId]
 ) -> None:
     wrong = contest.rated(*four)
@@ -152,7 +150,7 @@ def test_a_rejudge_leaves_the_ratings_the_standing_log_gives(
         assert (entry.games, entry.faults) == (2, 0)
 
 
-def test_one_replay_serves_all_that_a_stretch_withdraws(
+def test_one_rerating_covers_several_withdrawn_results(
     contest: Contest, four: list[EntryId], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wrong = [contest.rated(*four) for _ in range(3)]
@@ -177,7 +175,7 @@ def test_one_replay_serves_all_that_a_stretch_withdraws(
     _check_against_history(contest, four)
 
 
-def test_a_long_log_is_rated_anew_a_piece_at_a_time_and_others_have_their_turn(
+def test_rerating_a_long_log_delays_no_other_season(
     database_url: str, contest: Contest, four: list[EntryId], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = raise_contest(contest.conn)
@@ -209,7 +207,7 @@ def test_a_long_log_is_rated_anew_a_piece_at_a_time_and_others_have_their_turn(
     assert contest.conn.execute("select count(*) from reratings").fetchone() == (0,)
 
 
-def test_a_replay_of_a_stretch_that_was_folded_without_it_is_dropped(
+def test_an_outdated_rerating_is_dropped(
     contest: Contest, four: list[EntryId], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     played = [contest.rated(*four) for _ in range(6)]
@@ -235,7 +233,7 @@ def test_a_replay_of_a_stretch_that_was_folded_without_it_is_dropped(
     _check_against_history(contest, four)
 
 
-def test_a_rating_that_was_corrected_names_the_result_of_its_own_that_went(
+def test_a_corrected_rating_names_the_withdrawn_result(
     contest: Contest,
 ) -> None:
     field = [contest.active() for _ in range(9)]
@@ -263,9 +261,7 @@ def test_a_rating_that_was_corrected_names_the_result_of_its_own_that_went(
     max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(seed=st.integers(0, 2**32))
-def test_ratings_are_a_pure_function_of_the_log_however_it_is_cut(
-    conn: Connection, seed: int
-) -> None:
+def test_ratings_depend_only_on_the_log(conn: Connection, seed: int) -> None:
     rng, at_once = Random(seed), rerating.AT_ONCE
     contest = raise_contest(conn)
     field = [contest.active() for _ in range(5)]
@@ -335,9 +331,7 @@ def _check_against_history(contest: Contest, field: list[EntryId]) -> None:
         assert not curve or curve[-1].mu == entry.mu
 
 
-def test_the_board_ranks_teams_and_its_revision_follows_what_it_shows(
-    contest: Contest, four: list[EntryId]
-) -> None:
+def test_the_board_ranks_teams(contest: Contest, four: list[EntryId]) -> None:
     anchor = contest.active(is_anchor=True)
     fresh = contest.active()
     contest.play(contest.rated(*four[:3], anchor), [1, 2, 4, 3])

@@ -75,7 +75,9 @@ def queue(contest: Contest, at_once: int = again.AT_ONCE) -> list[MatchId | None
     ]
 
 
-def test_a_predicate_fits_what_has_all_of_it(contest: Contest, four: list[EntryId]) -> None:
+def test_a_predicate_selects_results_with_all_its_properties(
+    contest: Contest, four: list[EntryId]
+) -> None:
     conn = contest.conn
     first = contest.rated(*four)
     contest.play(first, [1, 2, 3, 4], ["DONE", "DONE", "TIMEOUT", "DONE"])
@@ -104,7 +106,7 @@ def test_a_predicate_fits_what_has_all_of_it(contest: Contest, four: list[EntryI
         fits(contest)
 
 
-def test_a_preview_shows_the_board_without_the_results_and_writes_nothing(
+def test_a_preview_shows_the_board_without_the_results(
     contest: Contest, four: list[EntryId]
 ) -> None:
     conn, season = contest.conn, contest.season.id
@@ -138,16 +140,14 @@ def test_a_preview_shows_the_board_without_the_results_and_writes_nothing(
         assert after[one] == pytest.approx(alone[two], abs=1e-6)
 
 
-def test_a_preview_of_nothing_changes_nothing(contest: Contest, four: list[EntryId]) -> None:
+def test_a_preview_without_results_changes_nothing(contest: Contest, four: list[EntryId]) -> None:
     play(contest, four, 9)
     OfficialFitter().refit(contest.conn, contest.season.id)
     seen = again.preview_rejudgement(contest.conn, contest.season.id, Predicate(node="another"))
     assert (seen.suspects, seen.changes) == ((), ())
 
 
-def test_matches_are_judged_again_a_few_at_a_time_until_all_are(
-    contest: Contest, four: list[EntryId]
-) -> None:
+def test_matches_are_rejudged_a_few_at_a_time(contest: Contest, four: list[EntryId]) -> None:
     conn = contest.conn
     old = play(contest, four, 5)
     act = judge(contest)
@@ -182,9 +182,7 @@ def test_matches_are_judged_again_a_few_at_a_time_until_all_are(
     assert len(standing) == 5
 
 
-def test_what_is_being_judged_again_is_not_taken_twice(
-    contest: Contest, four: list[EntryId]
-) -> None:
+def test_a_match_is_not_rejudged_twice_at_once(contest: Contest, four: list[EntryId]) -> None:
     (one, _) = play(contest, four, 2)
     judge(contest)
     with pytest.raises(Conflict, match="fits no result that stands"):
@@ -198,9 +196,7 @@ def test_what_is_being_judged_again_is_not_taken_twice(
     assert (now.refused, now.under_way, now.waiting) == (1, 1, 0)
 
 
-def test_a_rejudge_has_the_lineup_of_the_match_it_replaces(
-    contest: Contest, four: list[EntryId]
-) -> None:
+def test_a_rejudge_keeps_the_lineup_of_the_match(contest: Contest, four: list[EntryId]) -> None:
     (old,) = play(contest, four, 1)
     for lineup in (four[::-1], [*four[:3], contest.active()]):
         with pytest.raises(Conflict, match="a rejudge has the lineup of the match"):
@@ -212,7 +208,7 @@ def test_a_rejudge_has_the_lineup_of_the_match_it_replaces(
     contest.rated(*four, rejudges=old)
 
 
-def test_a_retired_entry_is_judged_again_too(contest: Contest, four: list[EntryId]) -> None:
+def test_a_match_of_a_retired_entry_is_rejudged(contest: Contest, four: list[EntryId]) -> None:
     play(contest, four, 1)
     entries.retire_entry(contest.conn, four[0])
     judge(contest)
@@ -223,7 +219,7 @@ def test_a_retired_entry_is_judged_again_too(contest: Contest, four: list[EntryI
     assert entries.get_entry(contest.conn, four[0]).games == 1
 
 
-def test_what_is_sealed_for_those_who_sat_in_them_is_open_until_all_are_judged(
+def test_medals_stay_open_until_all_matches_are_rejudged(
     conn: Connection,
 ) -> None:
     medals = MedalRules(MedalRuleKind.COUNTS, gold=1, silver=1, bronze=1)
@@ -261,7 +257,7 @@ def test_what_is_sealed_for_those_who_sat_in_them_is_open_until_all_are_judged(
     assert len(sealed_medals.sealed_medals_of_season(conn, season)) == 3
 
 
-def test_a_finished_season_plays_what_is_judged_again_and_gets_a_new_final_standing(
+def test_a_rejudged_finished_season_gets_a_new_final_standing(
     contest: Contest, four: list[EntryId]
 ) -> None:
     conn, season, fitter = contest.conn, contest.season.id, OfficialFitter()
@@ -293,7 +289,7 @@ def looked_at(contest: Contest, four: list[EntryId], fitter: OfficialFitter) -> 
     return played
 
 
-def test_what_was_not_played_again_keeps_its_result_when_an_act_is_called_off(
+def test_a_cancelled_rejudgement_keeps_the_remaining_results(
     conn: Connection,
 ) -> None:
     medals = MedalRules(MedalRuleKind.COUNTS, gold=1, silver=1, bronze=1)
@@ -335,9 +331,7 @@ def test_what_was_not_played_again_keeps_its_result_when_an_act_is_called_off(
     assert len(sealed_medals.sealed_medals_of_season(conn, season)) == 3
 
 
-def test_an_act_ends_when_nothing_of_it_is_left_to_be_played(
-    contest: Contest, four: list[EntryId]
-) -> None:
+def test_a_rejudgement_ends_when_no_match_is_left(contest: Contest, four: list[EntryId]) -> None:
     conn, season = contest.conn, contest.season.id
     play(contest, four, 2)
     lost = judge(contest)
@@ -362,7 +356,7 @@ def test_an_act_ends_when_nothing_of_it_is_left_to_be_played(
     ]
 
 
-def test_nothing_is_sealed_by_a_standing_that_knows_a_result_that_was_withdrawn(
+def test_a_standing_with_a_withdrawn_result_seals_no_medal(
     conn: Connection,
 ) -> None:
     medals = MedalRules(MedalRuleKind.COUNTS, gold=1, silver=1, bronze=1)

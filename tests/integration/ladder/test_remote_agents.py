@@ -121,13 +121,13 @@ def wait_seconds(contest: Contest, entry: EntryId) -> float:
     return float(row[0])
 
 
-def test_a_remote_submission_enters_only_where_the_season_says_so(conn: Connection) -> None:
+def test_a_remote_submission_enters_only_a_season_with_remote_agents(conn: Connection) -> None:
     contest = raise_contest(conn, seats=2)
     with pytest.raises(Conflict, match="upload a bundle, or ask the host for a season"):
         entered(contest)
 
 
-def test_a_remote_entry_has_the_profile_remote_whatever_is_asked_for(contest: Contest) -> None:
+def test_a_remote_entry_has_the_profile_remote(contest: Contest) -> None:
     entry = entries.get_entry(contest.conn, entered(contest))
     assert (entry.profile, entry.remote) == ("remote", True)
     submission = agents.get_submission(contest.conn, entry.submission_id)
@@ -150,7 +150,7 @@ def test_a_remote_entry_has_the_profile_remote_whatever_is_asked_for(contest: Co
         )
 
 
-def test_an_address_that_was_rejected_is_validated_again_when_it_is_submitted_again(
+def test_a_rejected_address_is_validated_again_after_resubmission(
     contest: Contest,
 ) -> None:
     agent = contest.agent()
@@ -168,7 +168,7 @@ def test_an_address_that_was_rejected_is_validated_again_when_it_is_submitted_ag
     assert state(contest, entry) is EntryState.ACTIVE
 
 
-def test_a_match_with_one_who_is_away_is_void_and_strikes_that_one_alone(contest: Contest) -> None:
+def test_only_the_absent_agent_of_a_void_match_gets_a_strike(contest: Contest) -> None:
     away, there = active(contest), active(contest)
     match = history.get_match(contest.conn, be_away(contest, away, there))
     assert (match.state, match.accepted_no) == (MatchState.VOID, None)
@@ -181,7 +181,7 @@ def test_a_match_with_one_who_is_away_is_void_and_strikes_that_one_alone(contest
     assert (other.strikes, other.in_flight, other.reason) == (0, 0, None)
 
 
-def test_a_match_without_an_answered_move_is_a_strike_and_ten_with_one_take_it_away(
+def test_a_match_without_an_answered_move_is_a_strike(
     contest: Contest,
 ) -> None:
     silent, there = active(contest), contest.active()
@@ -201,7 +201,7 @@ def test_a_match_without_an_answered_move_is_a_strike_and_ten_with_one_take_it_a
     assert entries.get_entry(contest.conn, there).strikes == 0  # a bundle has none
 
 
-def test_ten_answered_matches_in_a_row_take_one_strike_away_and_the_last_takes_its_reason(
+def test_ten_answered_matches_remove_one_strike(
     contest: Contest,
 ) -> None:
     back, there = active(contest), contest.active()
@@ -215,7 +215,7 @@ def test_ten_answered_matches_in_a_row_take_one_strike_away_and_the_last_takes_i
     assert (found.strikes, found.reason) == (0, None)
 
 
-def test_matches_of_one_moment_are_one_strike_and_who_was_struck_rests_a_minute(
+def test_simultaneous_matches_give_one_strike(
     contest: Contest,
 ) -> None:
     away, there = active(contest), contest.active()
@@ -239,7 +239,7 @@ def test_matches_of_one_moment_are_one_strike_and_who_was_struck_rests_a_minute(
     assert paired() == {away, there}
 
 
-def test_late_attempts_other_kinds_and_seats_of_bundles_are_refused(contest: Contest) -> None:
+def test_invalid_reports_of_absence_are_refused(contest: Contest) -> None:
     away, bundle = active(contest), contest.active()
     match_id = contest.rated(away, bundle)
     order = lease.claim_match(contest.conn, match_id, "w1")
@@ -264,9 +264,7 @@ def test_late_attempts_other_kinds_and_seats_of_bundles_are_refused(contest: Con
         )
 
 
-def test_the_workers_role_may_say_who_is_away_and_change_nothing_else(
-    contest: Contest, conn: Connection
-) -> None:
+def test_the_workers_role_may_only_report_absence(contest: Contest, conn: Connection) -> None:
     away, there = active(contest), active(contest)
     match_id = contest.rated(away, there)
     order = lease.claim_match(conn, match_id, "w1")
@@ -286,7 +284,7 @@ def test_the_workers_role_may_say_who_is_away_and_change_nothing_else(
         conn.execute("reset role")
 
 
-def test_the_third_strike_pauses_an_entry_and_it_keeps_its_place(
+def test_the_third_strike_pauses_an_entry(
     contest: Contest,
 ) -> None:
     away, there = active(contest), active(contest)
@@ -318,7 +316,7 @@ def paused(contest: Contest, agent: AgentId | None = None) -> EntryId:
     return entry
 
 
-def test_it_is_tried_after_ten_minutes_an_hour_six_hours_and_then_daily(contest: Contest) -> None:
+def test_a_paused_entry_is_tried_at_growing_intervals(contest: Contest) -> None:
     entry = paused(contest)
     for hours in (1.0, 6.0, 24.0, 24.0):
         assert remote_agents.retry_due_entries(contest.conn) == []
@@ -332,7 +330,7 @@ def test_it_is_tried_after_ten_minutes_an_hour_six_hours_and_then_daily(contest:
         assert hours * 3600 - 10 < wait_seconds(contest, entry) <= hours * 3600
 
 
-def test_a_try_that_passes_has_it_play_again_as_if_nothing_had_been(contest: Contest) -> None:
+def test_a_passed_try_reactivates_a_paused_entry(contest: Contest) -> None:
     entry = paused(contest)
     since = entries.get_entry(contest.conn, entry).activated_at
     remote_agents.retry_paused_entry(contest.conn, entry)
@@ -347,7 +345,7 @@ def test_a_try_that_passes_has_it_play_again_as_if_nothing_had_been(contest: Con
         remote_agents.retry_paused_entry(contest.conn, entry)
 
 
-def test_its_owner_may_try_at_any_time_but_not_all_the_time(contest: Contest) -> None:
+def test_an_owner_may_not_try_again_within_a_minute(contest: Contest) -> None:
     entry = paused(contest)
     remote_agents.retry_paused_entry(contest.conn, entry)
     judge(contest, entry, "ERROR")
@@ -356,7 +354,7 @@ def test_its_owner_may_try_at_any_time_but_not_all_the_time(contest: Contest) ->
         remote_agents.retry_paused_entry(contest.conn, entry)
 
 
-def test_a_try_that_came_to_nothing_by_our_fault_is_made_again(contest: Contest) -> None:
+def test_a_void_try_is_repeated(contest: Contest) -> None:
     entry = paused(contest)
     remote_agents.retry_paused_entry(contest.conn, entry)
     match_id = entries.get_entry(contest.conn, entry).validation_match_id
@@ -372,7 +370,7 @@ def test_a_try_that_came_to_nothing_by_our_fault_is_made_again(contest: Contest)
     assert wait_seconds(contest, entry) > 3000
 
 
-def test_after_seven_days_it_is_retired_but_not_from_a_finished_season(contest: Contest) -> None:
+def test_a_paused_entry_is_retired_after_seven_days(contest: Contest) -> None:
     gone, kept = paused(contest), paused(contest)
     earlier(contest, gone, days=8)
     assert remote_agents.retry_due_entries(contest.conn) == [gone]
@@ -388,7 +386,7 @@ def test_after_seven_days_it_is_retired_but_not_from_a_finished_season(contest: 
             act(contest.conn, kept)
 
 
-def test_a_paused_entry_may_be_retired_and_disqualified_and_come_back(contest: Contest) -> None:
+def test_a_paused_entry_may_be_retired_or_disqualified(contest: Contest) -> None:
     first, second = paused(contest), paused(contest)
     remote_agents.retry_paused_entry(contest.conn, first)
     trial = entries.get_entry(contest.conn, first).validation_match_id
@@ -408,7 +406,7 @@ def test_a_paused_entry_may_be_retired_and_disqualified_and_come_back(contest: C
     assert state(contest, second) is EntryState.ACTIVE
 
 
-def test_a_newer_submission_takes_the_place_of_a_paused_one(conn: Connection) -> None:
+def test_a_newer_submission_replaces_a_paused_entry(conn: Connection) -> None:
     contest = raise_contest(conn, seats=2, remote_agents=True, active_limit=1)
     workers.register_worker(conn, hello("w1", profiles=("numpy", "remote")))
     agent = contest.agent()
@@ -421,7 +419,7 @@ def test_a_newer_submission_takes_the_place_of_a_paused_one(conn: Connection) ->
     assert entries.get_entry(conn, old).reason == "newer submissions of its agent play instead"
 
 
-def test_one_that_comes_back_after_a_week_of_disqualification_has_its_days_to_answer(
+def test_a_reinstated_paused_entry_gets_new_days_to_answer(
     contest: Contest,
 ) -> None:
     entry = paused(contest)
@@ -437,7 +435,7 @@ def test_one_that_comes_back_after_a_week_of_disqualification_has_its_days_to_an
     assert state(contest, entry) is EntryState.ACTIVE
 
 
-def test_one_that_is_judged_again_does_not_meet_what_it_has_seen(contest: Contest) -> None:
+def test_a_rejudged_remote_match_gets_a_new_seed(contest: Contest) -> None:
     known, bundle, other = active(contest), contest.active(), contest.active()
     for lineup, is_same in (((known, bundle), False), ((bundle, other), True)):
         old = contest.rated(*lineup)
@@ -447,7 +445,7 @@ def test_one_that_is_judged_again_does_not_meet_what_it_has_seen(contest: Contes
         assert (seeds[0] == seeds[1]) is is_same
 
 
-def test_who_was_paused_before_its_first_game_keeps_no_medal_from_being_sealed(
+def test_an_entry_paused_before_its_first_game_delays_no_seal(
     contest: Contest,
 ) -> None:
     entry, other = active(contest), played(contest)
@@ -469,7 +467,7 @@ def played(contest: Contest) -> EntryId:
     return entry
 
 
-def test_its_team_is_told_of_pauses_and_of_their_end(contest: Contest) -> None:
+def test_the_feed_of_a_team_shows_pauses(contest: Contest) -> None:
     _, team = contest.team()
     entry = paused(contest, contest.agent(team))
     remote_agents.retry_paused_entry(contest.conn, entry)
@@ -520,7 +518,7 @@ def test_a_scrim_with_a_paused_agent_is_refused_with_the_reason(contest: Contest
     assert made.games == 1
 
 
-def test_a_season_whose_agents_are_paused_tells_so(contest: Contest) -> None:
+def test_a_season_with_paused_agents_raises_an_alarm(contest: Contest) -> None:
     entry = paused(contest)
     entries.retire_entry(contest.conn, contest.entries[0])
     contest.conn.execute(
@@ -536,6 +534,6 @@ def test_a_season_whose_agents_are_paused_tells_so(contest: Contest) -> None:
     assert state(contest, entry) is EntryState.PAUSED
 
 
-def test_there_is_nothing_to_resume_where_there_is_no_entry(conn: Connection) -> None:
+def test_resuming_an_unknown_entry_is_refused(conn: Connection) -> None:
     with pytest.raises(NotFound):
         remote_agents.retry_paused_entry(conn, EntryId("ent_0"))

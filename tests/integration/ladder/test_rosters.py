@@ -35,7 +35,7 @@ def changes(done: list[rosters.ImportedLine]) -> list[tuple[str, bool]]:
     return [(each.change.value, each.code is not None) for each in done]
 
 
-def test_an_import_is_told_before_it_is_made_and_changes_nothing_when_repeated(
+def test_a_repeated_import_changes_nothing(
     contest: Contest,
 ) -> None:
     assert changes(take(contest, ADA, BOB, CYD, is_dry=True)) == [("new", False)] * 3
@@ -50,7 +50,7 @@ def test_an_import_is_told_before_it_is_made_and_changes_nothing_when_repeated(
     ]
 
 
-def test_a_revoked_code_is_made_anew_by_another_import(contest: Contest) -> None:
+def test_a_repeated_import_replaces_a_revoked_code(contest: Contest) -> None:
     take(contest, ADA)
     (line,) = rosters.list_lines(contest.conn, contest.league.id)
     invitations.revoke_invitation(contest.conn, contest.league.id, line.invitation_id)
@@ -59,7 +59,7 @@ def test_a_revoked_code_is_made_anew_by_another_import(contest: Contest) -> None
     assert changes(take(contest, ADA)) == [("same", False)]
 
 
-def test_who_joins_by_a_line_is_its_person_and_plays_for_its_team(conn: Connection) -> None:
+def test_a_person_joins_the_team_of_the_roster_line(conn: Connection) -> None:
     contest = raise_contest(conn, visibility="private")
     ada, bob, cyd = (users.create_user(conn, name).id for name in ("countess", "bob", "cyd"))
     for user, done in zip((ada, bob, cyd), take(contest, ADA, BOB, CYD), strict=True):
@@ -81,7 +81,7 @@ def test_who_joins_by_a_line_is_its_person_and_plays_for_its_team(conn: Connecti
     assert roles[cyd] is COMPETITOR
 
 
-def test_a_host_gets_into_no_team_by_a_code(contest: Contest) -> None:
+def test_a_code_puts_no_host_into_a_team(contest: Contest) -> None:
     one, two = take(contest, ADA, BOB)
     user = users.create_user(contest.conn, "ada").id
     join(contest, user, one.code)

@@ -32,7 +32,7 @@ def opponent(contest: Contest, *, is_open: bool = True, daily: int = 50) -> Subm
     return _submission(contest, contest.active(agent))
 
 
-def test_a_scrim_turns_its_lineup_and_takes_its_seeds(
+def test_a_scrim_rotates_its_lineup(
     contest: Contest, own: tuple[UserId, TeamId, SubmissionId]
 ) -> None:
     other = opponent(contest)
@@ -46,7 +46,7 @@ def test_a_scrim_turns_its_lineup_and_takes_its_seeds(
     assert played[0].seats[0].entry_id is None
 
 
-def test_teams_take_turns_in_the_queue_whoever_asked_first(
+def test_teams_take_turns_in_the_scrim_queue(
     contest: Contest, own: tuple[UserId, TeamId, SubmissionId]
 ) -> None:
     workers.register_worker(contest.conn, hello("w1"))
@@ -59,7 +59,7 @@ def test_teams_take_turns_in_the_queue_whoever_asked_first(
     assert woken == [heap[0], late[0], heap[1], late[1], *heap[2:]]
 
 
-def test_a_closed_agent_and_an_upload_that_does_not_play_are_refused(
+def test_a_scrim_with_a_closed_or_hidden_agent_is_refused(
     contest: Contest, own: tuple[UserId, TeamId, SubmissionId]
 ) -> None:
     closed, hidden = opponent(contest, is_open=False), contest.submission().id
@@ -93,7 +93,7 @@ def test_numbers_out_of_range_are_named(
         _request(contest, own, [own[2]] * 3)
 
 
-def test_an_open_agent_is_played_up_to_its_daily_cap(
+def test_scrims_against_an_open_agent_have_a_daily_limit(
     contest: Contest, own: tuple[UserId, TeamId, SubmissionId]
 ) -> None:
     other = opponent(contest, daily=3)
@@ -107,7 +107,7 @@ def test_an_open_agent_is_played_up_to_its_daily_cap(
     _request(contest, (user, team, mine), [mine, other, mine, mine], games=3)  # another requester
 
 
-def test_a_teams_games_a_day_are_capped(
+def test_scrim_games_of_a_team_have_a_daily_limit(
     contest: Contest,
     own: tuple[UserId, TeamId, SubmissionId],
     monkeypatch: pytest.MonkeyPatch,
@@ -119,7 +119,7 @@ def test_a_teams_games_a_day_are_capped(
     assert (caught.value.used, caught.value.allowed, caught.value.left) == (3, 3, 0)
 
 
-def test_the_summary_counts_wins_and_gives_their_interval(
+def test_the_summary_counts_wins_with_an_interval(
     contest: Contest, own: tuple[UserId, TeamId, SubmissionId]
 ) -> None:
     other = opponent(contest)
@@ -139,7 +139,7 @@ def test_the_summary_counts_wins_and_gives_their_interval(
     assert done.finished_at is not None
 
 
-def test_a_cancelled_scrim_keeps_what_was_played(
+def test_a_cancelled_scrim_keeps_its_finished_games(
     contest: Contest, own: tuple[UserId, TeamId, SubmissionId]
 ) -> None:
     scrim = _request(contest, own, [own[2]] * 4, games=3)

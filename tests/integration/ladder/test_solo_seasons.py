@@ -91,7 +91,7 @@ def round_of(contest: Contest, entry_id: EntryId) -> int:
     return int(row[0])
 
 
-def test_a_round_has_one_seed_for_all_and_another_than_the_next(alone: Contest) -> None:
+def test_all_entries_play_a_round_with_one_seed(alone: Contest) -> None:
     alone.active(), alone.active()
     one, two, three, four = (
         history.get_match(alone.conn, match_id).seed for match_id in queue(alone, 4)
@@ -102,7 +102,7 @@ def test_a_round_has_one_seed_for_all_and_another_than_the_next(alone: Contest) 
     assert len(one) == 16
 
 
-def test_who_comes_later_plays_from_the_round_on_that_nobody_had_begun(alone: Contest) -> None:
+def test_a_late_entry_starts_with_the_next_unplayed_round(alone: Contest) -> None:
     old = alone.active()
     pending = alone.pending()
     begun = queue(alone, 3)
@@ -117,7 +117,7 @@ def test_who_comes_later_plays_from_the_round_on_that_nobody_had_begun(alone: Co
     assert seed not in seen
 
 
-def test_the_board_ranks_by_the_measures_and_gives_medals_without_odds(alone: Contest) -> None:
+def test_the_board_ranks_by_the_measures(alone: Contest) -> None:
     names = [alone.active() for _ in range(3)]
     lengths = dict(zip(names, (30, 90, 60), strict=True))
     for match_id in queue(alone, 9):
@@ -137,7 +137,7 @@ def test_the_board_ranks_by_the_measures_and_gives_medals_without_odds(alone: Co
     assert fitting.seasons_to_fit(alone.conn) == []
 
 
-def test_a_result_counts_once_however_the_log_is_cut(alone: Contest) -> None:
+def test_a_result_counts_once_for_every_batch_size(alone: Contest) -> None:
     alone.active(), alone.active()
     random = Random(4)
     for match_id in queue(alone, 14):
@@ -149,7 +149,7 @@ def test_a_result_counts_once_however_the_log_is_cut(alone: Contest) -> None:
     assert [row.games for row in board(alone).rows] == [7, 7]
 
 
-def test_a_rejudged_result_leaves_the_totals_and_the_new_one_enters(alone: Contest) -> None:
+def test_a_rejudged_result_replaces_the_old_in_the_totals(alone: Contest) -> None:
     entry = alone.active()
     first, second = queue(alone, 2)
     play(alone, first, 1, 100)
@@ -163,7 +163,7 @@ def test_a_rejudged_result_leaves_the_totals_and_the_new_one_enters(alone: Conte
     assert (won.value, won.games, length.value, steps.value) == (0.0, 2, 30.0, None)
 
 
-def test_an_entry_that_loses_many_results_at_once_is_added_up_once(
+def test_totals_are_recomputed_once_for_several_withdrawn_results(
     alone: Contest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = alone.active(), alone.active()
@@ -195,7 +195,7 @@ def test_an_entry_that_loses_many_results_at_once_is_added_up_once(
         assert (length.games, (length.value or 0) * length.games) == standing[row.entry_id]
 
 
-def test_a_finished_season_is_final_once_its_last_game_is_counted(alone: Contest) -> None:
+def test_a_finished_season_is_final_after_its_last_game(alone: Contest) -> None:
     entry = alone.active()
     alone.active()
     one, two = queue(alone, 2)
@@ -224,7 +224,7 @@ def test_a_finished_season_is_final_once_its_last_game_is_counted(alone: Contest
     assert [row.rank for row in board(alone).rows] == [1]
 
 
-def test_an_entry_that_retires_leaves_no_match_behind(alone: Contest) -> None:
+def test_a_retired_entry_gets_no_match(alone: Contest) -> None:
     entry = alone.active()
     season = seasons.get_season(alone.conn, alone.season.id)
     field, _ = solo_seasons.entry_rounds(alone.conn, season)
@@ -269,7 +269,7 @@ def paid(contest: Contest, match_id: MatchId, reward: float | None) -> None:
     assert finished is FinishResult.ACCEPTED
 
 
-def test_crashing_where_rewards_are_negative_ranks_behind_playing(conn: Connection) -> None:
+def test_a_crash_ranks_behind_negative_rewards(conn: Connection) -> None:
     contest = raise_contest(conn, seats=1)
     playing, crashing = contest.active(), contest.active()
     for number, match_id in enumerate(queue(contest, 6)):
@@ -289,7 +289,7 @@ def void(contest: Contest, match_id: MatchId) -> None:
     assert matches.void_matches(contest.conn, [match_id], "the node burned") == 1
 
 
-def test_a_round_that_came_to_nothing_is_made_again_on_its_own_seed(alone: Contest) -> None:
+def test_a_void_round_is_repeated_with_its_seed(alone: Contest) -> None:
     alone.active(), alone.active()
     lost, *others = queue(alone, 4)
     entry, seed = entry_of(alone, lost), history.get_match(alone.conn, lost).seed

@@ -40,7 +40,9 @@ def folder_and_node(
 
 
 @pytest.mark.parametrize("agent", CHEATS)
-def test_a_cheat_is_charged_what_it_used(folder_and_node: tuple[Path, Node], agent: str) -> None:
+def test_a_cheat_is_charged_for_the_time_used(
+    folder_and_node: tuple[Path, Node], agent: str
+) -> None:
     folder, node = folder_and_node
     bundles = [hostile.pack(agent, folder)] + [hostile.pack("thinker", folder)] * 2
     unpaid = []
@@ -65,7 +67,9 @@ def test_a_cheat_runs_out_of_time(folder_and_node: tuple[Path, Node], agent: str
 
 
 @pytest.mark.parametrize("agent", VOIDERS)
-def test_nobody_gets_out_of_a_lost_match(folder_and_node: tuple[Path, Node], agent: str) -> None:
+def test_a_losing_agent_cannot_void_the_match(
+    folder_and_node: tuple[Path, Node], agent: str
+) -> None:
     """A match with nobody else in it that is honest, so that every seat has cause to end it."""
     folder, node = folder_and_node
     bundles = [hostile.pack(agent, folder), hostile.pack("exits_hard", folder)]

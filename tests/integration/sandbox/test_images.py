@@ -85,12 +85,12 @@ def scanned(request: pytest.FixtureRequest) -> Scanned:
         return scan(found, image_id or docker_images.build_image(found, profile, print))
 
 
-def test_nothing_raises_rights(scanned: Scanned) -> None:
+def test_no_file_of_an_image_raises_privileges(scanned: Scanned) -> None:
     assert [m.name for m in scanned.members if m.mode & 0o6000] == []
     assert [m.name for m in scanned.members if m.isdev()] == []
 
 
-def test_everything_is_roots_and_only_roots_to_change(scanned: Scanned) -> None:
+def test_only_root_may_change_files_of_an_image(scanned: Scanned) -> None:
     # what the engine itself puts into every container (its own mount points) is not of the image
     own = [m for m in scanned.files() if m.name.startswith(("peck/", "usr/"))]
     assert {(m.uid, m.gid) for m in own} == {(0, 0)}
@@ -107,7 +107,7 @@ def test_no_compiler_or_package_manager_is_inside(scanned: Scanned) -> None:
         assert not any(f"/{library}/" in m.name for m in scanned.members)
 
 
-def test_everything_is_compiled(scanned: Scanned) -> None:
+def test_library_modules_are_compiled(scanned: Scanned) -> None:
     names = {m.name for m in scanned.files()}
     sources = [n for n in names if n.startswith(LIBRARY_FOLDERS) and n.endswith(".py")]
     assert len(sources) > 400
@@ -118,19 +118,19 @@ def test_everything_is_compiled(scanned: Scanned) -> None:
     assert len(missing) <= len(sources) // 100, missing[:20]
 
 
-def test_an_image_says_what_it_was_built_from(scanned: Scanned) -> None:
+def test_an_image_is_labelled_with_its_base(scanned: Scanned) -> None:
     assert scanned.labels[docker_images.BOX_LABEL] in profiles.PROFILES
     assert scanned.labels[docker_images.BASE_LABEL]
 
 
-def test_the_next_program_has_another_image(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_program_gets_another_image(monkeypatch: pytest.MonkeyPatch) -> None:
     profile = profiles.get_profile("python")
     before = docker_images.image_tag(profile)
     monkeypatch.setattr(profiles, "program_files", lambda: {"supervisor.py": b"changed"})
     assert docker_images.image_tag(profile) != before
 
 
-def test_without_a_registry_the_image_is_made_of_this_machines_interpreter(
+def test_without_a_registry_the_image_uses_the_local_interpreter(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """And an agent plays in it; an image of another program can be pruned."""
@@ -147,10 +147,10 @@ def test_without_a_registry_the_image_is_made_of_this_machines_interpreter(
             assert any("cannot be pulled" in line for line in said), said
             inside = scan(found, image_id)
             assert inside.labels[docker_images.BASE_LABEL].startswith("this machine: cpython 3.")
-            test_nothing_raises_rights(inside)
-            test_everything_is_roots_and_only_roots_to_change(inside)
+            test_no_file_of_an_image_raises_privileges(inside)
+            test_only_root_may_change_files_of_an_image(inside)
             test_no_compiler_or_package_manager_is_inside(inside)
-            test_everything_is_compiled(inside)
+            test_library_modules_are_compiled(inside)
             ran = found.containers.run(
                 image_id,
                 ["python3", "-I", "-S", "-c", "import ssl, sqlite3, sys; print(sys.prefix)"],
@@ -167,7 +167,7 @@ def test_without_a_registry_the_image_is_made_of_this_machines_interpreter(
             found.images.get(image_id)
 
 
-def test_where_neither_base_nor_libraries_can_be_had_both_reasons_are_told(
+def test_a_failed_build_names_the_missing_base_and_libraries(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("PECK_PYTHON_IMAGE", "registry.invalid/no/such:image")
@@ -180,7 +180,7 @@ def test_where_neither_base_nor_libraries_can_be_had_both_reasons_are_told(
     assert "libraries of profile numpy cannot be had" in str(fault.value)
 
 
-def test_a_loan_names_the_image_it_is_played_in(bench: Bench) -> None:
+def test_a_loan_names_its_image(bench: Bench) -> None:
     with bench.seat(bench.bundle(HONEST), "python") as player:
         assert player.start() == {"k": "ready"}
         digest = player.loan.image_digest
@@ -191,7 +191,7 @@ def test_a_loan_names_the_image_it_is_played_in(bench: Bench) -> None:
         assert digest.startswith("bubblewrap:")
 
 
-def test_a_box_without_an_image_plays_with_the_interpreter_that_runs_the_node(
+def test_a_box_without_an_image_uses_the_interpreter_of_the_node(
     bench: Bench,
 ) -> None:
     version = bench.findings("import sys\ndef agent(observation):\n    return sys.version\n")
@@ -225,7 +225,7 @@ def agent(observation, configuration):
         pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
     ],
 )
-def test_an_agent_with_a_small_net_plays_where_torch_is_built(
+def test_an_agent_with_a_small_torch_net_plays(
     launcher: str, short_folder: Callable[[], Path]
 ) -> None:
     require(launcher)

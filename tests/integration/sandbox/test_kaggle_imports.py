@@ -87,7 +87,7 @@ def test_agents_with_the_imports_of_kaggle_play_a_match(bench: Bench, profile: s
     assert {str(seat.verdict) for seat in played.seats} == {"DONE"}
 
 
-def test_a_greedy_agent_of_one_match_knows_nothing_of_the_last(bench: Bench) -> None:
+def test_cached_greedy_agents_do_not_reach_the_next_match(bench: Bench) -> None:
     source = """
 from kaggle_environments.envs.hungry_geese import hungry_geese
 
@@ -104,7 +104,7 @@ def agent(observation, configuration):
             assert player.move(**observation) == [1, "EAST"]
 
 
-def test_an_agent_that_starts_a_game_of_its_own_is_told_what_to_do(bench: Bench) -> None:
+def test_starting_a_game_inside_an_agent_is_refused_with_a_reason(bench: Bench) -> None:
     with bench.seat(bench.bundle(STARTS_A_GAME)) as player:
         assert player.start() == {"k": "ready"}
         answer = player.act(step=0)

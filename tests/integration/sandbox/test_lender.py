@@ -117,7 +117,7 @@ def _is_dead(pid: int) -> bool:
         return True  # its reaper was quicker than the signal that stops it
 
 
-def test_a_supervisor_that_died_at_rest_costs_no_match(lending_node: LendingNode) -> None:
+def test_a_dead_idle_supervisor_costs_no_match(lending_node: LendingNode) -> None:
     loans.end_all(lending_node.borrow("one", "two"))
     lending_node.settle()
     # Stopped, its process 1 keeps the waiting child alive, as in the moment of a box's death.
@@ -138,7 +138,7 @@ def test_a_supervisor_that_died_at_rest_costs_no_match(lending_node: LendingNode
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_boxes_that_hang_do_not_add_up(
+def test_hanging_boxes_are_ended_in_parallel(
     lending_node: LendingNode, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
     monkeypatch.setattr(lender, "END_SECONDS", 3.0)
@@ -153,7 +153,7 @@ def test_boxes_that_hang_do_not_add_up(
     )
 
 
-def test_descriptors_on_their_way_elsewhere_on_the_host_stop_no_box(
+def test_descriptors_queued_in_host_sockets_stop_no_box(
     lending_node: LendingNode,
 ) -> None:
     """The kernel counts them by uid: those of every box at rest, of other nodes, of anybody."""
@@ -168,7 +168,7 @@ def test_descriptors_on_their_way_elsewhere_on_the_host_stop_no_box(
     os.close(null)
 
 
-def test_nonsense_at_a_seats_end_keeps_no_box(lending_node: LendingNode) -> None:
+def test_a_malformed_end_request_keeps_no_box(lending_node: LendingNode) -> None:
     request = lending_node.request("one")
     assert isinstance(request.bundle, Path)
     with socket.socket(socket.AF_UNIX) as door, request.bundle.open("rb") as bundle:
@@ -186,7 +186,7 @@ def test_nonsense_at_a_seats_end_keeps_no_box(lending_node: LendingNode) -> None
     lending_node.settle()
 
 
-def test_matches_that_do_not_fit_together_are_played_one_after_another(
+def test_matches_too_large_to_run_together_run_in_turn(
     lending_node: LendingNode,
 ) -> None:
     def match(number: int) -> int:
@@ -198,6 +198,6 @@ def test_matches_that_do_not_fit_together_are_played_one_after_another(
         assert [*threads.map(match, range(4))] == [3] * 4
 
 
-def test_a_match_that_is_larger_than_the_node_is_told_at_once(lending_node: LendingNode) -> None:
+def test_a_match_larger_than_the_node_is_refused_at_once(lending_node: LendingNode) -> None:
     with pytest.raises(HostFault, match="5 boxes with 0 GPUs are more than this node has"):
         lending_node.borrow(*map(str, range(MOST + 1)))

@@ -135,5 +135,5 @@ def test_torch_profile_has_scipy_and_numba(lent: Bench) -> None:
     assert played(lent, WITH_TORCH, "torch") == [10.0, 3.0, True]
 
 
-def test_science_imports_nothing_before_it_is_asked(lent: Bench) -> None:
+def test_science_preloads_only_numpy(lent: Bench) -> None:
     assert played(lent, IMPORTED, "science") == ["numpy"]

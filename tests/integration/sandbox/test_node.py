@@ -34,7 +34,7 @@ from tests.integration.sandbox.nodes import (
 OWN_UID = "import os\ndef agent(obs):\n    return os.getuid()\n"
 
 
-def test_a_crowd_at_the_door_does_not_close_it(short_folder: Callable[[], Path]) -> None:
+def test_too_many_connections_do_not_stop_the_listener(short_folder: Callable[[], Path]) -> None:
     node = start_node(short_folder(), "process", "--profile", "python", "--warm", "0")
     try:
         daemon = daemon_of(node.process.pid)
@@ -81,7 +81,7 @@ def test_a_stranger_may_not_borrow(own_node: tuple[Node, str]) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_hello_tells_what_the_node_is(bench: Bench) -> None:
+def test_hello_describes_the_node(bench: Bench) -> None:
     hello = loans.node_hello(bench.node.socket)
     assert hello.launcher == bench.launcher
     assert hello.profiles == ("numpy", "python")
@@ -89,7 +89,7 @@ def test_hello_tells_what_the_node_is(bench: Bench) -> None:
     assert set(hello.lacks) <= set(gpu.gpu_lacks()), "but for a GPU that nobody has described"
 
 
-def test_nonsense_at_the_door_is_refused_and_harms_nobody(bench: Bench) -> None:
+def test_malformed_messages_are_refused(bench: Bench) -> None:
     for data in (
         b"GET / HTTP/1.1\r\n\r\n",
         struct.pack(">I", 0xFFFFFFFF),
@@ -123,7 +123,7 @@ def test_a_bad_request_names_its_field(
         bench.borrow(bench.bundle(OWN_UID), profile, memory_mb)
 
 
-def test_a_bundle_that_is_no_file_or_too_large_is_refused(bench: Bench) -> None:
+def test_an_unreadable_or_too_large_bundle_is_refused(bench: Bench) -> None:
     large = bench.folder / "large.py"
     with large.open("wb") as file:
         file.truncate((100 << 20) + 1)
@@ -166,13 +166,13 @@ def test_idle_boxes_do_not_fill_the_memory_with_bundles(short_folder: Callable[[
         assert node.stop() == 0, node.log.read_text()
 
 
-def test_no_node_is_a_host_fault(tmp_path: Path) -> None:
+def test_a_missing_node_is_a_host_fault(tmp_path: Path) -> None:
     request = loans.SeatRequest("python", Path(__file__), 192)
     with pytest.raises(HostFault, match="no node answers"):
         loans.borrow(tmp_path / "node.sock", request, 1)
 
 
-def test_auto_takes_what_is_there_and_never_the_unprotected(
+def test_auto_never_chooses_an_unprotected_launcher(
     short_folder: Callable[[], Path],
 ) -> None:
     require("bubblewrap")
@@ -203,7 +203,7 @@ def test_auto_takes_what_is_there_and_never_the_unprotected(
     assert "Traceback" not in refused.stderr
 
 
-def test_plain_processes_play_and_say_that_they_isolate_nothing(
+def test_the_process_launcher_reports_no_isolation(
     short_folder: Callable[[], Path],
 ) -> None:
     node = start_node(short_folder(), "process", "--profile", "python", "--warm", "1")

@@ -177,7 +177,7 @@ time.sleep(100)
     watched_node.again_as(before, uid, "kill -9 of the worker")
 
 
-def test_a_killed_daemon_leaves_nothing_and_blames_nobody(watched_node: WatchedNode) -> None:
+def test_a_killed_daemon_leaves_nothing_on_the_host(watched_node: WatchedNode) -> None:
     player, _ = watched_node.match()
     os.kill(daemon_of(watched_node.node.process.pid), signal.SIGKILL)
     watched_node.nothing_left("kill -9 of the daemon")
@@ -186,7 +186,7 @@ def test_a_killed_daemon_leaves_nothing_and_blames_nobody(watched_node: WatchedN
         player.loan.end()
 
 
-def test_a_killed_guard_takes_its_daemon_along_in_order(watched_node: WatchedNode) -> None:
+def test_a_killed_guard_stops_its_daemon(watched_node: WatchedNode) -> None:
     player, _ = watched_node.match()
     watched_node.node.process.kill()
     watched_node.node.process.wait()
@@ -195,7 +195,7 @@ def test_a_killed_guard_takes_its_daemon_along_in_order(watched_node: WatchedNod
         player.loan.end()
 
 
-def test_of_a_node_killed_with_its_guard_only_empty_things_stay_and_can_be_removed(
+def test_leftovers_of_a_node_killed_with_its_guard_can_be_removed(
     watched_node: WatchedNode,
 ) -> None:
     player, _ = watched_node.match()
@@ -220,7 +220,7 @@ def test_of_a_node_killed_with_its_guard_only_empty_things_stay_and_can_be_remov
     assert watched_node.taker.take().all == frozenset()
 
 
-def test_a_node_told_to_stop_leaves_nothing_and_blames_nobody(watched_node: WatchedNode) -> None:
+def test_a_stopped_node_leaves_nothing_on_the_host(watched_node: WatchedNode) -> None:
     player, _ = watched_node.match()
     assert watched_node.node.stop() == 0
     watched_node.nothing_left("SIGTERM")
@@ -241,7 +241,7 @@ def test_a_node_can_start_again_at_once_after_its_guard_was_killed(
         player.loan.end()
 
 
-def test_a_supervisor_killed_by_somebody_else_is_nobodys_fault(watched_node: WatchedNode) -> None:
+def test_a_supervisor_killed_from_outside_is_a_host_fault(watched_node: WatchedNode) -> None:
     if os.geteuid() != 0:
         pytest.skip("where all have one uid the agent can do it too")
     player, uid = watched_node.match()
@@ -254,7 +254,7 @@ def test_a_supervisor_killed_by_somebody_else_is_nobodys_fault(watched_node: Wat
     assert again.loan.end().clean
 
 
-def test_an_agent_that_fills_its_box_with_memory_nobody_holds_is_to_blame(
+def test_an_agent_is_to_blame_for_filling_memory_files(
     watched_node: WatchedNode,
 ) -> None:
     player = watched_node.borrow(EATER)
@@ -282,7 +282,7 @@ def movable(
 
 @pytest.mark.docker
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_a_restarted_engine_loses_the_match_and_leaves_nothing_of_it(
+def test_a_restarted_engine_leaves_nothing_of_the_match(
     own_engine: OwnEngine, movable: WatchedNode, how: signal.Signals
 ) -> None:
     movable.idle()
@@ -309,9 +309,7 @@ def test_a_restarted_engine_loses_the_match_and_leaves_nothing_of_it(
 
 
 @pytest.mark.docker
-def test_a_loan_asked_for_while_the_engine_is_away_waits_for_it(
-    own_engine: OwnEngine, movable: WatchedNode
-) -> None:
+def test_a_loan_waits_for_a_stopped_engine(own_engine: OwnEngine, movable: WatchedNode) -> None:
     movable.idle()
     own_engine.end(signal.SIGTERM)
     with pytest.raises(HostFault, match="in time"):

@@ -71,7 +71,7 @@ def _found(played: PlayedMatch, seat: int = 0) -> list[str]:
     return [line for line in lines if line.startswith("BREACH: ")]
 
 
-def test_a_program_that_is_not_python_listens_on_its_port(bench: Bench) -> None:
+def test_a_non_python_program_listens_on_its_port(bench: Bench) -> None:
     bundles = [_server(bench), _server(bench), bench.bundle(UP)]
     for _ in range(2):
         played = play(bench, Snakes(), bundles, CLOCK)

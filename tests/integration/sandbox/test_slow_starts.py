@@ -213,7 +213,7 @@ def test_sleeping_start_ends_at_its_wall_limit(computing: Starting) -> None:
         supervisor_client.set_up_box(computing.box, seconds=0.5)
 
 
-def test_start_that_is_given_up_ends(computing: Starting) -> None:
+def test_abandoned_start_ends(computing: Starting) -> None:
     giving_up = threading.Timer(0.5, computing.box.disconnect)
     giving_up.start()
     with pytest.raises(HostFault, match="closed"):

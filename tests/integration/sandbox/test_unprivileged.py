@@ -72,7 +72,9 @@ def lent(folder: Path) -> Iterator[Bench]:
     assert node.stop() == 0, log.read_text()
 
 
-def test_the_node_says_exactly_what_the_doctor_says_it_lacks(lent: Bench, folder: Path) -> None:
+def test_the_node_and_the_doctor_report_the_same_missing_protections(
+    lent: Bench, folder: Path
+) -> None:
     asked = subprocess.run(
         ordinary.command(folder, sys.executable, "-m", "services.cli", "doctor", "--json"),
         cwd=ROOT,
@@ -191,7 +193,7 @@ def agent(obs):
     assert lent.findings(source, step=0) == []
 
 
-def test_nothing_but_scratch_can_be_written(lent: Bench) -> None:
+def test_only_the_scratch_folder_can_be_written(lent: Bench) -> None:
     source = """
 import os
 def attempt(act):
@@ -214,7 +216,7 @@ def agent(obs):
     assert {where for where, outcome in found.items() if outcome == "done"} == set()
 
 
-def test_nothing_of_other_processes_can_be_read_or_traced(lent: Bench) -> None:
+def test_other_processes_cannot_be_read_or_traced(lent: Bench) -> None:
     source = """
 import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)
@@ -247,7 +249,7 @@ def agent(obs):
     assert traced == [[1]] * 4
 
 
-def test_no_namespace_mount_or_other_uid_can_be_had(lent: Bench) -> None:
+def test_privileged_system_calls_are_refused(lent: Bench) -> None:
     source = """
 import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)
@@ -295,7 +297,7 @@ def agent(obs):
     assert set(descriptors) <= {0, 1, 2, 3, 4}  # the last is the listing's own
 
 
-def test_who_ends_the_box_forfeits_and_the_next_match_is_fine(lent: Bench) -> None:
+def test_killing_the_box_is_no_host_fault(lent: Bench) -> None:
     for number in ("SIGKILL", "SIGINT", "SIGSTOP"):
         body = f"""
 def agent(obs):
@@ -308,7 +310,7 @@ def agent(obs):
         still_works(lent)
 
 
-def test_a_fork_bomb_is_bounded_and_harms_nobody_beside_it(lent: Bench) -> None:
+def test_a_fork_bomb_harms_no_other_seat(lent: Bench) -> None:
     source = """
 import os, time
 def agent(obs):
@@ -331,7 +333,7 @@ def agent(obs):
     still_works(lent)
 
 
-def test_files_without_number_go_with_their_box(lent: Bench) -> None:
+def test_thousands_of_files_are_removed_with_their_box(lent: Bench) -> None:
     source = """
 import os
 def agent(obs):
@@ -360,7 +362,7 @@ def agent(obs):
     still_works(lent)
 
 
-def test_the_kernel_ends_a_box_before_anything_else_of_the_host(lent: Bench) -> None:
+def test_the_kernel_ends_a_box_before_other_processes_of_the_host(lent: Bench) -> None:
     if "memory" not in {lack.split(":")[0] for lack in loans.node_hello(lent.node.socket).lacks}:
         pytest.skip("this user may make groups, so memory is bounded by those")
     source = """
@@ -374,7 +376,7 @@ def agent(obs):
     assert lent.findings(source, step=0) == 1000
 
 
-def test_a_server_is_started_and_asked_like_any_agent(lent: Bench) -> None:
+def test_a_server_agent_answers_moves(lent: Bench) -> None:
     source = ROOT / "tests" / "agents" / "contracts" / "simple_server"
     with lent.seat(prepare_bundle(source, lent.folder)) as player:
         assert player.start() == {"k": "ready", "contract": "http"}

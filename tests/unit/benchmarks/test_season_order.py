@@ -17,18 +17,18 @@ def world(*skills: float) -> World:
     return World(2, 0.0, np.array(skills), np.zeros(count), np.zeros((count, 2)))
 
 
-def test_a_round_robin_seats_every_lineup_and_moves_its_agents_on() -> None:
+def test_a_round_robin_rotates_the_seats_of_every_lineup() -> None:
     lineups = season_order.round_robin(3, 2, 2)
     assert lineups.tolist() == [[0, 1], [0, 2], [1, 2], [1, 0], [2, 0], [2, 1]]
 
 
-def test_only_pairs_that_lie_apart_are_clear_and_the_better_stands_first() -> None:
+def test_clear_pairs_have_distant_ratings() -> None:
     known = fit(GameTable.none(), Prior.unknown(3))
     apart = replace(known, mu=np.array([0.0, 2.0, 1.9]), sigma=np.full(3, 0.2))
     assert season_order.clear_pairs(apart) == [(1, 0), (2, 0)]
 
 
-def test_a_season_has_the_order_for_good_or_says_never() -> None:
+def test_a_season_finds_when_the_order_becomes_stable() -> None:
     clear = world(3.0, 0.0, -3.0)
     pairs = [(0, 1), (0, 2), (1, 2)]
     found = season_order.season(3, 2, 30, clear.play, pairs, seed=1)

@@ -33,7 +33,7 @@ def test_configuration_shows_the_clock(
 
 
 @pytest.mark.parametrize("game", sorted(GAMES))
-def test_clock_fields_are_fields_of_the_configuration(game: str) -> None:
+def test_with_clock_adds_no_unknown_field(game: str) -> None:
     rules = GAMES[game]
     configuration = rules.configure({})
     assert with_clock(rules, configuration, rules.clock).keys() == configuration.keys()

@@ -31,7 +31,7 @@ SHORT: Mapping[str, Mapping[str, Json]] = {
 
 
 @pytest.mark.parametrize("game", GAMES.values(), ids=lambda game: str(game.name))
-def test_our_own_games_keep_every_promise(game: Game[Any]) -> None:
+def test_our_games_pass_every_conformance_check(game: Game[Any]) -> None:
     least, most = game.seats.start, game.seats.stop - 1
     counts = sorted({least, min(4, most)})
     report = check_conformance(game, games=1, seat_counts=counts, overrides=SHORT.get(game.name))
@@ -39,14 +39,14 @@ def test_our_own_games_keep_every_promise(game: Game[Any]) -> None:
     assert report.games > 1
 
 
-def test_the_documented_example_keeps_every_promise(goofspiel: Any) -> None:
+def test_the_documented_example_passes_every_conformance_check(goofspiel: Any) -> None:
     report = check_conformance(goofspiel(), games=1)
     assert report.broken == {}
     assert report.seat_counts == (2, 3, 4)
     assert report.longest_game == 13
 
 
-def test_equal_arguments_give_an_equal_report(goofspiel: Any) -> None:
+def test_equal_arguments_give_equal_reports(goofspiel: Any) -> None:
     first, second = (
         check_conformance(goofspiel(), games=1, seed=4, seat_counts=[2]) for _ in range(2)
     )
@@ -144,7 +144,7 @@ BREAKS: dict[str, tuple[str, Mapping[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", BREAKS)
-def test_a_broken_promise_is_seen_and_named(name: str, goofspiel: Any) -> None:
+def test_a_failed_conformance_check_is_named(name: str, goofspiel: Any) -> None:
     broken, members = BREAKS[name]
     game = type("Broken", (goofspiel,), {**members, "of_class": goofspiel})()
     report = check_conformance(game, games=2, seat_counts=[2], seed=1)
@@ -152,11 +152,11 @@ def test_a_broken_promise_is_seen_and_named(name: str, goofspiel: Any) -> None:
     assert not report.passed
 
 
-def test_every_check_has_a_break_that_it_sees() -> None:
+def test_every_conformance_check_has_a_failing_example() -> None:
     assert {broken for broken, _ in BREAKS.values()} == set(CHECKS)
 
 
-def test_a_report_tells_every_check_and_where_it_broke(goofspiel: Any) -> None:
+def test_a_report_lists_every_check_with_the_failing_position(goofspiel: Any) -> None:
     members: dict[str, Callable[..., Any]] = {"step": _fails_at_faults}
     told = check_conformance(
         type("Broken", (goofspiel,), {**members, "of_class": goofspiel})()

@@ -29,7 +29,7 @@ def network() -> ModuleType:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_every_move_that_was_made_is_a_sample_and_no_fault_is(seed: int) -> None:
+def test_every_valid_move_gives_one_sample(seed: int) -> None:
     recorded = episode(seed)
     found = list(encoders.encoder_of("hungry_geese").samples(recorded, {0, 2}))
     made = [
@@ -41,7 +41,7 @@ def test_every_move_that_was_made_is_a_sample_and_no_fault_is(seed: int) -> None
     assert [(one.step, one.seat, MOVES[one.move]) for one in found] == made
 
 
-def test_planes_hold_the_seat_itself_first_then_the_others_in_order() -> None:
+def test_planes_start_with_the_observing_seat() -> None:
     recorded = episode(5)
     position = list(states(GAME, recorded))
     for one in encoders.encoder_of("hungry_geese").samples(recorded, {1}):
@@ -59,7 +59,7 @@ def test_planes_hold_the_seat_itself_first_then_the_others_in_order() -> None:
         assert {tuple(at) for at in np.argwhere(one.planes[:, :, 16])} == food
 
 
-def test_a_head_has_a_past_from_the_second_move_on() -> None:
+def test_the_previous_head_appears_from_the_second_move() -> None:
     recorded = episode(5)
     position = list(states(GAME, recorded))
     first, second, *_ = encoders.encoder_of("hungry_geese").samples(recorded, {0})
@@ -68,7 +68,7 @@ def test_a_head_has_a_past_from_the_second_move_on() -> None:
     assert second.planes[was % 11, was // 11, 12] == 1
 
 
-def test_the_agent_that_learned_sees_the_same_planes(network: ModuleType) -> None:
+def test_the_trained_agent_computes_the_same_planes(network: ModuleType) -> None:
     recorded = episode(7)
     position = list(states(GAME, recorded))
     past: list[int | None] | None = None
@@ -83,7 +83,7 @@ def test_the_agent_that_learned_sees_the_same_planes(network: ModuleType) -> Non
 
 
 @pytest.mark.parametrize("at_head", [False, True])
-def test_the_network_does_not_mind_where_on_the_torus_a_position_lies(
+def test_the_network_is_invariant_under_torus_shifts(
     network: ModuleType, at_head: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = next(encoders.encoder_of("hungry_geese").samples(episode(9), {0}))
@@ -95,7 +95,7 @@ def test_the_network_does_not_mind_where_on_the_torus_a_position_lies(
     assert np.allclose(network.scores(one.planes), network.scores(moved), atol=1e-3)
 
 
-def test_a_game_without_planes_is_refused_by_name() -> None:
+def test_a_game_without_planes_is_named() -> None:
     known = "battlesnake, golad, hungry_geese, snake"
     with pytest.raises(GameError, match=f"'chess' cannot be encoded; .* are {known}"):
         encoders.encoder_of("chess")

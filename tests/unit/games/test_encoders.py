@@ -81,7 +81,7 @@ def after(recorded: Episode, state: Any, one: Sample, answer: Any) -> Any:
 
 
 @every_game
-def test_shapes_and_types_are_those_that_the_encoder_claims(
+def test_planes_have_the_declared_shape_and_type(
     name: str, seats: int, overrides: Mapping[str, Any]
 ) -> None:
     encoder, made = encoders.encoder_of(name), 0
@@ -104,7 +104,7 @@ def test_shapes_and_types_are_those_that_the_encoder_claims(
 
 
 @every_game
-def test_a_number_is_the_move_that_was_made(
+def test_a_decoded_move_number_gives_the_recorded_position(
     name: str, seats: int, overrides: Mapping[str, Any]
 ) -> None:
     game, encoder = GAMES[name], encoders.encoder_of(name)
@@ -118,7 +118,7 @@ def test_a_number_is_the_move_that_was_made(
 
 
 @pytest.mark.parametrize(("name", "seats", "overrides"), [PLAYED[n] for n in (0, 1, 2, 3, 6)])
-def test_what_is_not_legal_ends_the_seat_and_what_is_ends_it_by_others_alone(
+def test_an_illegal_move_eliminates_the_seat(
     name: str, seats: int, overrides: Mapping[str, Any]
 ) -> None:
     own = {Cause.WALL, Cause.SELF, Ending.REVERSED, Ending.BIT_ITSELF}
@@ -138,7 +138,9 @@ def test_what_is_not_legal_ends_the_seat_and_what_is_ends_it_by_others_alone(
 
 
 @pytest.mark.parametrize(("name", "seats", "overrides"), [PLAYED[n] for n in (4, 5, 7)])
-def test_legal_is_what_the_rules_take(name: str, seats: int, overrides: Mapping[str, Any]) -> None:
+def test_the_legal_mask_matches_the_rules(
+    name: str, seats: int, overrides: Mapping[str, Any]
+) -> None:
     game, encoder = GAMES[name], encoders.encoder_of(name)
     for recorded, state, one in seen(name, seats, overrides):
         rest: tuple[int, ...] = ()
@@ -166,7 +168,7 @@ def body(head: Any, left: Any) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.parametrize(("name", "seats", "overrides"), PLAYED[:4])
-def test_a_position_of_battlesnake_can_be_read_back_from_its_planes(
+def test_battlesnake_planes_determine_the_position(
     name: str, seats: int, overrides: Mapping[str, Any]
 ) -> None:
     for _, state, one in seen(name, seats, overrides):
@@ -186,7 +188,7 @@ def test_a_position_of_battlesnake_can_be_read_back_from_its_planes(
             assert np.array_equal(one.planes[..., plane], counts)
 
 
-def test_a_position_of_snake_can_be_read_back_from_its_planes() -> None:
+def test_snake_planes_determine_the_position() -> None:
     for _, state, one in seen(*PLAYED[7]):
         frame = snake.GAME.frame(state)
         assert body(one.planes[..., 0], one.planes[..., 2]) == [*map(tuple, frame["snake"])]
@@ -196,7 +198,7 @@ def test_a_position_of_snake_can_be_read_back_from_its_planes() -> None:
 
 
 @pytest.mark.parametrize(("name", "seats", "overrides"), PLAYED[4:6])
-def test_a_position_of_golad_can_be_read_back_from_its_planes(
+def test_golad_planes_determine_the_position(
     name: str, seats: int, overrides: Mapping[str, Any]
 ) -> None:
     for _, state, one in seen(name, seats, overrides):
@@ -211,7 +213,7 @@ def test_a_position_of_golad_can_be_read_back_from_its_planes(
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_both_sides_of_golad_see_the_same_start_and_the_same_moves_in_it(seed: int) -> None:
+def test_both_golad_seats_see_the_same_start(seed: int) -> None:
     configuration = golad.GAME.configure(SMALL)
     state, _ = golad.GAME.reset(configuration, 2, Random(seed))
     first, second = (golad_planes.cell_planes(state, seat) for seat in (0, 1))
@@ -221,7 +223,7 @@ def test_both_sides_of_golad_see_the_same_start_and_the_same_moves_in_it(seed: i
     assert golad_planes.decode_move(configuration, 1, 1 + 7, (-1, -1)) == "kill 2,4"
 
 
-def test_a_birth_has_its_cell_in_its_number_and_what_it_costs_in_its_rest() -> None:
+def test_a_birth_move_encodes_the_cell_and_the_sacrifices() -> None:
     configuration = golad.GAME.configure(SMALL)
     assert golad_planes.encode_move(configuration, 0, "birth 1,0 4,5 0,2") == (1 + 30 + 1, (10, 29))
     assert golad_planes.encode_move(configuration, 1, "birth 1,0 4,5 0,2") == (1 + 30 + 28, (0, 19))
@@ -234,7 +236,7 @@ def test_a_birth_has_its_cell_in_its_number_and_what_it_costs_in_its_rest() -> N
 
 
 @pytest.mark.parametrize(("name", "seats", "overrides"), PLAYED[:4])
-def test_a_mirrored_board_of_battlesnake_has_mirrored_planes_and_moves(
+def test_a_mirrored_battlesnake_board_has_mirrored_planes(
     name: str, seats: int, overrides: Mapping[str, Any]
 ) -> None:
     for _, state, one in seen(name, seats, overrides):
@@ -256,7 +258,7 @@ def test_a_mirrored_board_of_battlesnake_has_mirrored_planes_and_moves(
         )
 
 
-def test_a_mirrored_board_of_snake_has_mirrored_planes_and_moves() -> None:
+def test_a_mirrored_snake_board_has_mirrored_planes() -> None:
     for _, state, one in seen(*PLAYED[7]):
         width = state.rules.width
         flipped = [cell - cell % width + width - 1 - cell % width for cell in state.snake]
@@ -266,7 +268,7 @@ def test_a_mirrored_board_of_snake_has_mirrored_planes_and_moves() -> None:
         assert np.array_equal(snake_planes.legal_moves(mirrored), one.legal[[0, 1, 3, 2]])
 
 
-def test_a_shifted_pond_has_shifted_planes_and_the_same_legal_moves() -> None:
+def test_a_shifted_hungry_geese_board_has_shifted_planes() -> None:
     for _, state, one in seen(*PLAYED[6]):
         shifted = state._replace(
             geese=tuple(tuple(map(_shifted, goose)) for goose in state.geese),
@@ -284,7 +286,7 @@ def _shifted(cell: int) -> int:
     return (cell // 11 + 2) % 7 * 11 + (cell % 11 + 3) % 11
 
 
-def test_a_known_position_of_battlesnake_has_these_planes() -> None:
+def test_a_known_battlesnake_position_has_the_expected_planes() -> None:
     state = snakes.position(
         [(1, 2), (1, 1), (0, 1)],
         [(4, 4), (4, 4), (4, 4)],
@@ -304,18 +306,18 @@ def test_a_known_position_of_battlesnake_has_these_planes() -> None:
     assert list(snakes_planes.legal_moves(state, 1)) == [True, True, True, False]
 
 
-def test_a_known_position_of_snake_has_these_planes() -> None:
+def test_a_known_snake_position_has_the_expected_planes() -> None:
     found = snake_planes.snake_planes(snake_position([(1, 0), (0, 0), (0, 1)], (3, 2)))
     assert found[:, :, 2].T.tolist() == [[2, 3, 0, 0], [1, 0, 0, 0], [0] * 4, [0] * 4]
     assert np.argwhere(found[:, :, 0]).tolist() == [[1, 0]]
     assert np.argwhere(found[:, :, 3]).tolist() == [[3, 2]]
 
 
-def test_a_full_board_of_snake_has_no_apple() -> None:
+def test_a_full_snake_board_has_no_apple_plane() -> None:
     assert not snake_planes.snake_planes(snake_position([(0, 0)], None))[:, :, 3].any()
 
 
-def test_all_games_of_the_house_have_an_encoder_of_their_own() -> None:
+def test_every_built_in_game_has_an_encoder() -> None:
     assert set(encoders.ENCODERS) == set(GAMES)
     for name, game in ((module.GAME.name, module.GAME) for module in (battlesnake, golad, snake)):
         assert GAMES[name] is game

@@ -24,7 +24,7 @@ def hosted(monkeypatch: pytest.MonkeyPatch) -> Table:
     return table
 
 
-def test_a_registered_game_is_there_by_its_name(hosted: Table, tmp_path: Path) -> None:
+def test_a_registered_game_is_found_by_name(hosted: Table, tmp_path: Path) -> None:
     external.register_games(f" {worked_example.write(tmp_path)}, ")
     assert hosted["goofspiel"].title == "Goofspiel"
     assert list(hosted)[-1] == "goofspiel"
@@ -38,12 +38,12 @@ def test_a_process_may_register_twice(hosted: Table, tmp_path: Path) -> None:
     assert hosted["goofspiel"] is first
 
 
-def test_nothing_is_registered_where_nothing_is_set(hosted: Table) -> None:
+def test_an_empty_setting_registers_no_game(hosted: Table) -> None:
     external.register_games("")
     assert hosted == GAMES
 
 
-def test_a_file_may_hold_several(hosted: Table, tmp_path: Path) -> None:
+def test_one_file_can_define_several_games(hosted: Table, tmp_path: Path) -> None:
     file = worked_example.write(tmp_path)
     source = file.read_text() + "\n\nclass Long(Goofspiel):\n    name = 'long'\n\n\nLONG = Long()\n"
     file.write_text(source)
@@ -61,7 +61,7 @@ def test_a_file_may_hold_several(hosted: Table, tmp_path: Path) -> None:
         ("GAME = 3", "GAME lacks clock, configure"),
     ],
 )
-def test_a_file_without_a_game_is_refused_with_the_remedy(
+def test_a_file_without_a_game_is_refused_with_a_remedy(
     source: str, told: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "broken.py"
@@ -72,20 +72,20 @@ def test_a_file_without_a_game_is_refused_with_the_remedy(
     assert told in str(caught.value)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ExternalGameError, match=r"nowhere\.py: there is no such file"):
         external.register_games(str(tmp_path / "nowhere.py"))
 
 
 @pytest.mark.parametrize("name", ["Goofspiel", "goof spiel", "", "../x", "x" * 41])
-def test_a_name_that_does_not_fit_an_address_is_refused(name: str, tmp_path: Path) -> None:
+def test_a_game_name_invalid_in_a_url_is_refused(name: str, tmp_path: Path) -> None:
     file = worked_example.write(tmp_path)
     file.write_text(file.read_text().replace('"goofspiel"', repr(name)))
     with pytest.raises(ExternalGameError, match="small letters"):
         external.register_games(str(file))
 
 
-def test_a_name_that_is_taken_is_refused(tmp_path: Path) -> None:
+def test_a_taken_game_name_is_refused(tmp_path: Path) -> None:
     file = worked_example.write(tmp_path)
     file.write_text(file.read_text().replace('"goofspiel"', '"hungry_geese"'))
     with pytest.raises(
@@ -99,16 +99,14 @@ def test_a_name_that_is_taken_is_refused(tmp_path: Path) -> None:
         external.register_games(f"{one},{two}")
 
 
-def test_paths_are_made_absolute_for_processes_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_relative_paths_become_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     told = external.absolute_paths("a.py, b.py:OTHER")
     assert told == f"{tmp_path}/a.py:GAME,{tmp_path}/b.py:OTHER"
     assert external.absolute_paths("") == ""
 
 
-def test_the_digest_of_the_rules_changes_with_the_file(tmp_path: Path) -> None:
+def test_the_rules_digest_changes_with_the_file(tmp_path: Path) -> None:
     file = worked_example.write(tmp_path)
     external.register_games(str(file))
     before = external.rules_digest("goofspiel")
@@ -116,7 +114,7 @@ def test_the_digest_of_the_rules_changes_with_the_file(tmp_path: Path) -> None:
     assert external.rules_digest("goofspiel") != before != external.rules_digest("hungry_geese")
 
 
-def test_the_digest_covers_an_operators_file_and_the_class_it_uses(tmp_path: Path) -> None:
+def test_the_rules_digest_covers_the_operators_file(tmp_path: Path) -> None:
     file = tmp_path / "other.py"
     source = "from games.hungry_geese import HungryGeese\nGAME = HungryGeese()\nGAME.name = {!r}\n"
     file.write_text(source.format("other"))

@@ -7,20 +7,18 @@ from hypothesis import strategies as st
 from ladder.confidence_intervals import wilson_interval
 
 
-def test_the_textbook_case() -> None:
+def test_wilson_interval_matches_the_textbook() -> None:
     low, high = wilson_interval(8, 10)
     assert low == pytest.approx(0.4902, abs=1e-4)
     assert high == pytest.approx(0.9433, abs=1e-4)
 
 
-def test_without_trials_nothing_is_known() -> None:
+def test_without_trials_the_interval_is_zero_to_one() -> None:
     assert wilson_interval(0, 0) == (0.0, 1.0)
 
 
 @given(st.integers(1, 10_000), st.floats(0, 1))
-def test_the_rate_lies_inside_and_the_interval_inside_zero_and_one(
-    trials: int, rate: float
-) -> None:
+def test_the_interval_contains_the_rate(trials: int, rate: float) -> None:
     low, high = wilson_interval(rate * trials, trials)
     assert 0.0 <= low <= rate + 1e-9
     assert rate - 1e-9 <= high <= 1.0

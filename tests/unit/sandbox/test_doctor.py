@@ -82,7 +82,7 @@ def losses(found: report.DoctorReport, launcher: str) -> set[str]:
     return {because for because, _ in found.degraded[launcher]}
 
 
-def test_hybrid_groups_are_told_from_pure_ones_and_from_the_first_version(tmp_path: Path) -> None:
+def test_the_cgroup_version_is_recognised(tmp_path: Path) -> None:
     hybrid = read(tmp_path / "hybrid")
     pure = read(
         tmp_path / "pure",
@@ -100,7 +100,7 @@ def test_hybrid_groups_are_told_from_pure_ones_and_from_the_first_version(tmp_pa
     assert bare.controllers == ()
 
 
-def test_controllers_that_are_not_offered_to_us_are_not_counted(tmp_path: Path) -> None:
+def test_only_offered_controllers_are_counted(tmp_path: Path) -> None:
     found = read(
         tmp_path,
         proc__self__mountinfo=PURE,
@@ -109,7 +109,7 @@ def test_controllers_that_are_not_offered_to_us_are_not_counted(tmp_path: Path) 
     assert found.controllers == ("memory", "pids")
 
 
-def test_a_machine_without_any_of_its_files_is_read_too(tmp_path: Path) -> None:
+def test_a_machine_without_system_files_can_be_read(tmp_path: Path) -> None:
     found = machine.read_machine(tmp_path, 1000)
     assert found.cgroup_version == "none"
     assert not found.system_pressure
@@ -120,7 +120,7 @@ def test_a_machine_without_any_of_its_files_is_read_too(tmp_path: Path) -> None:
     assert "never runs without our filter" in shown.verdict
 
 
-def test_what_keeps_ordinary_users_from_namespaces_is_named(tmp_path: Path) -> None:
+def test_the_setting_that_forbids_user_namespaces_is_named(tmp_path: Path) -> None:
     for number, (name, value, switch) in enumerate(
         (
             ("proc__sys__user__max_user_namespaces", "0\n", "user.max_user_namespaces = 0"),
@@ -145,7 +145,7 @@ def test_what_keeps_ordinary_users_from_namespaces_is_named(tmp_path: Path) -> N
         assert row(concluded(as_root), "user namespaces").state is CheckState.NOT_NEEDED
 
 
-def test_a_gpu_is_found_by_its_node_and_by_the_file_that_describes_it(tmp_path: Path) -> None:
+def test_a_gpu_is_found_by_device_node_and_cdi_file(tmp_path: Path) -> None:
     files = {
         "dev__nvidia0": "",
         "dev__nvidiactl": "",
@@ -179,13 +179,13 @@ def test_a_sound_machine_lacks_nothing(tmp_path: Path) -> None:
     assert "--runtime runsc" in told
 
 
-def test_gvisor_whose_boxes_cannot_call_back_is_told_with_the_option(tmp_path: Path) -> None:
+def test_gvisor_without_open_unix_sockets_is_reported(tmp_path: Path) -> None:
     deaf = {**INFO, "Runtimes": {"runc": {}, "runsc": {"path": "/usr/bin/runsc"}}}
     told = row(concluded(read(tmp_path), replace(SOUND, engine=deaf)), "docker runtimes").found
     assert "of no use to boxes without --host-uds=open" in told
 
 
-def test_every_lack_tells_what_it_costs_and_how_it_ends(tmp_path: Path) -> None:
+def test_every_lack_has_a_cost_and_a_remedy(tmp_path: Path) -> None:
     machines = (
         concluded(machine.read_machine(tmp_path / "nothing", 1000), ORDINARY),
         concluded(machine.read_machine(tmp_path / "nothing", 0), NO_ENGINE, "riscv64"),
@@ -211,7 +211,7 @@ def test_every_lack_tells_what_it_costs_and_how_it_ends(tmp_path: Path) -> None:
     assert seen >= {"user", "docker engine", "kernel", "seccomp", "match groups", "swap", "gpu"}
 
 
-def test_without_psi_only_the_charge_suffers(tmp_path: Path) -> None:
+def test_missing_psi_affects_only_the_charge(tmp_path: Path) -> None:
     without = MatchGroupProbe("", freezes=True, kills=True, counts=True, pressure=False)
     tried = ProbeResults(INFO, "", (), "bubblewrap 0.8.0", "", True, without)
     found = concluded(read(tmp_path, proc__pressure__cpu=""), tried)
@@ -220,7 +220,7 @@ def test_without_psi_only_the_charge_suffers(tmp_path: Path) -> None:
     assert [attack.attack for _, attack in found.degraded["docker"]] == ["fairness"]
 
 
-def test_without_a_version_2_tree_nothing_is_frozen(tmp_path: Path) -> None:
+def test_without_cgroup_version_2_no_box_can_be_frozen(tmp_path: Path) -> None:
     tried = ProbeResults(
         INFO, "", (), "", "", True, MatchGroupProbe("no version 2 tree is mounted")
     )
@@ -229,7 +229,7 @@ def test_without_a_version_2_tree_nothing_is_frozen(tmp_path: Path) -> None:
     assert "mount -t cgroup2" in row(found, "match groups").remedy
 
 
-def test_cores_are_watched_where_a_hypervisor_may_take_them(tmp_path: Path) -> None:
+def test_a_virtual_machine_needs_the_steal_monitor(tmp_path: Path) -> None:
     virtual = read(tmp_path / "virtual")
     assert row(concluded(virtual), "lost cores").state is CheckState.OK
     blind = row(concluded(virtual, replace(SOUND, above_all=False)), "lost cores")
@@ -240,7 +240,7 @@ def test_cores_are_watched_where_a_hypervisor_may_take_them(tmp_path: Path) -> N
     assert row(found, "lost cores").state is CheckState.NOT_NEEDED
 
 
-def test_an_ordinary_user_with_bubblewrap_lacks_exactly_the_named_rows(tmp_path: Path) -> None:
+def test_bubblewrap_without_root_lacks_exactly_the_named_rows(tmp_path: Path) -> None:
     found = concluded(read(tmp_path, 1000), ORDINARY)
     assert found.launcher == "bubblewrap"
     rows = tuple(attack for _, attack in found.degraded["bubblewrap"])
@@ -248,7 +248,7 @@ def test_an_ordinary_user_with_bubblewrap_lacks_exactly_the_named_rows(tmp_path:
     assert losses(found, "bubblewrap") == {"bubblewrap without root"}
 
 
-def test_a_delegated_group_gives_an_ordinary_user_limits_and_freezing_back(tmp_path: Path) -> None:
+def test_a_delegated_control_group_restores_limits_and_freezing(tmp_path: Path) -> None:
     tried = ProbeResults(None, "permission denied", (), "bubblewrap 0.8.0", "", True, WHOLE)
     found = concluded(read(tmp_path, 1000), tried)
     attacks = {attack.attack for _, attack in found.degraded["bubblewrap"]}
@@ -259,7 +259,7 @@ def test_a_delegated_group_gives_an_ordinary_user_limits_and_freezing_back(tmp_p
     }
 
 
-def test_an_ordinary_user_with_an_engine_lacks_the_match_groups_alone(tmp_path: Path) -> None:
+def test_an_engine_without_root_lacks_only_the_match_groups(tmp_path: Path) -> None:
     tried = ProbeResults(INFO, "", (), "", "", False, DENIED)
     found = concluded(read(tmp_path, 1000), tried)
     assert found.launcher == "docker"
@@ -267,14 +267,14 @@ def test_an_ordinary_user_with_an_engine_lacks_the_match_groups_alone(tmp_path: 
     assert row(found, "control groups").state is CheckState.NOT_NEEDED
 
 
-def test_an_engine_that_cannot_limit_something_degrades_its_boxes(tmp_path: Path) -> None:
+def test_an_engine_with_a_missing_limit_degrades_boxes(tmp_path: Path) -> None:
     cannot = ("the engine cannot limit memory on this kernel",)
     found = concluded(read(tmp_path), ProbeResults(INFO, "", cannot, "", "", True, WHOLE))
     assert row(found, "docker engine").state is CheckState.DEGRADED
     assert losses(found, "docker") == {"the engine"}
 
 
-def test_where_nothing_isolates_the_verdict_is_the_line_to_type(tmp_path: Path) -> None:
+def test_without_isolation_the_verdict_names_the_command_to_type(tmp_path: Path) -> None:
     tried = ProbeResults(None, "no engine", (), "", "bubblewrap is not installed", True, WHOLE)
     found = concluded(read(tmp_path), tried)
     assert found.launcher is None
@@ -283,14 +283,14 @@ def test_where_nothing_isolates_the_verdict_is_the_line_to_type(tmp_path: Path) 
     assert "To see what this machine refuses" in concluded(read(tmp_path), refused).verdict
 
 
-def test_a_machine_whose_calls_we_do_not_know_runs_no_agents(tmp_path: Path) -> None:
+def test_an_unsupported_architecture_runs_no_agents(tmp_path: Path) -> None:
     found = concluded(read(tmp_path), architecture="riscv64")
     assert found.launcher is None
     assert row(found, "kernel").state is CheckState.MISSING
     assert concluded(read(tmp_path), architecture="aarch64").launcher == "docker"
 
 
-def test_few_mapped_uids_are_told(tmp_path: Path) -> None:
+def test_too_few_mapped_uids_are_reported(tmp_path: Path) -> None:
     some = read(tmp_path / "some", proc__self__uid_map="0 100000 65536\n")
     assert row(concluded(some), "uid ranges").state is CheckState.DEGRADED
     one = read(tmp_path / "one", proc__self__uid_map="0 1000 1\n")
@@ -299,7 +299,7 @@ def test_few_mapped_uids_are_told(tmp_path: Path) -> None:
     assert "or run the node as an ordinary user" in concluded(one, refused).verdict
 
 
-def test_the_json_is_plain_and_keeps_its_names(tmp_path: Path) -> None:
+def test_the_json_report_has_stable_names(tmp_path: Path) -> None:
     value = json.loads(json.dumps(concluded(read(tmp_path, 1000), ORDINARY).as_json()))
     assert set(value) == {"isolated", "launcher", "verdict", "checks", "degraded"}
     assert value["isolated"] is True
@@ -315,14 +315,14 @@ def test_the_json_is_plain_and_keeps_its_names(tmp_path: Path) -> None:
     assert set(value["degraded"]["bubblewrap"][0]) == {"because", "attack", "costs", "remedy"}
 
 
-def test_the_whole_list_of_an_ordinary_user_is_made_of_the_smaller_ones() -> None:
+def test_the_list_without_root_contains_the_smaller_lists() -> None:
     whole = set(degraded.sentences_for_lack("bubblewrap without root"))
     for part in ("no control groups", "no version 2 tree", "no root"):
         assert set(degraded.sentences_for_lack(part)) <= whole
     assert len(whole) == len(DEGRADED["bubblewrap without root"])
 
 
-def test_a_node_says_by_its_descriptors_what_it_lacks() -> None:
+def test_a_node_derives_its_lacks_from_launcher_and_powers() -> None:
     everything = {"cpu_stat", "cpu_pressure", "freeze", "kill"}
 
     def said(launcher: str, root: bool, limits: bool, powers: set[str]) -> tuple[str, ...]:
@@ -340,7 +340,7 @@ def test_a_node_says_by_its_descriptors_what_it_lacks() -> None:
     )
 
 
-def test_security_pages_name_every_lack_and_row_and_existing_tests() -> None:
+def test_security_pages_name_every_lack_and_row() -> None:
     root = Path(__file__).parents[3]
     pages = [root / "SECURITY.md", *(root / "docs/security").glob("*.md")]
     page = "\n".join(path.read_text() for path in pages)

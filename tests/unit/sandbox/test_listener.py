@@ -53,7 +53,7 @@ def _refusal(path: Path) -> str:
     raise AssertionError("there was never room again")
 
 
-def test_a_crowd_of_silent_strangers_holds_a_few_threads_and_the_rest_are_sent_away(
+def test_silent_connections_use_a_limited_number_of_threads(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
@@ -73,7 +73,7 @@ def test_a_crowd_of_silent_strangers_holds_a_few_threads_and_the_rest_are_sent_a
         assert "see --allow-uid" in _refusal(path)
 
 
-def test_who_comes_while_many_stand_before_the_door_waits_for_a_turn(path: Path) -> None:
+def test_a_client_waits_while_the_backlog_is_full(path: Path) -> None:
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(listening(path))
         listener.listen(0)
@@ -103,7 +103,7 @@ def test_who_comes_while_many_stand_before_the_door_waits_for_a_turn(path: Path)
 
 
 @pytest.mark.parametrize("fault", [BoxLate("no box was free in time"), HostFault("closing down")])
-def test_worker_can_tell_a_late_box_from_another_fault(path: Path, fault: HostFault) -> None:
+def test_a_worker_distinguishes_a_late_box_from_other_faults(path: Path, fault: HostFault) -> None:
     def lend(*_: object) -> None:
         raise fault
 

@@ -43,12 +43,12 @@ def node(tmp_path: Path) -> Iterator[Path]:
         thread.join()
 
 
-def test_greeting_of_the_started_process_or_its_child_counts(node: Path) -> None:
+def test_a_greeting_from_the_started_process_is_accepted(node: Path) -> None:
     for started in (None, os.getpid(), os.getppid()):
         assert loans.node_hello(node, started=started).node == "n1"
 
 
-def test_greeting_of_a_predecessor_is_not_taken_for_the_new_nodes(node: Path) -> None:
+def test_a_greeting_from_a_previous_node_is_refused(node: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as new:
         with pytest.raises(HostFault, match="another node still answers"):
             loans.node_hello(node, started=new.pid)

@@ -28,7 +28,7 @@ def stop() -> Iterator[threading.Event]:
 
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_in_the_moment_in_which_the_main_thread_holds_the_events_lock_still_stops(
+def test_a_signal_during_wait_stops_the_daemon(
     stop: threading.Event, number: signal.Signals
 ) -> None:
     with stop._cond:  # type: ignore[attr-defined]  # as in wait(), which a signal can interrupt
@@ -51,7 +51,7 @@ while True:
 
 
 @pytest.mark.timeout(60)
-def test_second_signal_ends_a_stuck_daemon() -> None:
+def test_a_second_signal_ends_a_stuck_daemon() -> None:
     daemon = subprocess.Popen([sys.executable, "-c", STUCK], stdout=subprocess.PIPE, text=True)
     assert daemon.stdout is not None
     with daemon.stdout as said:

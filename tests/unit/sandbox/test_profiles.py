@@ -13,7 +13,7 @@ from sandbox.errors import HostFault
 from sandbox.launchers import images
 
 
-def test_versions_are_those_of_the_lock() -> None:
+def test_profile_versions_match_the_lock() -> None:
     assert profiles.get_profile("python").versions == {}
     assert profiles.get_profile("numpy").versions == {"numpy": "2.4.6"}
     torch, gpu = profiles.get_profile("torch").versions, profiles.get_profile("torch-gpu").versions
@@ -22,7 +22,7 @@ def test_versions_are_those_of_the_lock() -> None:
     assert torch["numpy"] == gpu["numpy"] == profiles.get_profile("numpy").versions["numpy"]
 
 
-def test_libraries_of_several_profiles_have_one_version() -> None:
+def test_shared_libraries_have_one_version_in_all_profiles() -> None:
     science, torch = (
         profiles.get_profile("science").versions,
         profiles.get_profile("torch").versions,
@@ -71,12 +71,12 @@ def test_no_lock_names_an_index() -> None:
             assert "http" not in profile.lock.read_text()
 
 
-def test_what_every_node_builds_is_small() -> None:
+def test_nodes_build_only_small_profiles_by_default() -> None:
     assert profiles.BY_ITSELF == ("python", "numpy")
     assert profiles.ON_COMMAND == ("science", "torch", "torch-gpu")
 
 
-def test_a_large_profile_is_never_installed_unasked(
+def test_a_large_profile_is_installed_only_on_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -87,14 +87,14 @@ def test_a_large_profile_is_never_installed_unasked(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_zygotes_have_one_thread_and_touch_no_cuda() -> None:
+def test_torch_zygotes_have_one_thread() -> None:
     for name in ("torch", "torch-gpu"):
         profile = profiles.get_profile(name)
         assert profile.environment["OMP_NUM_THREADS"] == "1"
         assert not any("cuda" in module for module in profile.imports)
 
 
-def test_the_list_says_what_is_not_built(
+def test_the_image_list_shows_unbuilt_profiles(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert images.main(["list", "--json", "--state-dir", str(tmp_path)]) == 0

@@ -14,7 +14,7 @@ CHECKOUT = Path(__file__).resolve().parents[4]
 BEFORE, AFTER = "0002_before_x.sql", "0002_after_x.sql"
 
 
-def test_our_migrations_keep_to_their_phase() -> None:
+def test_every_migration_follows_the_rules_of_its_phase() -> None:
     assert [
         fault for name, text in migrate.migration_files() for fault in phase_violations(name, text)
     ] == []
@@ -44,7 +44,9 @@ def test_our_migrations_keep_to_their_phase() -> None:
         ("alter table teams add motto numeric(3, 1) not null", "give a default"),
     ],
 )
-def test_a_before_file_takes_nothing_from_the_version_before(statement: str, remedy: str) -> None:
+def test_a_before_migration_must_not_break_the_previous_version(
+    statement: str, remedy: str
+) -> None:
     text = f"-- A comment; with a semicolon.\nselect 'drop table x';\n\n{statement};\n"
     [fault] = phase_violations(BEFORE, text)
     assert fault.startswith(f"{BEFORE}:4: ")
@@ -70,7 +72,7 @@ def test_a_before_file_takes_nothing_from_the_version_before(statement: str, rem
         "-- drop table teams\nselect 1 /* drop table teams; */",
     ],
 )
-def test_a_before_file_may_add(statement: str) -> None:
+def test_a_before_migration_may_add_objects(statement: str) -> None:
     assert phase_violations(BEFORE, statement) == []
 
 
@@ -83,12 +85,12 @@ def test_a_before_file_may_add(statement: str) -> None:
         "create trigger t before update on teams for each row execute function f()",
     ],
 )
-def test_functions_and_triggers_stand_in_their_own_files(name: str, statement: str) -> None:
+def test_functions_and_triggers_in_migrations_are_refused(name: str, statement: str) -> None:
     [fault] = phase_violations(name, statement)
     assert "a .sql file of its domain" in fault
 
 
-def test_a_file_name_says_the_phase() -> None:
+def test_the_file_name_gives_the_phase() -> None:
     assert (phase_of("0001_schema.sql"), phase_of(BEFORE), phase_of(AFTER)) == (
         Phase.BEFORE,
         Phase.BEFORE,
@@ -97,7 +99,7 @@ def test_a_file_name_says_the_phase() -> None:
 
 
 @pytest.mark.parametrize("name", ["0002_x.sql", "2_before_x.sql", "0002_during_x.sql"])
-def test_a_file_name_without_phase_is_refused(name: str) -> None:
+def test_a_file_name_without_a_phase_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match=f"{name}: call it NNNN_before"):
         phase_of(name)
 

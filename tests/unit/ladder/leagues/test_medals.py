@@ -32,7 +32,7 @@ TABLE = MedalRules()
         (9066, (28, 453, 906)),
     ],
 )
-def test_the_cuts_are_kaggles_table_rounded_down(
+def test_the_medal_cuts_are_kaggles_table_rounded_down(
     teams: int, expected: tuple[int, int, int]
 ) -> None:
     assert TABLE.cuts(teams) == expected
@@ -40,9 +40,7 @@ def test_the_cuts_are_kaggles_table_rounded_down(
 
 @pytest.mark.parametrize("edge", [100, 250, 1000])
 @given(near=st.integers(-60, 60))
-def test_around_each_edge_of_the_table_the_row_for_that_number_of_teams_counts(
-    edge: int, near: int
-) -> None:
+def test_the_number_of_teams_selects_the_row_of_the_medal_table(edge: int, near: int) -> None:
     teams = edge + near
     gold, silver, bronze = TABLE.cuts(teams)
     assert gold == (teams // 10 if teams < 100 else 10 + (teams // 500 if teams >= 250 else 0))
@@ -53,7 +51,7 @@ def test_around_each_edge_of_the_table_the_row_for_that_number_of_teams_counts(
 
 
 @given(st.integers(0, 3_000))
-def test_distinct_ranks_earn_what_the_cuts_say_and_a_better_one_never_less(teams: int) -> None:
+def test_distinct_ranks_earn_exactly_the_cut_counts(teams: int) -> None:
     gold, silver, bronze = TABLE.cuts(teams)
     assert 0 <= gold <= silver <= bronze <= teams
     given_to = TABLE.award([(n + 1, 1000.0 - n) for n in range(teams)], teams)
@@ -90,9 +88,7 @@ def award(rules: MedalRules, field: FIELD, sealed: bool) -> list[Medal | None]:
 
 
 @given(RULES, FIELDS)
-def test_ties_share_a_medal_and_a_better_score_never_earns_less(
-    rules: MedalRules, field: FIELD
-) -> None:
+def test_tied_teams_share_a_medal(rules: MedalRules, field: FIELD) -> None:
     given_to = award(rules, field, sealed=False)
     worth = [3 if m is None else BEST_FIRST.index(m) for m in given_to]
     assert worth == sorted(worth)
@@ -107,9 +103,7 @@ def test_ties_share_a_medal_and_a_better_score_never_earns_less(
 
 
 @given(RULES, FIELDS)
-def test_a_sealed_medal_is_the_least_a_team_gets_and_takes_a_place_with_its_equals(
-    rules: MedalRules, field: FIELD
-) -> None:
+def test_a_team_never_gets_less_than_its_sealed_medal(rules: MedalRules, field: FIELD) -> None:
     given_to = award(rules, field, sealed=True)
     for (_, seal), m in zip(field, given_to, strict=True):
         assert seal is None or (m is not None and BEST_FIRST.index(m) <= BEST_FIRST.index(seal))
@@ -122,7 +116,7 @@ def test_a_sealed_medal_is_the_least_a_team_gets_and_takes_a_place_with_its_equa
             assert max(cut, len(kept)) <= len(held) <= cut + len(kept)
 
 
-def test_a_score_on_the_line_earns_its_medal() -> None:
+def test_a_score_exactly_on_the_line_earns_the_medal() -> None:
     geese = MedalRules(MedalRuleKind.LINES, 1210.0, 1080.0, 1050.0)
     scores = [1300.0, 1210.0, 1209.9, 1080.0, 1079.9, 1050.0, 1049.9]
     given_to = geese.award([(n + 1, score) for n, score in enumerate(scores)], len(scores))
@@ -131,7 +125,7 @@ def test_a_score_on_the_line_earns_its_medal() -> None:
     assert geese.cuts(7) == (0, 0, 0)
 
 
-def test_counts_and_shares_are_of_each_class_and_end_with_the_teams() -> None:
+def test_medal_cuts_never_exceed_the_number_of_teams() -> None:
     assert MedalRules(MedalRuleKind.COUNTS, 1, 2, 3).cuts(10) == (1, 3, 6)
     assert MedalRules(MedalRuleKind.COUNTS, 1, 2, 3).cuts(2) == (1, 2, 2)
     assert MedalRules(MedalRuleKind.SHARES, 0.1, 0.1, 0.2).cuts(10) == (1, 2, 4)
@@ -152,7 +146,7 @@ def test_counts_and_shares_are_of_each_class_and_end_with_the_teams() -> None:
         ((MedalRuleKind.SHARES, 0.5, 0.4, 0.2), "bronze: the three shares are more than 1"),
     ],
 )
-def test_rules_that_cannot_be_name_the_class_and_the_reason(
+def test_invalid_medal_rules_name_the_class_and_the_reason(
     given_rules: tuple[MedalRuleKind, float, float, float], words: str
 ) -> None:
     with pytest.raises(Invalid, match=words):
@@ -160,7 +154,7 @@ def test_rules_that_cannot_be_name_the_class_and_the_reason(
 
 
 @given(RULES)
-def test_rules_come_back_from_the_row_as_they_went_in(rules: MedalRules) -> None:
+def test_medal_rules_survive_a_json_round_trip(rules: MedalRules) -> None:
     assert MedalRules.of(rules.to_json()) == rules
 
 

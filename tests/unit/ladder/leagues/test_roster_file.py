@@ -10,7 +10,7 @@ from ladder.leagues.roster_file import MOST_LINES, RosterError, RosterPerson, pa
 HEADER = "name,team,role,external_id\n"
 
 
-def test_columns_come_in_any_order_and_a_role_may_be_empty() -> None:
+def test_columns_may_have_any_order() -> None:
     text = '\ufeffExternal_ID,role,team,name\r\n7,,"Engines, Ltd", Ada \r\n\r\n8,Viewer,,Bob\r\n'
     assert parse_roster(text) == [
         RosterPerson("7", "Ada", "Engines, Ltd", LeagueRole.COMPETITOR),
@@ -21,7 +21,7 @@ def test_columns_come_in_any_order_and_a_role_may_be_empty() -> None:
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("bom", ["", "\ufeff"])
 @pytest.mark.parametrize("between", [",", ";", "\t"])
-def test_what_spreadsheets_write_is_read_alike(between: str, bom: str, end: str) -> None:
+def test_every_spreadsheet_format_parses_alike(between: str, bom: str, end: str) -> None:
     lines = [
         ["name", "team", "role", "external_id"],
         ['"Lovelace; Ada, ""Countess"""', '"Engines, Ltd; UK"', "", "=1+1"],
@@ -60,13 +60,13 @@ def test_what_spreadsheets_write_is_read_alike(between: str, bom: str, end: str)
         (HEADER + "Ada\x00,,,1\n", "line 2"),
     ],
 )
-def test_a_fault_names_its_line_and_column(text: str, told: str) -> None:
+def test_a_roster_error_names_the_line_and_column(text: str, told: str) -> None:
     with pytest.raises(RosterError) as error:
         parse_roster(text)
     assert str(error.value).startswith(f"roster: {told}")
 
 
-def test_every_fault_is_told_and_not_the_first_alone() -> None:
+def test_every_roster_error_is_reported() -> None:
     with pytest.raises(RosterError, match=r"and 2 more") as error:
         parse_roster(HEADER + ",,chief,1\nBob,,,2\nCyd,,,\n")
     assert [(fault.line, fault.column) for fault in error.value.faults] == [
@@ -76,7 +76,7 @@ def test_every_fault_is_told_and_not_the_first_alone() -> None:
     ]
 
 
-def test_a_roster_has_an_end() -> None:
+def test_a_roster_has_a_maximum_number_of_lines() -> None:
     lines = (f"P,,,{n}\n" for n in range(MOST_LINES + 1))
     with pytest.raises(RosterError, match=f"at most {MOST_LINES} people"):
         parse_roster(HEADER + "".join(lines))

@@ -13,7 +13,7 @@ EVERY = [
 ]
 
 
-def test_a_digest_names_its_text_and_private_leagues_read_as_those_by_invitation() -> None:
+def test_a_digest_identifies_the_text_of_the_terms() -> None:
     for each in EVERY:
         told = terms.settings_with_digest(terms.terms_digest(*each))
         assert told is not None
@@ -22,7 +22,7 @@ def test_a_digest_names_its_text_and_private_leagues_read_as_those_by_invitation
     assert len({terms.terms_text(*each) for each in EVERY}) == 16
 
 
-def test_what_was_agreed_to_covers_what_shows_nobody_more() -> None:
+def test_consent_covers_only_settings_with_no_wider_audience() -> None:
     by_code = Visibility.INVITATION
     covered = {
         (one, other)
@@ -46,7 +46,7 @@ def covers(agreed: Visibility, wished: Visibility, replays: ReplayVisibility) ->
     )
 
 
-def test_who_agreed_without_remote_agents_has_not_agreed_to_them() -> None:
+def test_consent_without_remote_agents_does_not_cover_remote_agents() -> None:
     for each in EVERY:
         told = (
             "Agents in seasons that say so may run at addresses of their owners."

@@ -49,7 +49,7 @@ def worker(*served: str, gpu: int = 0, queue: str = "validate", speed_class: str
         ),
     ],
 )
-def test_the_first_lack_is_named(
+def test_the_first_missing_capacity_is_named(
     workers: list[Worker], match: dict[str, Any], sentence: str | None
 ) -> None:
     told = capacity.why_no_worker_fits(workers, **{"queue": "validate", "gpus": 0, **match})

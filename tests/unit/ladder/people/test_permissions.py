@@ -125,17 +125,19 @@ RULES: list[tuple[str, Resource, set[str]]] = [
 
 
 @pytest.mark.parametrize(("resource", "seers"), [r[1:] for r in RULES], ids=[r[0] for r in RULES])
-def test_exactly_these_may_see(resource: Resource, seers: set[str]) -> None:
+def test_each_resource_has_exactly_the_expected_viewers(
+    resource: Resource, seers: set[str]
+) -> None:
     assert {name for name, viewer in VIEWERS.items() if may_see(viewer, resource)} == seers
 
 
-def test_a_role_in_another_league_opens_nothing() -> None:
+def test_a_role_in_another_league_gives_no_access() -> None:
     elsewhere = Viewer(user_id=UserId("u"), roles={LeagueId("lea_y"): LeagueRole.HOST})
     assert not may_see(elsewhere, PRIVATE)
     assert not may_see(elsewhere, EntryResource(OWN, league(), False))
 
 
-def test_own_agents_enter_a_private_league_with_a_competitors_role_only() -> None:
+def test_only_competitors_enter_agents_in_a_private_league() -> None:
     public, private = league(), PRIVATE
     assert permissions.may_enter(VIEWERS["outsider"], public, TeamId("tea_other"))
     assert not permissions.may_enter(VIEWERS["outsider"], private, TeamId("tea_other"))
@@ -144,7 +146,7 @@ def test_own_agents_enter_a_private_league_with_a_competitors_role_only() -> Non
     assert not permissions.may_enter(VIEWERS["admin"], public, OWN)
 
 
-def test_hosts_and_admins_run_a_league() -> None:
+def test_only_hosts_and_admins_run_a_league() -> None:
     assert {n for n, v in VIEWERS.items() if permissions.may_manage(v, league())} == {
         "host",
         "admin",

@@ -31,13 +31,13 @@ AGENTS = 100
         (LINES, 0.94, Medal.SILVER),
     ],
 )
-def test_a_chance_counted_in_draws_must_pass_by_what_they_may_err(
+def test_a_sampled_chance_needs_a_margin_for_sampling_error(
     rules: MedalRules, chance: float, medal: Medal
 ) -> None:
     assert sealed_medal([(chance, 1.0, 1.0)], rules, 0.95) is medal
 
 
-def test_every_look_must_be_sure_of_the_class_or_a_better_one() -> None:
+def test_a_sealed_medal_needs_certainty_in_every_look() -> None:
     gold, silver, nothing = (1.0, 1.0, 1.0), (0.5, 1.0, 1.0), (0.0, 0.1, 0.9)
     assert sealed_medal([gold, gold, gold], LINES, 0.95) is Medal.GOLD
     assert sealed_medal([gold, silver, gold], LINES, 0.95) is Medal.SILVER
@@ -98,7 +98,7 @@ def sealed(season: Looked, looks: int) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("too_small", [1.0, 0.8])
-def test_of_what_is_sealed_at_95_percent_at_most_5_is_wrong_however_often_one_looks(
+def test_at_most_5_percent_of_medals_sealed_at_95_percent_are_wrong(
     too_small: float,
 ) -> None:
     # A fit that is right about itself, and one that is too sure.

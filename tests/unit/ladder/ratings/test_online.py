@@ -35,7 +35,7 @@ def tables(draw: st.DrawFn) -> tuple[list[Rating], list[int], list[bool]]:
     )
 
 
-def test_a_duel_between_newcomers_moves_both_as_trueskill_says() -> None:
+def test_a_duel_between_newcomers_matches_trueskill() -> None:
     winner, loser = update_ratings(SEASON, [START, START], [1, 2], [False, False])
     # Herbrich, Minka, Graepel 2006: the closed form for two players.
     normal = NormalDist()
@@ -48,13 +48,13 @@ def test_a_duel_between_newcomers_moves_both_as_trueskill_says() -> None:
     assert winner.sigma == loser.sigma == pytest.approx(200 * sqrt(1 - 200**2 / c**2 * w))
 
 
-def test_a_draw_between_equals_moves_no_mean_and_makes_both_more_certain() -> None:
+def test_a_draw_between_equals_moves_no_mean() -> None:
     for after in update_ratings(SEASON, [START, START], [1, 1], [False, False]):
         assert after.mu == pytest.approx(600.0)
         assert after.sigma < START.sigma
 
 
-def test_a_seat_at_fault_is_last_for_itself_and_empty_for_the_others() -> None:
+def test_a_faulty_seat_is_last_only_in_the_own_rating() -> None:
     field = [Rating(600, 100), Rating(620, 90), Rating(640, 80), Rating(660, 70)]
     after = update_ratings(SEASON, field, [2, 1, 4, 3], [False, False, False, True])
     assert after[:3] == update_ratings(SEASON, field[:3], [2, 1, 3], [False] * 3)
@@ -62,7 +62,7 @@ def test_a_seat_at_fault_is_last_for_itself_and_empty_for_the_others() -> None:
     assert after[3].mu < field[3].mu
 
 
-def test_two_faults_do_not_rate_each_other() -> None:
+def test_two_faulty_seats_do_not_rate_each_other() -> None:
     field = [Rating(600, 100), Rating(620, 90), Rating(640, 80)]
     after = update_ratings(SEASON, field, [1, 2, 2], [False, True, True])
     assert after[0] == field[0]  # a lone survivor gains nothing
@@ -70,12 +70,12 @@ def test_two_faults_do_not_rate_each_other() -> None:
     assert after[2] == update_ratings(SEASON, [field[0], field[2]], [1, 2], [False] * 2)[1]
 
 
-def test_when_every_seat_is_at_fault_nobody_moves() -> None:
+def test_a_match_of_faulty_seats_changes_no_rating() -> None:
     field = [Rating(600, 100), Rating(620, 90)]
     assert update_ratings(SEASON, field, [1, 2], [True, True]) == tuple(field)
 
 
-def test_kaggles_rule_rates_by_placement_as_given() -> None:
+def test_kaggles_rule_uses_the_given_placements() -> None:
     field = [Rating(600, 100), Rating(620, 90), Rating(640, 80)]
     kaggle = RatingParameters(fault_rule=KAGGLE)
     assert update_ratings(kaggle, field, [1, 2, 3], [False, True, True]) == update_ratings(
@@ -84,7 +84,7 @@ def test_kaggles_rule_rates_by_placement_as_given() -> None:
 
 
 @given(SEATS.flatmap(lambda n: st.permutations(range(n))), st.data())
-def test_the_seats_may_be_told_in_any_order(order: list[int], data: st.DataObject) -> None:
+def test_seat_order_does_not_change_the_ratings(order: list[int], data: st.DataObject) -> None:
     seats = len(order)
     ratings = data.draw(st.lists(RATINGS, min_size=seats, max_size=seats))
     faults = data.draw(st.lists(st.booleans(), min_size=seats, max_size=seats))
@@ -103,7 +103,7 @@ def test_the_seats_may_be_told_in_any_order(order: list[int], data: st.DataObjec
 
 
 @given(tables())
-def test_a_match_makes_nobody_less_certain_and_no_fault_gain(
+def test_a_match_never_increases_uncertainty(
     table: tuple[list[Rating], list[int], list[bool]],
 ) -> None:
     ratings, placements, faults = table
@@ -115,9 +115,7 @@ def test_a_match_makes_nobody_less_certain_and_no_fault_gain(
 
 
 @given(st.floats(-1e5, 1e5), st.floats(-1e5, 1e5), st.floats(1, 250), st.booleans())
-def test_the_most_absurd_upset_is_still_rated(
-    mine: float, theirs: float, sigma: float, is_draw: bool
-) -> None:
+def test_an_extreme_upset_is_rated(mine: float, theirs: float, sigma: float, is_draw: bool) -> None:
     mu = Rating(mine, sigma), Rating(theirs, sigma)
     winner, loser = update_ratings(SEASON, mu, [1, 1 if is_draw else 2], [False, False])
     assert winner.mu == winner.mu
@@ -128,7 +126,7 @@ def test_the_most_absurd_upset_is_still_rated(
 
 @settings(max_examples=25)
 @given(st.integers(0, 2**32), st.integers(0, 30))
-def test_folding_one_by_one_is_replaying_the_whole(seed: int, cut: int) -> None:
+def test_incremental_updates_equal_a_full_replay(seed: int, cut: int) -> None:
     rng = Random(seed)
     field = [EntryId(f"e{n}") for n in range(6)]
     log = [
@@ -146,7 +144,7 @@ def test_folding_one_by_one_is_replaying_the_whole(seed: int, cut: int) -> None:
     assert ratings == rate_all(SEASON, log)
 
 
-def test_an_entry_in_several_seats_is_rated_by_its_best_one() -> None:
+def test_an_entry_in_several_seats_is_rated_by_the_best_seat() -> None:
     twin, other = EntryId("twin"), EntryId("other")
     after = rate_result(
         SEASON, {}, RatedResult(MatchId("m"), (twin, other, twin), (3, 2, 1), (False, False, False))

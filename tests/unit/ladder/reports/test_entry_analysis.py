@@ -56,7 +56,7 @@ def test_meetings_are_counted_by_placement() -> None:
     assert (second.better, second.tied, second.worse) == (0, 1, 0)
 
 
-def test_opponents_are_told_apart_by_half_a_beta() -> None:
+def test_half_a_beta_separates_stronger_near_and_weaker_opponents() -> None:
     games = [game(("a", 2), ("b", 2), ("c", 2), ("d", 2))]
     known = scores(a=600 + 76, b=600 + 74, c=600 - 74, d=600 - 76)
     found = entry_analysis.shares_by_strength(entry_analysis.duels(games, OWN, known, BETA))
@@ -68,7 +68,7 @@ def test_opponents_are_told_apart_by_half_a_beta() -> None:
     )
 
 
-def test_a_game_with_a_fault_says_nothing_of_strength() -> None:
+def test_a_faulty_game_does_not_count_for_strength() -> None:
     games = [game(("a", 1), placement=2, verdict="TIMEOUT")]
     found = entry_analysis.shares_by_strength(entry_analysis.duels(games, OWN, scores(a=600), BETA))
     assert found[RelativeStrength.NEAR] == entry_analysis.WinShare(0, None, None)
@@ -96,7 +96,7 @@ def test_the_least_expected_results_come_first() -> None:
     )
 
 
-def test_times_of_a_single_game_are_its_own() -> None:
+def test_time_statistics_of_one_game_equal_the_game() -> None:
     assert entry_analysis.time_summary([]) is None
     (only,) = games = [game(("a", 2))]
     found = entry_analysis.time_summary(games)
@@ -109,7 +109,7 @@ def test_times_of_a_single_game_are_its_own() -> None:
     within=st.floats(1, 300),
     seats=st.integers(2, 8),
 )
-def test_after_the_games_left_the_interval_is_as_narrow_as_asked_for_and_not_a_game_before(
+def test_games_left_is_the_fewest_games_for_the_interval(
     sigma: float, within: float, seats: int
 ) -> None:
     left = entry_analysis.games_left(sigma, within, beta=BETA, seats=seats)
@@ -123,7 +123,7 @@ def test_after_the_games_left_the_interval_is_as_narrow_as_asked_for_and_not_a_g
     assert left == 0 or half(left - 1) >= within * (1 - 1e-9)
 
 
-def test_what_games_do_not_remove_is_never_waited_for() -> None:
+def test_games_left_is_unknown_if_misfit_keeps_the_interval_wide() -> None:
     strays = (20 / BETA) ** 2
 
     def left(within: float, *repeated: float) -> int | None:
@@ -142,7 +142,7 @@ def test_what_games_do_not_remove_is_never_waited_for() -> None:
     assert entry_analysis.games_left(50, 60, beta=BETA, seats=1) is None
 
 
-def test_repetition_is_told_apart_from_having_met_few() -> None:
+def test_a_single_meeting_is_not_a_repetition() -> None:
     once = entry_analysis.head_to_head([game(("a", 2), ("b", 2), ("c", 2), ("d", 2))])
     assert entry_analysis.opponent_repetition(once) == (0.25, 0.0)
     always = entry_analysis.head_to_head([game(("a", 2)) for _ in range(5)])

@@ -51,7 +51,7 @@ class Line:
         return 200, self.answer
 
 
-def test_a_server_that_hangs_in_one_request_after_the_other_falls_behind_but_once() -> None:
+def test_repeated_late_requests_cost_one_delay() -> None:
     late = [ContractBroken("late", is_late=True) for _ in range(3)]
     line = Line(*late, None, ContractBroken("no answer of HTTP"), None)
     conversation = BattlesnakeConversation("1", line.call)
@@ -75,7 +75,7 @@ def test_a_server_that_hangs_in_one_request_after_the_other_falls_behind_but_onc
         (ContractBroken("in vain", is_gone=True), {"is_gone": True}),
     ],
 )
-def test_the_referee_is_told_what_became_of_a_request(
+def test_the_referee_gets_the_outcome_of_a_failed_request(
     broken: ContractBroken, told: dict[str, Any]
 ) -> None:
     kept = _ProgramAgent(Contract.HTTP, BattlesnakeConversation("1", Line(broken).call))
@@ -87,7 +87,7 @@ def test_the_referee_is_told_what_became_of_a_request(
     assert answer == fault | told
 
 
-def test_own_snake_gets_the_latency_of_its_last_answer() -> None:
+def test_own_snake_shows_the_latency_of_the_last_answer() -> None:
     line = Line(None, None, ContractBroken("late", is_late=True), None)
     line.takes_seconds = 0.02
     conversation = BattlesnakeConversation("1", line.call)
@@ -105,7 +105,7 @@ def test_own_snake_gets_the_latency_of_its_last_answer() -> None:
     assert after_late["you"]["latency"] == "500"
 
 
-def test_api_of_2017_gets_dead_snakes_as_last_seen() -> None:
+def test_the_2017_api_shows_dead_snakes_as_last_seen() -> None:
     line = Line(None, None)
     conversation = BattlesnakeConversation("2017", line.call)
     conversation.open(START)
@@ -119,7 +119,7 @@ def test_api_of_2017_gets_dead_snakes_as_last_seen() -> None:
 
 
 @pytest.mark.parametrize("answer", [b'"up"', b'["up"]', b"7", b"null", b"up"])
-def test_answer_that_is_no_object_is_invalid(answer: bytes) -> None:
+def test_an_answer_that_is_not_an_object_is_invalid(answer: bytes) -> None:
     line = Line(None)
     line.answer = answer
     conversation = BattlesnakeConversation("1", line.call)

@@ -72,7 +72,7 @@ def serve() -> Iterator[Serve]:
         b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\ncontent-length: 4\r\n\r\n" + b'"up"',
     ],
 )
-def test_an_answer_is_read_however_it_is_framed(serve: Serve, answer: bytes) -> None:
+def test_every_http_framing_of_an_answer_is_read(serve: Serve, answer: bytes) -> None:
     caller = serve([answer] * 3)
     for _ in range(3):
         assert caller.call("POST", "/move", "{}", 5.0) == (200, b'"up"')
@@ -100,9 +100,7 @@ def test_an_answer_is_read_however_it_is_framed(serve: Serve, answer: bytes) -> 
         (b"HTTP/1.1 102 Wait\r\n\r\n" * 5, "again and again"),
     ],
 )
-def test_a_broken_answer_says_what_is_wrong_and_what_to_do(
-    serve: Serve, answer: bytes, words: str
-) -> None:
+def test_a_broken_answer_is_reported_with_a_remedy(serve: Serve, answer: bytes, words: str) -> None:
     with pytest.raises(ContractBroken, match=r"answer each request once") as broken:
         serve([answer]).call("POST", "/move", "{}", 5.0)
     assert words in broken.value.why
@@ -110,13 +108,13 @@ def test_a_broken_answer_says_what_is_wrong_and_what_to_do(
     assert not broken.value.is_late
 
 
-def test_a_server_that_says_nothing_is_given_up(serve: Serve) -> None:
+def test_a_silent_server_times_out(serve: Serve) -> None:
     with pytest.raises(ContractBroken, match=r"no answer within 0\.05 s") as broken:
         serve([b"", b""]).call("GET", "/", "", 0.05)
     assert broken.value.is_late
 
 
-def test_what_a_server_waited_for_a_core_is_not_counted_against_it() -> None:
+def test_waiting_for_a_core_extends_the_read_timeout() -> None:
     waited = iter([1.0, 61.0, 61.0, 1.0])
     ours, theirs = socket.socketpair()
     with ours, theirs, _AnswerReader(ours, time.monotonic(), lambda: next(waited)) as reading:
@@ -126,7 +124,7 @@ def test_what_a_server_waited_for_a_core_is_not_counted_against_it() -> None:
             reading.answer()
 
 
-def test_a_server_that_hangs_up_and_one_that_is_not_there_are_connection_errors(
+def test_a_dropped_connection_is_a_connection_error(
     serve: Serve,
 ) -> None:
     caller = serve([b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\nshort"])
@@ -135,7 +133,7 @@ def test_a_server_that_hangs_up_and_one_that_is_not_there_are_connection_errors(
     assert not HttpClient(connect_local(lambda: ("\0peck-nobody-listens",))).listens()
 
 
-def test_a_request_on_a_connection_that_the_server_gives_up_meanwhile_is_put_once_more() -> None:
+def test_a_request_on_a_closed_idle_connection_is_retried_once() -> None:
     """What a server does whose idle time is over while the request is on its way."""
     name = f"\0peck-test-{secrets.token_hex(8)}"
     heard: list[bytes] = []

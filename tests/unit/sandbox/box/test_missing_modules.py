@@ -13,7 +13,7 @@ def of(name: str) -> str:
     return import_remedy(ModuleNotFoundError(f"No module named {name!r}", name=name))
 
 
-def test_profile_that_has_the_module_is_named() -> None:
+def test_the_profile_with_the_missing_module_is_named() -> None:
     assert of("pandas") == "pandas is in the profile science: add --profile science"
 
 
@@ -21,7 +21,7 @@ def test_profile_that_has_the_module_is_named() -> None:
     ("here", "missing", "profile"),
     [("torch", "lightgbm", "science"), ("pandas", "sympy", "torch")],
 )
-def test_module_that_no_profile_has_beside_those_here_is_to_be_bundled(
+def test_bundling_is_the_remedy_if_no_profile_has_all_modules(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, here: str, missing: str, profile: str
 ) -> None:
     (tmp_path / f"{here}.py").touch()

@@ -45,7 +45,7 @@ def events(stream: Stream) -> EngineEvents:
     return made
 
 
-def test_a_box_killed_by_a_signal_was_killed_from_outside(
+def test_a_box_killed_by_a_signal_counts_as_killed_from_outside(
     stream: Stream, events: EngineEvents
 ) -> None:
     stream.say("die", "another", exitCode="1")
@@ -54,7 +54,7 @@ def test_a_box_killed_by_a_signal_was_killed_from_outside(
     assert events.killed_from_outside(BOX)
 
 
-def test_a_box_killed_for_memory_was_not_killed_from_outside(
+def test_an_out_of_memory_kill_is_not_a_kill_from_outside(
     stream: Stream, events: EngineEvents
 ) -> None:
     stream.say("oom")
@@ -65,7 +65,7 @@ def test_a_box_killed_for_memory_was_not_killed_from_outside(
 
 
 @pytest.mark.parametrize("code", ["0", "1", "134", "139", ""])
-def test_a_box_whose_supervisor_failed_was_not_killed_from_outside(
+def test_a_failed_supervisor_is_not_a_kill_from_outside(
     stream: Stream, events: EngineEvents, code: str
 ) -> None:
     stream.say("die", exitCode=code)
@@ -88,9 +88,7 @@ def test_the_end_of_the_stream_ends_the_epoch(
         events.epoch()
 
 
-def test_a_box_that_the_engine_was_told_to_kill_says_so(
-    stream: Stream, events: EngineEvents
-) -> None:
+def test_a_kill_request_to_the_engine_is_recognised(stream: Stream, events: EngineEvents) -> None:
     stream.say("kill", signal="9")
     stream.say("die", exitCode="137")
     assert events.wait_until_dead(BOX, 0, 10)
@@ -98,9 +96,7 @@ def test_a_box_that_the_engine_was_told_to_kill_says_so(
     assert events.was_killed(BOX)
 
 
-def test_a_box_that_was_killed_untold_was_not_killed_by_request(
-    stream: Stream, events: EngineEvents
-) -> None:
+def test_a_kill_without_a_request_is_recognised(stream: Stream, events: EngineEvents) -> None:
     stream.say("die", exitCode="137")
     assert events.wait_until_dead(BOX, 0, 10)
     assert events.was_killed(BOX)

@@ -64,12 +64,12 @@ TWO = spec(
 )
 
 
-def test_each_gpu_is_found_once_and_never_all_of_them_as_one(tmp_path: Path) -> None:
+def test_each_gpu_is_found_once(tmp_path: Path) -> None:
     found = gpu.find_gpus(write(tmp_path, TWO))
     assert [one.name for one in found] == ["nvidia.com/gpu=0", "nvidia.com/gpu=1"]
 
 
-def test_a_slice_is_a_device_of_its_own(tmp_path: Path) -> None:
+def test_a_mig_slice_is_a_separate_device(tmp_path: Path) -> None:
     caps = "/dev/nvidia-caps/nvidia-cap"
     slices = spec(
         device("0:0", "/dev/nvidia0", f"{caps}12", f"{caps}13"),
@@ -84,7 +84,7 @@ def test_a_slice_is_a_device_of_its_own(tmp_path: Path) -> None:
     assert f"{caps}12" not in found[1].bubblewrap_options()
 
 
-def test_bubblewrap_binds_its_nodes_and_all_libraries_of_the_driver(
+def test_bubblewrap_binds_gpu_nodes_and_driver_libraries(
     tmp_path: Path,
 ) -> None:
     first, second = gpu.find_gpus(write(tmp_path, TWO))
@@ -96,7 +96,7 @@ def test_bubblewrap_binds_its_nodes_and_all_libraries_of_the_driver(
     assert first.library_folders() == FOLDERS
 
 
-def test_bubblewrap_gives_each_library_the_names_that_programs_load_it_by(tmp_path: Path) -> None:
+def test_bubblewrap_links_each_library_under_every_load_name(tmp_path: Path) -> None:
     library = tmp_path / "libcuda.so.580.65.06"
     library.touch()
     (tmp_path / "libcuda.so.1").symlink_to(library.name)
@@ -111,7 +111,7 @@ def test_bubblewrap_gives_each_library_the_names_that_programs_load_it_by(tmp_pa
     ]
 
 
-def test_a_box_on_a_gpu_finds_the_driver_and_may_open_its_files(tmp_path: Path) -> None:
+def test_a_gpu_box_finds_the_driver(tmp_path: Path) -> None:
     one, _ = gpu.find_gpus(write(tmp_path, TWO))
     box = base.BoxSpec("box", profiles.get_profile("torch-gpu"), 4096, 0, gpu=one)
     setup = base.supervisor_setup(box, "uids")
@@ -120,14 +120,14 @@ def test_a_box_on_a_gpu_finds_the_driver_and_may_open_its_files(tmp_path: Path) 
     assert "torch" in setup["imports"]
 
 
-def test_a_node_may_lie_elsewhere_on_the_host(tmp_path: Path) -> None:
+def test_a_device_node_may_have_another_host_path(tmp_path: Path) -> None:
     moved = {"path": "/dev/nvidia0", "hostPath": "/dev/gpus/first"}
     document = spec({"name": "0", "containerEdits": {"deviceNodes": [moved]}})
     (one,) = gpu.find_gpus(write(tmp_path, document))
     assert ("/dev/gpus/first", "/dev/nvidia0") in one.nodes
 
 
-def test_the_later_folder_wins(tmp_path: Path) -> None:
+def test_a_later_cdi_folder_overrides_an_earlier_folder(tmp_path: Path) -> None:
     write(tmp_path / "etc", spec(device("0", "/dev/nvidia0")))
     renamed = spec(device("first", "/dev/nvidia0"))
     write(tmp_path / "run", renamed)
@@ -135,18 +135,18 @@ def test_the_later_folder_wins(tmp_path: Path) -> None:
     assert one.name == "nvidia.com/gpu=first"
 
 
-def test_files_of_other_devices_are_none_of_ours(tmp_path: Path) -> None:
+def test_cdi_files_of_other_devices_are_ignored(tmp_path: Path) -> None:
     assert gpu.find_gpus(write(tmp_path, spec(device("0", "/dev/x"), kind="vendor.com/nic"))) == ()
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"kind": "nvidia.com/gpu"}'])
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: str) -> None:
+def test_an_unreadable_cdi_file_is_named(tmp_path: Path, content: str) -> None:
     (tmp_path / "broken.json").write_text(content)
     with pytest.raises(HostFault, match=r"broken\.json"):
         gpu.find_gpus((tmp_path,))
 
 
-def test_a_yaml_file_is_told_with_what_to_type(tmp_path: Path) -> None:
+def test_a_yaml_cdi_file_is_reported_with_the_command_to_type(tmp_path: Path) -> None:
     dev = tmp_path / "dev"
     dev.mkdir()
     assert gpu.gpu_lacks((tmp_path,), dev) == (), "no GPU, nothing to tell"
@@ -161,7 +161,7 @@ def test_a_yaml_file_is_told_with_what_to_type(tmp_path: Path) -> None:
     assert gpu.gpu_lacks((tmp_path,), dev) == ()
 
 
-def test_an_engine_that_knows_cdi_is_asked_by_name(tmp_path: Path) -> None:
+def test_an_engine_with_cdi_gets_the_device_name(tmp_path: Path) -> None:
     info = {"CDISpecDirs": ["/etc/cdi"], "Runtimes": {"runc": {}, "nvidia": {}}}
     one, _ = gpu.gpus_of_engine(info, write(tmp_path, TWO))
     request = DeviceRequest(**one.docker_request(info))
@@ -169,7 +169,7 @@ def test_an_engine_that_knows_cdi_is_asked_by_name(tmp_path: Path) -> None:
     assert request.count == 0
 
 
-def test_an_engine_that_lists_its_devices_needs_no_file_of_ours(tmp_path: Path) -> None:
+def test_an_engine_that_lists_devices_needs_no_cdi_file(tmp_path: Path) -> None:
     names = ("0", "1", "GPU-11111111-2222", "all")
     devices = [{"Source": "cdi", "ID": f"nvidia.com/gpu={name}"} for name in names]
     info = {"CDISpecDirs": ["/etc/cdi"], "DiscoveredDevices": devices}
@@ -177,7 +177,7 @@ def test_an_engine_that_lists_its_devices_needs_no_file_of_ours(tmp_path: Path) 
     assert [one.name for one in found] == ["nvidia.com/gpu=0", "nvidia.com/gpu=1"]
 
 
-def test_an_engine_with_the_older_runtime_gets_a_number(tmp_path: Path) -> None:
+def test_an_engine_with_the_nvidia_runtime_gets_a_device_number(tmp_path: Path) -> None:
     for name in ("nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm"):
         (tmp_path / name).touch()
     info: dict[str, Any] = {"Runtimes": {"runc": {}, "nvidia": {}}}
@@ -188,12 +188,12 @@ def test_an_engine_with_the_older_runtime_gets_a_number(tmp_path: Path) -> None:
     assert request.capabilities == [["gpu"]]
 
 
-def test_an_engine_without_either_has_none(tmp_path: Path) -> None:
+def test_an_engine_without_gpu_support_has_no_gpu(tmp_path: Path) -> None:
     (tmp_path / "nvidia0").touch()
     assert gpu.gpus_of_engine({"Runtimes": {"runc": {}}}, (), tmp_path) == ()
 
 
-def test_a_device_has_one_box_at_a_time() -> None:
+def test_a_device_serves_one_box_at_a_time() -> None:
     one, two = Gpu("nvidia.com/gpu=0"), Gpu("nvidia.com/gpu=1")
     devices = GpuPool((one, two))
     taken = {devices.take(), devices.take()}

@@ -32,7 +32,7 @@ def test_fixed_files_describe_the_box(tmp_path: Path) -> None:
     assert set(clocks) <= {"1000.000"}
 
 
-def test_fixed_files_can_be_read_by_everybody_and_written_by_their_owner(tmp_path: Path) -> None:
+def test_fixed_files_are_world_readable(tmp_path: Path) -> None:
     old = os.umask(0o077)
     try:
         files = masked_proc.write_files(tmp_path, 128)
@@ -44,7 +44,7 @@ def test_fixed_files_can_be_read_by_everybody_and_written_by_their_owner(tmp_pat
             assert stat.S_IMODE(one.stat().st_mode) == wanted
 
 
-def test_all_cores_are_shown(tmp_path: Path) -> None:
+def test_fixed_files_show_all_cores(tmp_path: Path) -> None:
     files = masked_proc.write_files(tmp_path, 128)
     count = os.cpu_count()
     assert files["/proc/stat"].read_text().count("\ncpu") == count

@@ -17,7 +17,7 @@ PROGRAM = os.path.realpath(getattr(sys, "_base_executable", None) or sys.executa
 STDLIB = sysconfig.get_path("stdlib")
 
 
-def test_copies_hold_all_that_the_interpreter_and_its_modules_load(tmp_path: Path) -> None:
+def test_copies_hold_every_library_of_the_interpreter(tmp_path: Path) -> None:
     home = system_libraries.copy_libraries(tmp_path, PROGRAM, STDLIB)
     names = {path.name for path in home.rglob("*") if path.is_file()}
     modules = [str(path) for path in Path(STDLIB, "lib-dynload").glob("[!_]*.so")]
@@ -27,7 +27,7 @@ def test_copies_hold_all_that_the_interpreter_and_its_modules_load(tmp_path: Pat
     assert needed <= names
 
 
-def test_a_copied_program_starts_with_the_copied_loader_alone(tmp_path: Path) -> None:
+def test_a_copied_program_starts_with_the_copied_loader_only(tmp_path: Path) -> None:
     home = system_libraries.copy_libraries(tmp_path, PROGRAM, STDLIB)
     loader = next(path for path in home.rglob("ld-*") if path.is_file())
     folders = ":".join({str(path.parent) for path in home.rglob("libc.*")})
@@ -39,7 +39,7 @@ def test_a_copied_program_starts_with_the_copied_loader_alone(tmp_path: Path) ->
     assert all(path.startswith(str(home)) for path in loaded)
 
 
-def test_copies_are_made_once_and_again_after_the_interpreter_changes(tmp_path: Path) -> None:
+def test_a_changed_interpreter_is_copied_again(tmp_path: Path) -> None:
     program = tmp_path / "python"
     shutil.copy(PROGRAM, program)
     first = system_libraries.copy_libraries(tmp_path, str(program), STDLIB)
@@ -50,7 +50,7 @@ def test_copies_are_made_once_and_again_after_the_interpreter_changes(tmp_path: 
     assert system_libraries.copy_libraries(tmp_path, str(program), STDLIB) != first
 
 
-def test_links_give_every_copy_its_usual_path(tmp_path: Path) -> None:
+def test_links_give_every_copy_the_usual_path(tmp_path: Path) -> None:
     home = system_libraries.copy_libraries(tmp_path, PROGRAM, STDLIB)
     paths = dict((path, target) for target, path in system_libraries.library_links(home))
     assert all(target == system_libraries.MOUNTED + path for path, target in paths.items())

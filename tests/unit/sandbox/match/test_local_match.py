@@ -45,27 +45,27 @@ def _result(number: int, placements: tuple[int, ...]) -> LocalResult:
     return LocalResult(number, bytes(16), lineup, PlayedMatch(episode, seats), 1.0)
 
 
-def test_agents_are_named_by_file_or_folder_and_numbered_where_names_repeat() -> None:
+def test_agents_are_named_by_file_or_folder() -> None:
     plan = _plan("/a/greedy/main.py", "x/greedy.py", "y/mine.tar.gz", "y/mine.zip", "z/search")
     assert plan.names == ("greedy#1", "greedy#2", "mine#1", "mine#2", "search")
 
 
 @given(st.integers(1, 8))
-def test_in_as_many_games_as_agents_each_sits_everywhere_once(agents: int) -> None:
+def test_each_agent_plays_every_seat_once(agents: int) -> None:
     seatings = [rotated_seats(agents, number) for number in range(1, agents + 1)]
     assert seatings[0] == tuple(range(agents))
     for seat in range(agents):
         assert {lineup[seat] for lineup in seatings} == set(range(agents))
 
 
-def test_the_first_game_has_the_seed_itself_and_the_others_seeds_of_their_own() -> None:
+def test_later_games_have_derived_seeds() -> None:
     seed = bytes(range(16))
     assert seed_of_game(seed, 1) == seed
     assert len({seed_of_game(seed, number) for number in range(1, 50)}) == 49
     assert seed_of_game(seed, 7) == seed_of_game(seed, 7)
 
 
-def test_wins_are_counted_by_agent_and_shared_first_places_are_split() -> None:
+def test_shared_first_places_split_the_win() -> None:
     plan = _plan("a.py", "b.py")
     # In the second game the seats are swapped: there the first seat is b's.
     first, second = summarize_agents(plan, [_result(1, (1, 2)), _result(2, (1, 1))])
@@ -75,18 +75,16 @@ def test_wins_are_counted_by_agent_and_shared_first_places_are_split() -> None:
 
 
 @given(st.integers(1, 500), st.data())
-def test_the_interval_holds_the_rate_and_lies_within_0_and_1(
-    games: int, data: st.DataObject
-) -> None:
+def test_the_interval_contains_the_rate(games: int, data: st.DataObject) -> None:
     wins = data.draw(st.integers(0, games))
     low, high = wilson_interval(wins, games)
     assert 0 <= low <= wins / games <= high <= 1
 
 
-def test_wilsons_interval_is_the_textbooks() -> None:
+def test_wilson_interval_matches_the_textbook() -> None:
     assert wilson_interval(8, 10) == pytest.approx((0.4902, 0.9433), abs=1e-4)
     assert wilson_interval(0, 0) == (0.0, 1.0)
 
 
-def test_a_match_may_last_as_long_as_its_clock_allows() -> None:
+def test_the_clock_limits_the_length_of_a_match() -> None:
     assert longest_episode_seconds(_plan("a.py", "b.py")) > 2 * 200 * 1.0 + 2 * 60.0

@@ -34,7 +34,7 @@ def _moves(record: SeatRecord, *log: MoveLog) -> list[dict[str, Any]]:
     return moves
 
 
-def test_a_log_has_the_shape_its_readers_expect() -> None:
+def test_a_log_has_the_expected_shape() -> None:
     fault = invalid_move_fault(2, "expected NORTH")
     blob = _seat(1, 2).log_blob(Verdict.INVALID, fault, [MoveLog(2, "out", "err")])
     assert read_log(blob) == {
@@ -76,18 +76,18 @@ def test_the_same_content_gives_the_same_bytes() -> None:
     assert _seat(1).log_blob(Verdict.DONE, None, log) == _seat(1).log_blob(Verdict.DONE, None, log)
 
 
-def test_what_was_printed_before_the_first_move_stands_at_step_0() -> None:
+def test_output_before_the_first_move_belongs_to_step_0() -> None:
     moves = _moves(_seat(1), MoveLog(0, "loading", ""), MoveLog(1, "move", ""))
     assert [(m["step"], m["stdout"]) for m in moves] == [(0, "loading"), (1, "move")]
 
 
-def test_what_nobody_counted_is_told_as_unknown_and_not_as_nothing() -> None:
+def test_uncounted_cpu_time_is_recorded_as_unknown() -> None:
     record = SeatRecord()
     record.add(SeatAnswer(1, MoveCost(0.5, None, 0.0, 0.5), 0.0, 60.0))
     assert _moves(record)[0]["cpu_seconds"] is None
 
 
-def test_the_time_of_loading_is_told_where_loading_printed_something() -> None:
+def test_output_of_loading_is_recorded_with_the_loading_time() -> None:
     record = _seat(1)
     record.loading = MoveCost(2.0, 1.5, 0.5, 1.5)
     loading = _moves(record, MoveLog(0, "hello", ""))[0]
@@ -95,7 +95,7 @@ def test_the_time_of_loading_is_told_where_loading_printed_something() -> None:
     assert (loading["charged_seconds"], loading["bank_seconds"]) == (0.0, None)
 
 
-def test_texts_belong_to_the_steps_the_seat_was_asked_in() -> None:
+def test_output_belongs_to_the_steps_of_the_seat() -> None:
     moves = _moves(_seat(2, 5), MoveLog(1, "first", ""), MoveLog(2, "second", ""))
     assert [(m["step"], m["stdout"]) for m in moves] == [(2, "first"), (5, "second")]
 
@@ -104,23 +104,23 @@ def test_texts_belong_to_the_steps_the_seat_was_asked_in() -> None:
     st.lists(st.builds(MoveLog, st.integers(-3, 10**9), st.text(), st.text()), max_size=20),
     st.integers(0, 5),
 )
-def test_a_box_that_lies_about_steps_harms_nothing(log: list[MoveLog], asked: int) -> None:
+def test_a_box_cannot_log_invalid_steps(log: list[MoveLog], asked: int) -> None:
     moves = _moves(_seat(*range(1, asked + 1)), *log)
     assert {m["step"] for m in moves} <= set(range(asked + 1))
 
 
-def test_a_log_is_bounded_by_move_and_in_all() -> None:
+def test_a_log_is_limited_per_move_and_in_total() -> None:
     flood = [MoveLog(step, "x" * 50_000, "y" * 50_000) for step in range(1, 101)]
     moves = _moves(_seat(*range(1, 101)), *flood)
     assert max(len(m["stdout"]) for m in moves) == MOVE_CHARS
     assert sum(len(m["stdout"]) + len(m["stderr"]) for m in moves) == LOG_CHARS
 
 
-def test_half_characters_are_stored_as_text() -> None:
+def test_lone_surrogates_are_stored_as_text() -> None:
     assert _moves(_seat(1), MoveLog(1, "\ud800", ""))[0]["stdout"] == "?"
 
 
-def test_an_episode_tells_moves_faults_and_seats_not_asked_apart() -> None:
+def test_an_episode_distinguishes_moves_faults_and_idle_seats() -> None:
     record = EpisodeRecord(
         game="g", version="1", configuration={}, clock=Clock(), seats=3, chance={"food": [1]}
     )
@@ -140,7 +140,7 @@ def test_an_episode_tells_moves_faults_and_seats_not_asked_apart() -> None:
     assert episode.clock == Clock().to_json()
 
 
-def test_what_is_printed_after_a_question_that_was_never_put_stands_at_its_own_move() -> None:
+def test_output_after_an_unsent_question_belongs_to_the_right_move() -> None:
     record = _seat(1)
     record.add(SeatAnswer(2, MoveCost(0.5, 0.0, 0.0, 0.5), 0.0, 0.0, is_put=False))
     record.add(SeatAnswer(3, MoveCost(0.5, 0.125, 0.25, 0.25), 0.0, 0.0))

@@ -40,7 +40,7 @@ def played(first: PlayedMatch, second: PlayedMatch) -> tuple[PlayedMatch, list[t
     return mirrored_pairs.play_match(game, 2, play), seated
 
 
-def test_a_pair_is_placed_by_the_sum_of_both_episodes() -> None:
+def test_the_sum_of_both_episodes_decides_a_pair() -> None:
     # The first of the lineup wins in seat 0, then draws in seat 1.
     pair, seated = played(episode(report(1.0), report(0.0)), episode(report(0.5), report(0.5)))
     assert seated == [(0, 1), (1, 0)]
@@ -49,13 +49,13 @@ def test_a_pair_is_placed_by_the_sum_of_both_episodes() -> None:
     assert len(pair.episodes) == 2
 
 
-def test_each_winning_from_the_same_seat_is_a_tie() -> None:
+def test_one_win_each_is_a_tie() -> None:
     pair, _ = played(episode(report(1.0), report(0.0)), episode(report(1.0), report(0.0)))
     assert [(seat.reward, seat.placement) for seat in pair.seats] == [(1.0, 1), (1.0, 1)]
 
 
 @pytest.mark.parametrize("position", [0, 1])
-def test_a_fault_in_either_episode_is_the_seats_and_says_in_which(position: int) -> None:
+def test_a_fault_in_either_episode_fails_the_seat(position: int) -> None:
     bad = report(None, "it thought too long")
     first = episode(bad, report(1.0)) if position == 0 else episode(report(0.5), report(0.5))
     second = episode(report(1.0), bad) if position == 1 else episode(report(0.5), report(0.5))
@@ -70,7 +70,7 @@ def test_a_fault_in_either_episode_is_the_seats_and_says_in_which(position: int)
     assert other.placement == 1
 
 
-def test_failing_where_rewards_are_negative_pays_no_better_than_the_worst_of_the_pair() -> None:
+def test_a_failed_seat_gets_the_worst_reward_of_the_pair() -> None:
     bad = report(None, "it thought too long")
     pair, _ = played(episode(bad, report(1.0)), episode(report(-1.0), report(1.0)))
     assert [(seat.reward, seat.placement) for seat in pair.seats] == [(0.0, 1), (0.0, 1)]
@@ -78,7 +78,7 @@ def test_failing_where_rewards_are_negative_pays_no_better_than_the_worst_of_the
     assert [(seat.reward, seat.placement) for seat in pair.seats] == [(-6.0, 2), (-4.0, 1)]
 
 
-def test_what_is_not_mirrored_is_one_episode() -> None:
+def test_an_unmirrored_match_is_one_episode() -> None:
     game: Any = SimpleNamespace(mirrored=False)
     one = episode(report(1.0), report(0.0))
     assert mirrored_pairs.play_match(game, 2, lambda lineup: one) is one

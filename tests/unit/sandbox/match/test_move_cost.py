@@ -28,7 +28,7 @@ cpus = st.sampled_from([0.5, 1.0, 2.0])
 
 
 @given(seconds, seconds, seconds, seconds, seconds, cpus)
-def test_a_charge_lies_between_the_cpu_time_and_the_wall_or_is_parallel_cpu_time(
+def test_a_charge_is_never_below_the_cpu_time(
     wall: float, cpu: float, waited: float, others: float, own: float, granted: float
 ) -> None:
     cost = compute_move_cost(wall, cpu, waited, others, own, granted)
@@ -39,9 +39,7 @@ def test_a_charge_lies_between_the_cpu_time_and_the_wall_or_is_parallel_cpu_time
 
 
 @given(st.lists(seconds, min_size=6, max_size=6), seconds, cpus)
-def test_more_use_never_costs_less_and_more_waiting_never_costs_more(
-    one: list[float], more: float, granted: float
-) -> None:
+def test_more_cpu_use_never_costs_less(one: list[float], more: float, granted: float) -> None:
     wall, cpu, waited, others, own, _ = one
     charged = compute_move_cost(wall, cpu, waited, others, own, granted).charged_seconds
     slack = 1e-9 * (1 + more + max(one))
@@ -63,13 +61,13 @@ def test_more_use_never_costs_less_and_more_waiting_never_costs_more(
 
 
 @given(seconds, seconds, seconds)
-def test_waiting_that_the_matchs_own_boxes_may_have_made_forgives_nothing(
+def test_waiting_caused_by_boxes_of_the_match_is_not_forgiven(
     wall: float, cpu: float, waited: float
 ) -> None:
     assert compute_move_cost(wall, cpu, waited, waited, 0.0, 1.0).waited_seconds == 0
 
 
-def test_patience_bounds_what_is_forgiven_but_never_the_referees_own_wait() -> None:
+def test_patience_limits_forgiven_waiting() -> None:
     cost = compute_move_cost(10.0, 1.0, 8.0, 0.0, 0.5, 1.0, patience=2.0)
     assert (cost.waited_seconds, cost.charged_seconds) == (2.5, 7.5)
     assert compute_move_cost(10.0, 1.0, 8.0, 0.0, 0.5, 1.0, patience=-1.0).waited_seconds == 0.5
@@ -149,7 +147,7 @@ def _move_costs(
     return MoveCosts(files.meter, [other.meter for other in others], own, patience)
 
 
-def test_a_wait_for_a_core_is_forgiven_and_a_sleep_is_not(files: Files, own: OwnRunQueue) -> None:
+def test_waiting_for_a_core_is_forgiven(files: Files, own: OwnRunQueue) -> None:
     move_costs = _move_costs(files, own)
     assert move_costs.open(0.0) == 0
     files.at(0.010, pressure=0.030)
@@ -159,16 +157,14 @@ def test_a_wait_for_a_core_is_forgiven_and_a_sleep_is_not(files: Files, own: Own
     assert cost.charged_seconds == pytest.approx(0.015)
 
 
-def test_the_longer_of_pressure_and_the_main_threads_queue_is_forgiven(
-    files: Files, own: OwnRunQueue
-) -> None:
+def test_the_longer_of_pressure_and_queue_time_is_forgiven(files: Files, own: OwnRunQueue) -> None:
     move_costs = _move_costs(files, own)
     move_costs.open(0.0)
     files.at(0.010, pressure=0.020, queue=0.030)
     assert move_costs.close(0.0, 0.040).charged_seconds == pytest.approx(0.010)
 
 
-def test_cpu_time_of_the_matchs_other_boxes_is_taken_off(
+def test_cpu_time_of_other_boxes_of_the_match_reduces_forgiveness(
     files: Files, own: OwnRunQueue, tmp_path: Path
 ) -> None:
     rival = Files(tmp_path / "rival")
@@ -180,7 +176,7 @@ def test_cpu_time_of_the_matchs_other_boxes_is_taken_off(
     rival.meter.close()
 
 
-def test_what_a_hypervisor_took_is_forgiven_to_an_agent_at_work_and_not_to_a_sleeper(
+def test_steal_time_is_forgiven_only_to_a_working_agent(
     files: Files, own: OwnRunQueue, stolen: Callable[[float], None]
 ) -> None:
     seat = _move_costs(files, own)
@@ -193,7 +189,7 @@ def test_what_a_hypervisor_took_is_forgiven_to_an_agent_at_work_and_not_to_a_sle
     assert seat.close(200.0, 200.050).charged_seconds == pytest.approx(0.050)
 
 
-def test_what_was_taken_before_a_question_is_not_forgiven_to_it(
+def test_steal_time_before_a_question_is_not_forgiven(
     files: Files, own: OwnRunQueue, stolen: Callable[[float], None]
 ) -> None:
     seat = _move_costs(files, own)
@@ -203,9 +199,7 @@ def test_what_was_taken_before_a_question_is_not_forgiven_to_it(
     assert seat.close(100.0, 100.030).charged_seconds == pytest.approx(0.030)
 
 
-def test_a_core_that_was_gone_is_neither_wall_nor_cpu_time_of_whoever_ran_on_it(
-    files: Files, own: OwnRunQueue
-) -> None:
+def test_a_lost_core_counts_as_neither_wall_nor_cpu_time(files: Files, own: OwnRunQueue) -> None:
     seat = _move_costs(files, own)
     files.lost(0.0, 3.0)
     seat.open(100.0)
@@ -217,7 +211,7 @@ def test_a_core_that_was_gone_is_neither_wall_nor_cpu_time_of_whoever_ran_on_it(
     assert seat.close(100.080, 100.110).charged_seconds == pytest.approx(0.030)
 
 
-def test_what_was_lost_makes_no_move_cheaper_than_the_time_that_is_free(
+def test_lost_time_never_reduces_a_charge_below_the_free_time(
     files: Files, own: OwnRunQueue
 ) -> None:
     seat = _move_costs(files, own)
@@ -242,7 +236,7 @@ class Delayed(OwnRunQueue):
         return 0.020
 
 
-def test_a_question_that_waited_to_be_written_is_no_time_of_an_agent_that_had_none(
+def test_an_agent_is_not_charged_before_the_question_is_sent(
     files: Files,
 ) -> None:
     late = Delayed()
@@ -261,9 +255,7 @@ def test_a_question_that_waited_to_be_written_is_no_time_of_an_agent_that_had_no
     assert seat.close(200.0, 200.030).charged_seconds == pytest.approx(0.030)
 
 
-def test_a_core_that_was_gone_between_two_moves_is_no_work_off_turn(
-    files: Files, own: OwnRunQueue
-) -> None:
+def test_a_core_lost_between_moves_is_not_off_turn_work(files: Files, own: OwnRunQueue) -> None:
     seat = _move_costs(files, own)
     seat.open(100.0)
     files.at(0.010)
@@ -273,7 +265,7 @@ def test_a_core_that_was_gone_between_two_moves_is_no_work_off_turn(
     assert seat.open(100.2) == 0
 
 
-def test_what_was_lost_in_a_move_pays_for_no_work_after_it(files: Files, own: OwnRunQueue) -> None:
+def test_time_lost_in_a_move_does_not_excuse_off_turn_work(files: Files, own: OwnRunQueue) -> None:
     seat = _move_costs(files, own)
     seat.open(100.0)
     files.at(0.040)
@@ -284,7 +276,9 @@ def test_what_was_lost_in_a_move_pays_for_no_work_after_it(files: Files, own: Ow
     assert seat.ponders
 
 
-def test_a_match_spares_a_quarter_of_a_second_and_no_more(files: Files, own: OwnRunQueue) -> None:
+def test_a_match_forgives_at_most_a_quarter_second_of_lost_time(
+    files: Files, own: OwnRunQueue
+) -> None:
     seat = _move_costs(files, own)
     seat.open(100.0)
     files.at(0.2)
@@ -302,9 +296,7 @@ def test_a_match_spares_a_quarter_of_a_second_and_no_more(files: Files, own: Own
     assert seat.close(300.0, 300.4).charged_seconds == pytest.approx(0.4)
 
 
-def test_what_was_lost_takes_nothing_of_the_patience_with_waiting(
-    files: Files, own: OwnRunQueue
-) -> None:
+def test_lost_time_uses_up_no_patience(files: Files, own: OwnRunQueue) -> None:
     seat = MoveCosts(files.meter, [], own, patience_seconds=0.1)
     seat.open(100.0)
     files.at(0.0)
@@ -313,7 +305,7 @@ def test_what_was_lost_takes_nothing_of_the_patience_with_waiting(
     assert seat.patience_seconds == pytest.approx(0.1)
 
 
-def test_a_lost_core_is_forgiven_where_only_the_wall_counts(
+def test_a_lost_core_is_forgiven_under_wall_clock_charging(
     tmp_path: Path, own: OwnRunQueue
 ) -> None:
     files = Files(tmp_path / "seat", by_wall=True)
@@ -339,7 +331,7 @@ def test_without_readings_nothing_is_forgiven(
     files.meter.close()
 
 
-def test_work_of_a_gpu_is_charged_by_the_wall(tmp_path: Path, own: OwnRunQueue) -> None:
+def test_gpu_work_is_charged_by_wall_time(tmp_path: Path, own: OwnRunQueue) -> None:
     files = Files(tmp_path / "seat", by_wall=True)
     move_costs = _move_costs(files, own)
     move_costs.open(0.0)
@@ -355,7 +347,7 @@ def test_cpu_time_on_several_cores_is_charged_in_full(files: Files, own: OwnRunQ
     assert move_costs.close(0.0, 0.050).charged_seconds == pytest.approx(0.100)
 
 
-def test_a_quick_seat_that_turns_slow_is_forgiven_from_the_question_on(
+def test_a_quick_seat_turning_slow_is_forgiven_from_that_question(
     files: Files, own: OwnRunQueue
 ) -> None:
     move_costs = _move_costs(files, own)
@@ -371,9 +363,7 @@ def test_a_quick_seat_that_turns_slow_is_forgiven_from_the_question_on(
     assert cost.charged_seconds == pytest.approx(0.015)
 
 
-def test_what_was_computed_off_turn_is_charged_above_the_tolerance_and_the_seat_frozen(
-    files: Files, own: OwnRunQueue
-) -> None:
+def test_off_turn_work_above_the_tolerance_is_charged(files: Files, own: OwnRunQueue) -> None:
     move_costs = _move_costs(files, own)
     move_costs.open(0.0)
     files.at(0.010)
@@ -392,9 +382,7 @@ def test_what_was_computed_off_turn_is_charged_above_the_tolerance_and_the_seat_
     assert not files.is_frozen
 
 
-def test_time_slept_through_in_many_quick_moves_pays_for_one_tick_off_turn_and_no_more(
-    files: Files, own: OwnRunQueue
-) -> None:
+def test_many_quick_moves_excuse_one_tick_of_off_turn_work(files: Files, own: OwnRunQueue) -> None:
     move_costs = _move_costs(files, own)
     for number in range(100):
         move_costs.open(number / 1000)
@@ -404,9 +392,7 @@ def test_time_slept_through_in_many_quick_moves_pays_for_one_tick_off_turn_and_n
     assert move_costs.open(1.0) == pytest.approx(expected)
 
 
-def test_cpu_time_that_is_booked_after_the_move_it_was_charged_for_is_not_off_turn(
-    files: Files, own: OwnRunQueue
-) -> None:
+def test_late_booked_cpu_time_is_not_off_turn_work(files: Files, own: OwnRunQueue) -> None:
     move_costs = _move_costs(files, own)
     move_costs.open(0.0)
     files.at(0.006)  # 4 ms of the core's running tick are not booked yet
@@ -416,9 +402,7 @@ def test_cpu_time_that_is_booked_after_the_move_it_was_charged_for_is_not_off_tu
     assert not move_costs.ponders
 
 
-def test_sleeping_does_not_pay_for_pondering_beyond_one_tick(
-    files: Files, own: OwnRunQueue
-) -> None:
+def test_sleeping_excuses_at_most_one_tick_of_pondering(files: Files, own: OwnRunQueue) -> None:
     move_costs = _move_costs(files, own)
     move_costs.open(0.0)
     move_costs.close(0.0, 1.0)
@@ -430,9 +414,7 @@ def test_sleeping_does_not_pay_for_pondering_beyond_one_tick(
     limit=st.floats(0.001, 100),
     share=st.floats(0, 1),
 )
-def test_deadline_moves_on_while_its_agent_waits_until_patience_ends(
-    limit: float, share: float
-) -> None:
+def test_waiting_extends_the_deadline_until_patience_ends(limit: float, share: float) -> None:
     """``share`` is the part of all time that is waiting."""
     wall, patience, looks = limit, 3 * limit + 1, 0
     while True:
@@ -446,9 +428,7 @@ def test_deadline_moves_on_while_its_agent_waits_until_patience_ends(
     assert wall <= limit + patience + 0.001
 
 
-def test_a_question_gets_the_time_its_agent_waited_and_no_more(
-    files: Files, own: OwnRunQueue
-) -> None:
+def test_a_question_is_extended_by_exactly_the_waited_time(files: Files, own: OwnRunQueue) -> None:
     move_costs = _move_costs(files, own)
     move_costs.open(0.0)
     files.at(0.010, pressure=0.015)
@@ -460,16 +440,14 @@ def test_a_question_gets_the_time_its_agent_waited_and_no_more(
     assert move_costs.more_seconds(0.0, 0.066, 0.025) == 0
 
 
-def test_a_sleeper_gets_no_more_than_a_second_look(files: Files, own: OwnRunQueue) -> None:
+def test_a_sleeping_agent_gets_one_short_extension(files: Files, own: OwnRunQueue) -> None:
     move_costs = _move_costs(files, own)
     move_costs.open(0.0)
     assert move_costs.more_seconds(0.0, 0.025, 0.025) == DOUBT_STEP_SECONDS
     assert move_costs.more_seconds(0.0, 0.045, 0.025) == 0
 
 
-def test_an_agent_in_the_run_queue_is_not_late_while_its_wait_lasts(
-    files: Files, own: OwnRunQueue
-) -> None:
+def test_an_agent_in_the_run_queue_is_not_late(files: Files, own: OwnRunQueue) -> None:
     move_costs = _move_costs(files, own)
     move_costs.open(0.0)
     for look in range(5):
@@ -479,7 +457,7 @@ def test_an_agent_in_the_run_queue_is_not_late_while_its_wait_lasts(
     assert move_costs.close(0.0, 0.180).charged_seconds == pytest.approx(0.010)
 
 
-def test_doubt_does_not_last_for_an_agent_that_waits_for_its_own_threads(
+def test_extensions_end_for_an_agent_waiting_for_own_threads(
     files: Files, own: OwnRunQueue
 ) -> None:
     move_costs = _move_costs(files, own)
@@ -520,7 +498,7 @@ def test_waiting_beyond_patience_is_charged_and_counted_as_unforgiven(
     assert move_costs.unforgiven_now_seconds == pytest.approx(2.0 - OWN_DOING_SECONDS)
 
 
-def test_waiting_that_cost_no_bank_excuses_no_later_answer(files: Files, own: OwnRunQueue) -> None:
+def test_waiting_without_bank_cost_excuses_no_later_answer(files: Files, own: OwnRunQueue) -> None:
     move_costs = _move_costs(files, own, patience=0.0)
     for move in range(10):
         move_costs.open(float(move), 1.0)
@@ -529,9 +507,7 @@ def test_waiting_that_cost_no_bank_excuses_no_later_answer(files: Files, own: Ow
     assert move_costs.unforgiven_before_seconds == 0
 
 
-def test_who_stands_still_by_its_own_quota_uses_up_no_patience(
-    files: Files, own: OwnRunQueue
-) -> None:
+def test_throttling_by_the_own_quota_uses_up_no_patience(files: Files, own: OwnRunQueue) -> None:
     """On four cores it computes for a quarter of each period, and is stopped for the rest."""
     move_costs = _move_costs(files, own, patience=5.0)
     for move in range(20):
@@ -541,7 +517,7 @@ def test_who_stands_still_by_its_own_quota_uses_up_no_patience(
     assert move_costs.patience_seconds == pytest.approx(5.0)
 
 
-def test_stillness_that_an_earlier_moves_work_made_is_no_fault_of_the_host(
+def test_throttling_after_an_earlier_move_is_not_the_hosts_fault(
     files: Files, own: OwnRunQueue
 ) -> None:
     move_costs = _move_costs(files, own, patience=0.0)
@@ -552,7 +528,7 @@ def test_stillness_that_an_earlier_moves_work_made_is_no_fault_of_the_host(
     assert move_costs.unforgiven_before_seconds + move_costs.unforgiven_now_seconds == 0
 
 
-def test_answer_may_come_later_by_what_waiting_took_of_the_bank(
+def test_bank_time_lost_to_waiting_extends_the_next_deadline(
     files: Files, own: OwnRunQueue
 ) -> None:
     move_costs = MoveCosts(files.meter, [], own, 0.0, waits_for_host=True)
@@ -564,7 +540,7 @@ def test_answer_may_come_later_by_what_waiting_took_of_the_bank(
     assert move_costs.more_seconds(3.0, 7.0, 5.0) == pytest.approx(1.0 + taken)
 
 
-def test_waiting_for_own_threads_forgives_nothing(files: Files, own: OwnRunQueue) -> None:
+def test_waiting_for_own_threads_is_not_forgiven(files: Files, own: OwnRunQueue) -> None:
     """Thirty children keep one core busy for 1 s; then the agent sleeps for 1 s."""
     move_costs = _move_costs(files, own)
     move_costs.open(0.0)
@@ -572,7 +548,7 @@ def test_waiting_for_own_threads_forgives_nothing(files: Files, own: OwnRunQueue
     assert move_costs.close(0.0, 2.0).charged_seconds == pytest.approx(2.0)
 
 
-def test_waiting_of_the_whole_group_beside_own_contention_is_forgiven(
+def test_waiting_of_the_whole_group_is_forgiven_despite_own_contention(
     files: Files, own: OwnRunQueue
 ) -> None:
     move_costs = _move_costs(files, own)
@@ -581,7 +557,7 @@ def test_waiting_of_the_whole_group_beside_own_contention_is_forgiven(
     assert move_costs.close(0.0, 2.0).charged_seconds == pytest.approx(0.5)
 
 
-def test_patience_lasts_one_episode(files: Files, own: OwnRunQueue) -> None:
+def test_patience_is_shared_by_all_moves_of_an_episode(files: Files, own: OwnRunQueue) -> None:
     move_costs = _move_costs(files, own, patience=0.050)
     forgiven = []
     for move in range(1, 4):
@@ -591,7 +567,7 @@ def test_patience_lasts_one_episode(files: Files, own: OwnRunQueue) -> None:
     assert forgiven == pytest.approx([0.030, 0.020, 0.0])
 
 
-def test_a_group_that_is_gone_says_so_and_its_totals_stand_still(files: Files) -> None:
+def test_a_closed_meter_keeps_the_last_totals(files: Files) -> None:
     files.at(1.5, 0.5, 0.25)
     meter = files.meter
     before = (meter.cpu_seconds(), meter.pressure_seconds(), meter.queue_seconds())
@@ -603,7 +579,7 @@ def test_a_group_that_is_gone_says_so_and_its_totals_stand_still(files: Files) -
     assert not meter.is_frozen
 
 
-def test_all_doubts_of_a_match_together_are_bounded(files: Files, own: OwnRunQueue) -> None:
+def test_deadline_extensions_in_doubt_are_bounded_per_match(files: Files, own: OwnRunQueue) -> None:
     move_costs = _move_costs(files, own, patience=0.0)
     now = doubted = 0.0
     for _ in range(40):
@@ -618,7 +594,7 @@ def test_all_doubts_of_a_match_together_are_bounded(files: Files, own: OwnRunQue
     assert doubted < 6.0 + DOUBT_STEP_SECONDS
 
 
-def test_who_owes_an_answer_computes_nothing_off_turn(files: Files, own: OwnRunQueue) -> None:
+def test_work_on_an_owed_answer_is_not_off_turn(files: Files, own: OwnRunQueue) -> None:
     move_costs = _move_costs(files, own)
     for owes, charged in ((True, 0.0), (False, 1.0 - OFF_TURN_SECONDS)):
         move_costs.open(0.0)
@@ -629,9 +605,7 @@ def test_who_owes_an_answer_computes_nothing_off_turn(files: Files, own: OwnRunQ
         files.at(0.0)
 
 
-def test_what_was_charged_off_turn_is_not_charged_again_where_no_question_came_of_it(
-    files: Files, own: OwnRunQueue
-) -> None:
+def test_off_turn_work_is_charged_only_once(files: Files, own: OwnRunQueue) -> None:
     move_costs = _move_costs(files, own)
     move_costs.open(0.0)
     move_costs.close(0.0, 0.1)

@@ -83,7 +83,7 @@ def _silent(theirs: socket.socket) -> None:
     theirs.recv(ROOM)
 
 
-def test_an_answer_comes_back_with_its_time(asked: Callable[..., Question]) -> None:
+def test_an_answer_has_a_measured_time(asked: Callable[..., Question]) -> None:
     question = asked(lambda theirs: theirs.send(theirs.recv(ROOM)[::-1]), b"abc")
     assert question.answer == b"cba"
     assert question.trouble is None
@@ -97,12 +97,12 @@ def test_the_largest_question_and_answer_pass(asked: Callable[..., Question]) ->
     assert asked(child, b"x" * TO_CHILD_CAP).answer == b"x" * FROM_CHILD_CAP
 
 
-def test_a_question_that_is_too_long_is_ours_to_answer_for(pair: Pair, own: OwnRunQueue) -> None:
+def test_an_oversized_question_raises_value_error(pair: Pair, own: OwnRunQueue) -> None:
     with pytest.raises(ValueError, match="more than a child may get"):
         _question(pair[0], own, b"x" * (TO_CHILD_CAP + 1), LONG)
 
 
-def test_an_answer_that_is_too_long_is_a_broken_protocol(asked: Callable[..., Question]) -> None:
+def test_an_oversized_answer_breaks_the_protocol(asked: Callable[..., Question]) -> None:
     def child(theirs: socket.socket) -> None:
         theirs.recv(ROOM)
         theirs.send(b"x" * (FROM_CHILD_CAP + 1))
@@ -118,7 +118,7 @@ def test_a_child_that_never_reads_meets_the_deadline(asked: Callable[..., Questi
     assert question.cost.wall_seconds > 0.05
 
 
-def test_a_child_that_reads_nothing_in_many_questions_breaks_the_protocol(
+def test_a_child_that_skips_many_questions_breaks_the_protocol(
     pair: Pair, own: OwnRunQueue
 ) -> None:
     for _ in range(1000):
@@ -131,7 +131,7 @@ def test_a_child_that_reads_nothing_in_many_questions_breaks_the_protocol(
     assert "without reading" in question.detail
 
 
-def test_what_was_written_before_the_question_comes_first_and_is_for_the_judge_to_refuse(
+def test_an_answer_written_before_the_question_is_returned(
     pair: Pair, asked: Callable[..., Question]
 ) -> None:
     pair[1].send(b"early")
@@ -149,7 +149,7 @@ def test_what_was_written_before_the_question_comes_first_and_is_for_the_judge_t
         ([b"a", b"b", b"b"], b"b", []),
     ],
 )
-def test_notices_are_no_answer_but_come_once_and_in_order(
+def test_notices_are_not_answers(
     pair: Pair, own: OwnRunQueue, packets: list[bytes], answer: bytes, left: list[bytes]
 ) -> None:
     notices = [b"a", b"b"]
@@ -169,9 +169,7 @@ def test_a_notice_may_come_before_an_owed_answer(pair: Pair, own: OwnRunQueue) -
     assert (question.answer, notices) == (b"answer", [])
 
 
-def test_one_packet_is_one_answer_and_the_next_waits(
-    pair: Pair, asked: Callable[..., Question]
-) -> None:
+def test_one_packet_is_one_answer(pair: Pair, asked: Callable[..., Question]) -> None:
     def child(theirs: socket.socket) -> None:
         theirs.recv(ROOM)
         theirs.send(b"one")
@@ -182,7 +180,7 @@ def test_one_packet_is_one_answer_and_the_next_waits(
 
 
 @pytest.mark.parametrize("end", ["before", "after", "empty"])
-def test_a_closed_connection_is_told_apart(pair: Pair, own: OwnRunQueue, end: str) -> None:
+def test_a_closed_connection_is_reported(pair: Pair, own: OwnRunQueue, end: str) -> None:
     def child(theirs: socket.socket) -> None:
         if end != "before":
             theirs.recv(ROOM)
@@ -203,7 +201,7 @@ def test_a_closed_connection_is_told_apart(pair: Pair, own: OwnRunQueue, end: st
     assert question.trouble is NoAnswerCause.CLOSED
 
 
-def test_a_late_child_does_not_hold_up_or_harm_the_others(own: OwnRunQueue) -> None:
+def test_a_late_child_does_not_delay_other_children(own: OwnRunQueue) -> None:
     pairs = [_pair() for _ in range(3)]
     questions = [_question(ours, own, b"{}", 0.2) for ours, _ in pairs]
 
@@ -223,14 +221,12 @@ def test_a_late_child_does_not_hold_up_or_harm_the_others(own: OwnRunQueue) -> N
         theirs.close()
 
 
-def test_the_end_of_the_match_ends_the_asking(pair: Pair, own: OwnRunQueue) -> None:
+def test_the_end_of_the_match_stops_open_questions(pair: Pair, own: OwnRunQueue) -> None:
     with pytest.raises(StopReached):
         ask_all([_question(pair[0], own, b"{}", LONG)], own, monotonic() + 0.05)
 
 
-def test_the_one_answer_that_is_owed_is_dropped_and_the_question_is_put_after_it(
-    pair: Pair, own: OwnRunQueue
-) -> None:
+def test_an_owed_answer_is_dropped_before_the_question(pair: Pair, own: OwnRunQueue) -> None:
     def child(theirs: socket.socket) -> None:
         theirs.send(b"old")
         theirs.send(theirs.recv(ROOM)[::-1])
@@ -243,7 +239,7 @@ def test_the_one_answer_that_is_owed_is_dropped_and_the_question_is_put_after_it
     assert (question.answer, question.is_put) == (b"wen", True)
 
 
-def test_a_second_packet_that_was_owed_once_is_the_answer(pair: Pair, own: OwnRunQueue) -> None:
+def test_only_one_owed_answer_is_dropped(pair: Pair, own: OwnRunQueue) -> None:
     for packet in (b"old", b"old", b"old"):
         pair[1].send(packet)
     question = _question(pair[0], own, b"new", LONG, lambda packet: packet == b"old")
@@ -251,9 +247,7 @@ def test_a_second_packet_that_was_owed_once_is_the_answer(pair: Pair, own: OwnRu
     assert question.answer == b"old"
 
 
-def test_a_question_behind_an_answer_that_never_comes_is_late_and_was_not_put(
-    pair: Pair, own: OwnRunQueue
-) -> None:
+def test_a_question_behind_a_missing_owed_answer_is_late(pair: Pair, own: OwnRunQueue) -> None:
     question = _question(pair[0], own, b"new", 0.05, lambda packet: packet == b"old")
     ask_all([question], own, monotonic() + LONG)
     assert (question.trouble, question.is_put) == (NoAnswerCause.LATE, False)

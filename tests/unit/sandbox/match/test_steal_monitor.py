@@ -14,11 +14,11 @@ def _read(*seconds: float) -> bytes:
     return array.array("d", seconds).tobytes()
 
 
-def test_the_core_that_lost_most_counts_and_not_their_sum() -> None:
+def test_the_core_with_the_most_lost_time_counts() -> None:
     assert most_lost_seconds(_read(1.0, 5.0, 0.0), _read(1.25, 5.5, 0.0)) == 0.5
 
 
-def test_where_nobody_watches_nothing_was_lost() -> None:
+def test_without_readings_no_core_time_is_lost() -> None:
     assert most_lost_seconds(b"", b"") == 0
     assert most_lost_seconds(b"", _read(3.0)) == 0
 
@@ -31,7 +31,7 @@ def test_where_nobody_watches_nothing_was_lost() -> None:
         ("processor: 0\nFeatures\t: fp asimd\n", True),
     ],
 )
-def test_cores_are_watched_where_a_hypervisor_is_or_may_be(
+def test_a_possible_hypervisor_needs_the_steal_monitor(
     tmp_path: Path, text: str, needed: bool
 ) -> None:
     (tmp_path / "cpuinfo").write_text(text)

@@ -25,7 +25,7 @@ IndexError: list index out of range
 """
 
 
-def test_an_exception_is_told_with_its_last_line_its_place_and_its_step() -> None:
+def test_an_exception_is_reported_with_place_and_step() -> None:
     fault = verdict.raised_fault(30, TRACE)
     assert fault.verdict is Verdict.ERROR
     assert fault.reason == (
@@ -34,13 +34,13 @@ def test_an_exception_is_told_with_its_last_line_its_place_and_its_step() -> Non
     assert (fault.step, fault.traceback) == (30, TRACE)
 
 
-def test_an_exception_while_loading_is_told_apart() -> None:
+def test_an_exception_while_loading_has_a_separate_reason() -> None:
     fault = verdict.raised_fault(0, "ImportError: no module named torch")
     assert "while the agent was loading" in fault.reason
     assert fault.step == 0
 
 
-def test_an_empty_traceback_still_gives_a_sentence() -> None:
+def test_an_empty_traceback_gives_a_reason() -> None:
     assert verdict.raised_fault(3, " \n").reason == "Raised in step 3: an exception without a word"
 
 
@@ -87,7 +87,7 @@ def _told(why: str, *, is_invalid: bool = False, is_late: bool = False) -> SeatF
         (_told("no answer", is_late=True), Verdict.TIMEOUT, ["step 7", "no answer"]),
     ],
 )
-def test_a_reason_names_what_a_person_needs(
+def test_a_reason_gives_the_needed_details(
     fault: SeatFault, kind: Verdict, words: list[str]
 ) -> None:
     assert fault.verdict is kind
@@ -96,7 +96,7 @@ def test_a_reason_names_what_a_person_needs(
 
 
 @pytest.mark.parametrize("answered", [True, False])
-def test_a_timeout_tells_used_allowed_and_bank(answered: bool) -> None:
+def test_a_timeout_shows_used_time_allowed_time_and_bank(answered: bool) -> None:
     charge = TimeCharge(3.5, bank_before_seconds=2.0, bank_seconds=-0.5, timed_out=True)
     cost = MoveCost(4.5, 0.25, 1.0, 3.5)
     hint = None if answered else verdict.silence_hint(Contract.CALLABLE, is_importing=False)
@@ -113,7 +113,7 @@ def test_a_timeout_tells_used_allowed_and_bank(answered: bool) -> None:
         assert number in reason
 
 
-def test_computing_off_turn_is_told_with_what_it_cost_and_what_to_change() -> None:
+def test_a_timeout_by_off_turn_computing_shows_the_cost() -> None:
     fault = verdict.off_turn_fault(7, TimeCharge(1.25, 1.0, -0.25, timed_out=True))
     assert fault.verdict is Verdict.TIMEOUT
     for words in ("step 7", "1.250 s", "1.000 s left", "off its turn"):
@@ -121,9 +121,7 @@ def test_computing_off_turn_is_told_with_what_it_cost_and_what_to_change() -> No
 
 
 @given(st.text(max_size=3000), st.integers(0, 200))
-def test_whatever_an_agent_writes_the_reason_stays_one_short_printable_line(
-    text: str, step: int
-) -> None:
+def test_a_reason_is_always_one_short_printable_line(text: str, step: int) -> None:
     for fault in (verdict.raised_fault(step, text), verdict.invalid_move_fault(step, text)):
         assert fault.reason.isprintable()
         assert 0 < len(fault.reason) <= LONGEST_REASON
@@ -131,7 +129,7 @@ def test_whatever_an_agent_writes_the_reason_stays_one_short_printable_line(
     assert "\x1b" not in (verdict.raised_fault(step, "\x1b[2J" + text).traceback or "")
 
 
-def test_reason_names_the_step_that_the_agent_saw() -> None:
+def test_a_reason_names_the_step_seen_by_the_agent() -> None:
     fault = verdict.invalid_move_fault(30, "expected NORTH, got 7")
     assert verdict.with_game_step(fault, {"step": 29}).reason == (
         "The answer in step 30 is no move: expected NORTH, got 7 (observation.step 29)"
@@ -144,7 +142,7 @@ def test_reason_names_the_step_that_the_agent_saw() -> None:
 
 
 @pytest.mark.parametrize("text", ["x" * 100_000, "a line\n" * 15_000])
-def test_an_exception_with_a_long_text_keeps_its_type(text: str) -> None:
+def test_a_long_exception_message_keeps_the_exception_type(text: str) -> None:
     told = ""
     try:
         raise ValueError(text)

@@ -36,7 +36,7 @@ def two() -> Iterator[StartQueue]:
     starts.close()
 
 
-def test_no_more_starts_run_at_a_time_than_there_are_cores(two: StartQueue) -> None:
+def test_concurrent_starts_never_exceed_the_cores(two: StartQueue) -> None:
     first, second, third = Slow(), Slow(), Slow()
     for slow in (first, second, third):
         two.add("torch", slow, is_asked=True)
@@ -49,7 +49,7 @@ def test_no_more_starts_run_at_a_time_than_there_are_cores(two: StartQueue) -> N
     third.end()
 
 
-def test_start_of_another_profile_does_not_wait_behind_slow_ones(two: StartQueue) -> None:
+def test_slow_starts_do_not_delay_another_profile(two: StartQueue) -> None:
     slow = [Slow() for _ in range(6)]
     for each in slow:
         two.add("torch", each, is_asked=True)
@@ -58,7 +58,7 @@ def test_start_of_another_profile_does_not_wait_behind_slow_ones(two: StartQueue
         each.end()
 
 
-def test_start_for_a_waiting_match_comes_first(two: StartQueue) -> None:
+def test_a_start_for_a_waiting_match_comes_first(two: StartQueue) -> None:
     running = [Slow(), Slow()]
     for each in running:
         two.add("torch", each, is_asked=False)
@@ -71,7 +71,7 @@ def test_start_for_a_waiting_match_comes_first(two: StartQueue) -> None:
     running[1].end()
 
 
-def test_start_is_hastened_when_a_match_needs_it(two: StartQueue) -> None:
+def test_a_start_needed_by_a_match_is_moved_forward(two: StartQueue) -> None:
     running = [Slow(), Slow()]
     for each in running:
         two.add("torch", each, is_asked=False)
@@ -83,7 +83,7 @@ def test_start_is_hastened_when_a_match_needs_it(two: StartQueue) -> None:
         each.end()
 
 
-def test_close_cancels_what_has_not_begun() -> None:
+def test_close_cancels_pending_starts() -> None:
     starts = StartQueue(1)
     running, never = Slow(), Slow()
     starts.add("torch", running, is_asked=True)

@@ -11,7 +11,7 @@ from sandbox.remote.caller import RemoteServer
 
 
 @pytest.mark.parametrize(("error", "is_late"), [(TimeoutError(), True), (OSError(), False)])
-def test_a_connection_that_comes_to_nothing_in_time_is_late(
+def test_a_connection_timeout_counts_as_late(
     monkeypatch: pytest.MonkeyPatch, error: OSError, is_late: bool
 ) -> None:
     def connect(*_: object) -> None:

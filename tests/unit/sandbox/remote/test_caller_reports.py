@@ -24,7 +24,7 @@ def ends() -> Iterator[tuple[socket.socket, CallerProcess]]:
     os.close(log)
 
 
-def test_what_failed_behind_a_good_word_is_kept_for_the_end(
+def test_an_error_after_a_good_report_is_kept(
     ends: tuple[socket.socket, CallerProcess],
 ) -> None:
     theirs, begun = ends
@@ -35,7 +35,7 @@ def test_what_failed_behind_a_good_word_is_kept_for_the_end(
 
 
 @pytest.mark.parametrize("said", [b"Traceback", b"[" * 60_000, b"{}\n", b"\xff\n", b"1" * 60_000])
-def test_a_word_that_cannot_be_read_costs_the_seat_and_not_the_daemon(
+def test_an_unreadable_report_fails_only_the_seat(
     ends: tuple[socket.socket, CallerProcess], said: bytes
 ) -> None:
     theirs, begun = ends

@@ -8,14 +8,14 @@ from sandbox.remote import outage
 from sandbox.remote.outage import HOSTS, MOST_HOSTS, OutageDetector
 
 
-def test_one_host_asked_again_and_again_proves_nothing() -> None:
+def test_failures_of_one_host_are_not_an_outage() -> None:
     outage_detector = OutageDetector()
     for _ in range(10 * HOSTS):
         outage_detector.record("one", is_reached=False)
     assert not outage_detector.is_own_network_down
 
 
-def test_so_many_hosts_out_of_reach_look_like_us_until_one_is_reached() -> None:
+def test_several_unreachable_hosts_are_an_outage() -> None:
     outage_detector = OutageDetector()
     for number in range(HOSTS):
         assert not outage_detector.is_own_network_down
@@ -25,7 +25,7 @@ def test_so_many_hosts_out_of_reach_look_like_us_until_one_is_reached() -> None:
     assert not outage_detector.is_own_network_down
 
 
-def test_what_was_seen_long_ago_is_no_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_failures_do_not_count_as_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
     outage_detector = OutageDetector()
     outage_detector.record("reached", is_reached=True)
     for number in range(MOST_HOSTS):

@@ -79,7 +79,7 @@ print(json.dumps([refused, done]))
 """
 
 
-def test_a_caller_that_was_taken_over_reaches_no_other_process() -> None:
+def test_a_compromised_caller_reaches_no_other_process() -> None:
     tried = subprocess.run(
         [sys.executable, "-c", TRIES], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -92,7 +92,7 @@ def test_a_caller_that_was_taken_over_reaches_no_other_process() -> None:
 
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
-def test_the_filter_is_written_for_both_machines_and_short_enough(machine: str) -> None:
+def test_the_filter_program_fits_the_kernel_limit(machine: str) -> None:
     assert 100 < len(syscall_filter.filter_program(machine)) < 4096
 
 

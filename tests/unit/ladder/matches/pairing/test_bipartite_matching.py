@@ -28,7 +28,7 @@ def is_legal(lineup: list[Candidate]) -> bool:
 
 
 @given(FIELDS, st.integers(2, 4), st.integers(0, 99))
-def test_whoever_can_sit_in_a_lineup_is_found_one_and_nobody_else(
+def test_exactly_the_seatable_entries_get_a_lineup(
     held: list[tuple[int, int]], seats: int, seed: int
 ) -> None:
     field = [holding(team, bundle, n) for n, (team, bundle) in enumerate(held)]
@@ -57,7 +57,7 @@ def test_whoever_can_sit_in_a_lineup_is_found_one_and_nobody_else(
         ["x", "y", "own 0"],  # of the crowd all but the one whose bundle a rival holds
     ],
 )
-def test_a_crowd_of_one_team_costs_no_lineup_more_than_a_handful_does(
+def test_a_large_team_adds_no_search_steps_per_lineup(
     crowd: int, rivals: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: dict[str, int] = {}

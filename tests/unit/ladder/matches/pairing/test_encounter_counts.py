@@ -16,7 +16,7 @@ games_of_three = st.lists(
 
 
 @given(games_of_three, st.integers(1, 5))
-def test_meetings_are_counted_however_the_log_came_in(games: list[list[int]], parts: int) -> None:
+def test_meeting_counts_do_not_depend_on_log_batches(games: list[list[int]], parts: int) -> None:
     met = EncounterCounts(NUMBERS)
     for part in range(parts):
         met = met.plus(NUMBERS, games[part::parts])
@@ -29,7 +29,7 @@ def test_meetings_are_counted_however_the_log_came_in(games: list[list[int]], pa
         assert met.between(lead, everybody).tolist() == expected[lead].tolist()
 
 
-def test_an_empty_seat_and_an_unknown_entry_met_nobody() -> None:
+def test_empty_seats_and_unknown_entries_have_no_meetings() -> None:
     met = EncounterCounts(NUMBERS, [[0, 1, -1], [1, 2, 0]])
     stranger = met.numbers([EntryId("ent_new"), EntryId("ent_1")])
     assert met.between(0, stranger).tolist() == [0, 2]

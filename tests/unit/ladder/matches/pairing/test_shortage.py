@@ -27,13 +27,13 @@ def test_two_anchors_of_one_team_and_one_agent_fill_three_of_four_seats() -> Non
     assert pair(field, seats=3).reason is None
 
 
-def test_anchors_of_one_team_sit_together_with_one_agent() -> None:
+def test_anchors_of_one_team_share_a_lineup_with_one_agent() -> None:
     field = [anchor(0), anchor(1), anchor(2), candidate(3)]
     for lineup in players(pair(field, 20)):
         assert sorted(lineup) == sorted(str(each.entry_id) for each in field)
 
 
-def test_agents_of_one_team_never_sit_together_among_anchors() -> None:
+def test_agents_of_one_team_never_share_a_lineup_with_anchors() -> None:
     team = TeamId("tea_x")
     field = [*map(anchor, range(4)), *(candidate(n, team_id=team) for n in range(5, 9))]
     proposal = pair(field, 50)
@@ -42,7 +42,7 @@ def test_agents_of_one_team_never_sit_together_among_anchors() -> None:
         assert [seat.team_id for seat in lineup].count(team) <= 1
 
 
-def test_anchor_and_agent_of_one_team_never_sit_together() -> None:
+def test_anchor_and_agent_of_one_team_never_share_a_lineup() -> None:
     team = TeamId("tea_host")
     field = [anchor(0, team_id=team), candidate(1, team_id=team), candidate(2)]
     assert pair(field, seats=3).lineups == ()
@@ -60,7 +60,7 @@ def test_each_match_has_an_agent(seats: int) -> None:
     assert all(candidate(5).entry_id in lineup for lineup in played)
 
 
-def test_agent_that_sits_with_nobody_is_told() -> None:
+def test_an_agent_without_any_legal_lineup_is_reported() -> None:
     team, digest = candidate(0).team_id, "a copy"
     field = [candidate(0, digest=digest), anchor(1, team_id=team), anchor(2, digest=digest)]
     proposal = pair([*field, anchor(3)], seats=3)
@@ -75,7 +75,7 @@ def test_anchors_alone_do_not_play() -> None:
 
 
 @given(fields(), st.integers(1, 5), st.booleans())
-def test_a_field_without_shortage_is_paired(
+def test_a_field_without_a_shortage_is_paired(
     field: list[Candidate], seats: int, same_team: bool
 ) -> None:
     lacking = shortage_message(field, seats, same_team)

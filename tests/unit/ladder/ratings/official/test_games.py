@@ -13,7 +13,7 @@ def test_columns_of_different_shape_are_refused() -> None:
         )
 
 
-def test_seats_of_those_who_are_out_are_empty() -> None:
+def test_seats_of_removed_contenders_are_empty() -> None:
     games = GameTable(
         np.array([[0, 1, 2], [2, -1, 1]], np.int32),
         np.array([[1, 2, 3], [1, 1, 2]], np.int16),

@@ -20,17 +20,17 @@ def played(parent_faults: int, child_faults: int, games: int = 10) -> GameTable:
     return GameTable(contenders, np.ones(shape, np.int16), faults)
 
 
-def test_a_child_that_plays_on_as_its_parent_did_is_held_by_it() -> None:
+def test_a_child_with_an_unchanged_fault_rate_keeps_the_parent_link() -> None:
     assert parents_to_keep(played(0, 0), PARENTS).tolist() == [-1, 0]
     assert parents_to_keep(played(9, 8), PARENTS).tolist() == [-1, 0]
 
 
-def test_a_child_that_begins_or_stops_to_crash_is_not() -> None:
+def test_a_child_with_a_changed_fault_rate_loses_the_parent_link() -> None:
     assert parents_to_keep(played(0, 9), PARENTS).tolist() == [-1, -1]
     assert parents_to_keep(played(9, 0), PARENTS).tolist() == [-1, -1]
 
 
-def test_one_game_decides_nothing() -> None:
+def test_one_game_does_not_break_the_parent_link() -> None:
     one = played(0, 1, games=1)
     assert parents_to_keep(one, PARENTS).tolist() == [-1, 0]
     assert parents_to_keep(GameTable.none(), PARENTS).tolist() == [-1, 0]

@@ -23,7 +23,7 @@ GAMES = table(
 )
 
 
-def test_meetings_are_counted_by_pair_and_outcome_and_without_faults() -> None:
+def test_meetings_with_faults_are_not_counted() -> None:
     keys = sorted_meetings(build_graph(GAMES))
     pairs = count_pairs(keys, 4)
     met = dict(
@@ -36,7 +36,7 @@ def test_meetings_are_counted_by_pair_and_outcome_and_without_faults() -> None:
     assert tie_share(keys) == pytest.approx(1 / 5)
 
 
-def test_who_meets_one_other_only_keeps_all_of_what_that_pair_strays() -> None:
+def test_a_contender_with_one_opponent_keeps_the_full_pair_misfit() -> None:
     shares = opponent_concentration(count_pairs(sorted_meetings(build_graph(GAMES)), 4))
     assert shares == pytest.approx([(9 + 1) / 16, (9 + 1) / 16, 0.5, 0.0])
     duel = table(([0, 1], [1, 2], [False, False]))
@@ -46,7 +46,7 @@ def test_who_meets_one_other_only_keeps_all_of_what_that_pair_strays() -> None:
     ]
 
 
-def test_performances_differ_by_luck_skill_and_what_is_unknown_of_it() -> None:
+def test_performance_width_includes_luck_skill_and_uncertainty() -> None:
     pairs = count_pairs(sorted_meetings(build_graph(table(([0, 1], [1, 2], [False, False])))), 2)
     known = difference_deviation(pairs, np.array([0.0, 3.0]), np.zeros(2))
     assert known == pytest.approx((2 + 9) ** 0.5)

@@ -30,12 +30,12 @@ MILLS = {
 }
 
 
-def test_mills_ratio_is_right_from_the_middle_to_the_far_tail() -> None:
+def test_mills_ratio_is_exact_up_to_the_far_tail() -> None:
     x, exact = np.array(list(MILLS)), np.array(list(MILLS.values()))
     assert mills_ratio(x) == pytest.approx(exact, rel=1e-10)
 
 
-def test_the_moments_of_a_half_line_are_those_of_its_mills_ratio() -> None:
+def test_half_line_moments_match_mills_ratio() -> None:
     near = {x: ratio for x, ratio in MILLS.items() if x <= FARTHEST}
     x, exact = np.array(list(near)), np.array(list(near.values()))
     v, w = win_moments(-x)
@@ -57,7 +57,7 @@ def test_moments_are_finite_at_any_distance(t: float, width: float) -> None:
 
 @pytest.mark.parametrize("t", [-30.0, -3.0, -0.2, 0.0, 0.7, 2.5, 8.0, 40.0])
 @pytest.mark.parametrize("width", [0.01, 0.1, 1.0, 2.0])
-def test_the_moments_of_a_tie_are_those_of_the_slice(t: float, width: float) -> None:
+def test_tie_moments_match_numerical_integration(t: float, width: float) -> None:
     v, w = tie_moments(np.array([t]), np.array([width]))
     # A Gaussian around t of which only the slice between -width and width was seen.
     x = np.linspace(-width, width, 200_001)
@@ -71,7 +71,7 @@ def test_the_moments_of_a_tie_are_those_of_the_slice(t: float, width: float) -> 
     assert 1.0 - w[0] == pytest.approx(variance, rel=1e-3, abs=2e-7)
 
 
-def test_equals_tie_as_often_as_the_margin_was_made_for() -> None:
+def test_equal_skills_tie_at_the_chosen_draw_probability() -> None:
     rng = np.random.default_rng(1)
     difference = rng.standard_normal(200_000) - rng.standard_normal(200_000)
     assert (abs(difference) <= tie_margin(0.1)).mean() == pytest.approx(0.1, abs=0.003)
