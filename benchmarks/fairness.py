@@ -1,15 +1,16 @@
-"""What is charged for the same work on a quiet and on a busy machine, through node and referee.
+"""Compares the charge for the same work on a quiet and on a busy machine, in real matches.
 
     python -m benchmarks.fairness [--launcher NAME ...] [--moves 2000] [--drop-caches]
 
-Four agents that need 10 ms of processor time a move (counted by the agent itself, thread time) are
-asked one after another, alone and beside processes of equal weight that never rest. Then the same
-agents play under a limit of 25 ms without a bank beside four such processes: every time-out is a
-false one. Last, the first move of an agent with 99 MiB of weights is charged with its import on a
-node that has just started, on the same box again, and on a box that has not seen it.
+Four agents need 10 ms of processor time a move, by their own thread clock. They answer one after
+another, first alone and then beside busy processes of equal weight. The same agents then play under
+a limit of 25 ms without a bank, beside four busy processes. Each time-out in that run is a false
+one.
 
-``--drop-caches`` empties the machine's page cache before that node starts (root; slows whatever
-else runs here); without it the node is new and the files may be in memory.
+The last test charges the first move, with its import, of an agent with 99 MiB of weights. It runs
+on a new node, on the same box again, and on a new box. ``--drop-caches`` empties the page cache
+before that node starts. It needs root and slows other programs. Without it the files may still be
+in memory.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def agent(observation, configuration):
 
 @dataclass
 class Moves:
-    """Per-move records of a seat's log, of many seats, and how many ran out of time."""
+    """The move records of many seats, and the number of time-outs."""
 
     records: list[dict[str, Any]]
     late: int = 0
@@ -101,12 +102,12 @@ class Moves:
     """Matches that the node could not begin or end."""
 
     def column(self, name: str) -> list[float]:
-        """Milliseconds of every move."""
+        """One column of all moves, in milliseconds."""
         return [1e3 * (record[name] or 0.0) for record in self.records]
 
 
 def main() -> None:
-    """Measure what this machine has and print the tables."""
+    """Measure all launchers of this machine and print the tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fairness", description=__doc__)
     parser.add_argument("--launcher", action="append", choices=LAUNCHERS)
     parser.add_argument("--moves", type=int, default=2000, help="moves under the strict limit")
@@ -168,7 +169,7 @@ def _false_time_outs(node: Node, bundles: Sequence[Path], count: int) -> str:
 
 
 def _dearest(moves: Moves) -> str:
-    """The moves nearest to the limit, part by part: what a false time-out is made of."""
+    """The moves nearest to the limit, part by part: the causes of a false time-out."""
     head = ("dearest moves, ms", "wall", "cpu", "forgiven", "charged")
     names = ("wall_seconds", "cpu_seconds", "pressure_seconds", "charged_seconds")
     found = sorted(moves.records, key=lambda record: -float(record["charged_seconds"]))[:DEAREST]
@@ -180,7 +181,7 @@ def _dearest(moves: Moves) -> str:
 
 
 def played(node: Node, bundles: Sequence[Path], clock: Clock, count: int) -> Moves:
-    """At least ``count`` moves of these agents, in matches one after another, one lane."""
+    """At least ``count`` moves of these agents, in matches one after another."""
     moves = Moves([])
     while len(moves.records) < count:
         left = -(-(count - len(moves.records)) // SEATS)
@@ -199,7 +200,7 @@ def played(node: Node, bundles: Sequence[Path], clock: Clock, count: int) -> Mov
                     waiting_seconds=3600.0,
                 )
         except HostFault:
-            # The node's fault is nobody's time-out: the match is played again, as on the ladder.
+            # As on the ladder, a match with a fault of the node is played again.
             moves.void += 1
             if moves.void > MOST_VOID:
                 raise
@@ -215,7 +216,7 @@ def played(node: Node, bundles: Sequence[Path], clock: Clock, count: int) -> Mov
 
 @contextlib.contextmanager
 def hogs(count: int) -> Iterator[None]:
-    """That many processes that never rest, of the weight every process has."""
+    """Runs that many busy processes of normal weight."""
     command = [sys.executable, "-I", "-S", "-c", "while True: pass"]
     running_hogs = [subprocess.Popen(command) for _ in range(count)]
     try:
@@ -228,7 +229,7 @@ def hogs(count: int) -> Iterator[None]:
 
 
 def _first_moves(launcher: str, folder: Path, options: argparse.Namespace) -> str:
-    """Charges of the first move, import included, where its bundle and libraries lay elsewhere."""
+    """Charges of the first move, with its import, for cold and for warm files."""
     before_kib = _reported_kib()
     bundles = [_heavy(folder / f"heavy{number}.tar.gz") for number in range(options.loads)]
     cold, warm, other = list[float](), list[float](), list[float]()
@@ -253,7 +254,7 @@ def _first_moves(launcher: str, folder: Path, options: argparse.Namespace) -> st
         ("warm node, the same box again", warm),
         ("other box, as validation finds it", other),
     ):
-        # Each round by itself: how fast the machine copies memory changes with its neighbours.
+        # The ratio is per round, because neighbours change the machine's copy speed.
         ratio = statistics.median(one / base for one, base in zip(values, warm, strict=True))
         met = "yes" if abs(ratio - 1) <= 0.10 else "NO"
         middle = statistics.median(values)
@@ -270,7 +271,7 @@ def _reported_kib() -> int:
 
 
 def _given_back(before_kib: int) -> str:
-    """Memory that was given to the hypervisor is dear to touch again: that is in the figures."""
+    """A note on memory that went back to the hypervisor; touching it again costs time."""
     given_mib = (_reported_kib() - before_kib) >> 10
     return (
         f"\ngiven back to the hypervisor meanwhile, as free: {given_mib} MiB" if given_mib else ""
@@ -278,7 +279,7 @@ def _given_back(before_kib: int) -> str:
 
 
 def _first_move(node: Node, bundle: Path) -> float:
-    """Seconds charged for the first move, in which the agent is loaded."""
+    """The charge in seconds for the first move, which loads the agent."""
     with borrow_seats(node.socket, [node.request(bundle)], BORROW_SECONDS) as (loan,):
         assert isinstance(loan, Loan), loan
         with contextlib.closing(Table([loan], Clock(act_seconds=60.0))) as table:
@@ -291,7 +292,7 @@ _SEEN = observation()
 
 
 def _heavy(path: Path) -> Path:
-    """A bundle with weights that do not compress, different each time."""
+    """A bundle with incompressible weights, different each time."""
     weights = os.urandom(WEIGHTS_MIB << 20)
     with tarfile.open(path, "w:gz", compresslevel=1) as archive:
         for name, content in (("main.py", HEAVY.encode()), ("weights.bin", weights)):

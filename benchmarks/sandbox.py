@@ -1,13 +1,14 @@
-"""The sandbox's figures beside their targets, through a real node, referee and boxes.
+"""Measures the sandbox against its targets, with a real node, referee and boxes.
 
     python -m benchmarks.sandbox [--launcher NAME ...] [--seconds 5] [--profile]
 
-One table for each launcher that this machine has. A figure of several samples shows their median
-and 99th percentile, and the best tenth of them, which neighbours on the machine disturbed least;
-"median" under *met?* says that the median is as wanted and the 99th percentile is not. The same
-JSON work in process, and a fresh box for every seat, are measured beside it. Matches per second of
-a core count the referee, the node and the boxes as ``benchmarks.resource_usage`` says.
-``--profile`` adds where the time of a move, of a start and of a match goes.
+There is one table for each launcher on this machine. A figure of several samples shows median, 99th
+percentile and best tenth; neighbours on the machine disturb the best tenth least. "median" under
+*met?* means that the median meets the target and the 99th percentile does not.
+
+The peers are the same JSON work in process, and a new box for every seat. Matches per second of a
+core count the referee, the node and the boxes as in ``benchmarks.resource_usage``. ``--profile``
+adds the time of a move, of a start and of a match by part.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ IDLE_MIB = {"python": 15, "numpy": 26, "torch": 165}
 
 
 def main() -> None:
-    """Measure what this machine has and print the tables."""
+    """Measure all launchers of this machine and print the tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sandbox", description=__doc__)
     parser.add_argument("--seconds", type=float, default=5.0, help="length of each rate")
     parser.add_argument("--moves", type=int, default=2000, help="moves of each kind")

@@ -1,4 +1,4 @@
-"""Runs the simulated ladders and prints the tables: ``python -m benchmarks rating``."""
+"""Run the simulated ladders and print the tables: ``python -m benchmarks rating``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.rating.experiments import FIRST_PRINTED, PLANS, TUNED, Record, s
 
 
 def main() -> None:
-    """One world after another, on one core."""
+    """Run one world after another, on one core."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks rating", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few short seasons, about a minute")
     parser.add_argument("--world", action="append", choices=list(PLANS), help="this one only")
