@@ -34,8 +34,7 @@ Recording = tuple[Any, list[tuple[dict[int, Any], Any]], State]
 
 
 def random_legal(seed: str) -> Agent:
-    """A player that moves to a random free cell and never reverses; equal seeds give equal moves.
-    """
+    """A player that moves to a random free cell and never reverses; depends only on the seed."""
     rng = Random(seed)
     last = ""
 

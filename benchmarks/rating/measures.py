@@ -100,8 +100,7 @@ def snapshot(
 
 
 def games_until(games: Sequence[float], values: Sequence[float], aim: float) -> float | None:
-    """The first point where a falling curve meets the aim, by logarithmic interpolation; or None.
-    """
+    """The point where a falling curve first meets the aim, or None; interpolates logarithms."""
     floor = 1e-4
     for number, value in enumerate(values):
         if value > aim:

@@ -123,8 +123,7 @@ class Official:
         return View(board.mu[who], board.shown_sigma[who], board.mu[who])
 
     def shuffled_spread(self, seed: int) -> float:
-        """The score change in beta after a permutation of the log and a renumbering of all entries.
-        """
+        """The score change in beta if the log is permuted and all entries are renumbered."""
         rng = np.random.default_rng(seed)
         count = len(self._parent)
         straight = self.refitted(self._log, np.arange(count, dtype=np.int32)).mu

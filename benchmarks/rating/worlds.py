@@ -16,7 +16,7 @@ Flags = NDArray[np.bool_]
 
 CRASHERS = 0.08
 CRASHES = 0.9
-"""A share: crashing agents lose this part of their games, and this part of seats plays on."""
+"""The share of agents that crash (above), and the share of their games that they crash in."""
 CYCLE = 0.2
 COPY_GAPS = (0.01, 0.05)
 TIED = 0.05

@@ -1,5 +1,4 @@
-"""Takes the shortest path to the nearest food in reach; without one, the step with the most room.
-"""
+"""Takes the shortest path to the nearest food; if there is none, the step with the most room."""
 
 from collections import deque
 

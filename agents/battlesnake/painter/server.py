@@ -101,8 +101,7 @@ def decide(request):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """``GET /`` returns the appearance and ``POST /move`` a move; /start and /end return nothing.
-    """
+    """``GET /`` returns the appearance, ``POST /move`` a move, /start and /end nothing."""
 
     protocol_version = "HTTP/1.1"
 

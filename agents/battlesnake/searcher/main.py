@@ -56,7 +56,7 @@ class Board:
         return right + up
 
     def options(self, bodies, seat):
-        """Moves that hit no wall and no body that stays; all moves if there is none."""
+        """Moves that hit no wall and no body that stays; some move if there is none."""
         walls = set()
         for body in bodies:
             walls.update(body[:-1])

@@ -41,7 +41,7 @@ def distance(one, other):
 
 
 def options(geese, headings, seat):
-    """Moves without reversal and not into a body that stays; all moves if there is none."""
+    """Moves without reversal and not into a body that stays; some move if there is none."""
     body = geese[seat]
     walls = {cell for goose in geese for cell in goose[:-1]}
     heading = headings[seat]
@@ -77,8 +77,7 @@ def advance(geese, food, headings, moves, step):
 
 
 def judge(geese, food, died, now):
-    """The value of the position for each goose, from 0 to 1; for dead geese by their time of death.
-    """
+    """The value of the position for each goose, 0 to 1; for dead geese by their time of death."""
     alive = [seat for seat, goose in enumerate(geese) if goose]
     values = [0.0] * len(geese)
     for seat, when in died.items():

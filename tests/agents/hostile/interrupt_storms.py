@@ -1,4 +1,4 @@
-"""Descriptors that timers wake in interrupts, behind which any number of epoll items could hang."""
+"""Arms timers whose interrupts wake descriptors with many epoll items."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Opens doors of its own: ports, and sockets that others could find by their name."""
+"""Opens ports, and sockets that others could find by name."""
 
 import socket
 from typing import Any
