@@ -1,4 +1,4 @@
-"""Remote agents on the pages: an address is submitted, shown to its team alone, and resumed."""
+"""Remote agents on the pages: submission, visibility of the address and resumption."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.web.test_moderation import fine
 
 URL = "https://snake.example.org/k3J9"
 SHOTS = os.environ.get("PECK_SHOTS")
-"""A folder: the pages are kept there as pictures, for people to look at."""
+"""A folder that keeps pictures of the pages for people."""
 
 
 def keep(page: Page, name: str) -> None:
@@ -51,7 +51,7 @@ def make_season(site: Site) -> None:
 
 
 def pause(site: Site, entry: EntryId) -> None:
-    """The rows as three strikes leave them."""
+    """Write the rows that three strikes would leave."""
     with connect(site.database_url) as conn:
         conn.execute(
             "update entries set state = 'paused', activated_at = now(), paused_at = now(),"
@@ -73,7 +73,7 @@ def test_a_remote_agent_is_submitted_on_a_phone_without_script(
     mine.sign_in(contest.owner_token)
     page = mine.open(path)
     form = page.get_by_role("region", name="Submit an address")
-    assert form.get_by_label("Season").input_value() != ""  # the only one there is
+    assert form.get_by_label("Season").input_value() != ""  # the only one
     form.get_by_role("textbox", name="Address").fill("https://snake.example.org/?a=b")
     press(page, "Submit")
     refusal = page.get_by_role("region", name="Submit an address").get_by_role("alert")
@@ -121,7 +121,7 @@ def test_a_remote_agent_is_submitted_on_a_phone_without_script(
         assert "snake.example" not in seen
         assert "no connection" not in seen
         assert "Its address was away" in seen
-        assert 'data-sign="paused"' in seen  # how many strikes it has is its owner's to know
+        assert 'data-sign="paused"' in seen  # only its owner may know the number of strikes
     host = tab(width=360)
     host.sign_in(contest.host_token)
     making = host.open("/new-league?game=battlesnake")
@@ -140,7 +140,7 @@ BROKEN = """() => [...document.querySelectorAll("tbody th .name")].flatMap((name
     });
     return words.map((word) => word[0]);
 })"""
-"""Words of names that stand on two lines."""
+"""Words of names that are split over two lines."""
 
 
 @pytest.mark.browser

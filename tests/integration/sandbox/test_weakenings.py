@@ -1,6 +1,6 @@
-"""The hostile suite has teeth: with any one wall taken down, the agents written for it get through.
+"""Without any one protection, the agents written for it report a breach.
 
-The same agents find every wall standing in test_hostile_matches.py.
+In test_hostile_matches.py the same agents meet every protection.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BITES = {
     "no memory limit": ("memory_bomb", "memory_in_files"),
     "socket folder": ("socket_folder",),
 }
-"""The agents that must report a breach, by the wall that is down."""
+"""The agents that must report a breach, by the removed protection."""
 LAUNCHERS = {
     "docker": [*BITES, "shared uid"],
     # There a box has no folder with a socket.
@@ -49,7 +49,7 @@ Play = Callable[[str], list[Seat]]
 def play(
     request: pytest.FixtureRequest, short_folder: Callable[[], Path], launcher: str, weakness: str
 ) -> Iterator[Play]:
-    """Plays one match of an agent between honest neighbours on a node without that wall."""
+    """Play one match of an agent between honest neighbours on a node without that protection."""
     require(launcher)
     folder = short_folder()
     with started_as(weakness, folder) as program:

@@ -1,4 +1,4 @@
-"""What a season for one seat ranks by, and who plays which round."""
+"""The ranking measures of one-seat seasons, and the distribution of rounds."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def runner(name: str, last: int, in_flight: int = 0, weight: float = 1.0) -> Ent
 
 
 def rewards(measure: Measure, *paid: float | None) -> Totals:
-    """Totals after games that paid this; None: the entry failed."""
+    """Totals after games with these rewards; None: the entry failed."""
     totals: Totals = {}
     for reward in paid:
         totals = add_game((measure,), totals, {"reward": reward})
