@@ -1,4 +1,4 @@
-"""`docker compose up` as an operator runs it: matches fill the board, also after a killed worker."""
+"""Runs `docker compose up` as an operator: matches fill the board, also after a worker is killed."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def make(configuration: Mapping[str, Any] | None = None, **more: Any) -> Any:
 
 
 def make_with_bank(configuration: Mapping[str, Any], bank_seconds: float) -> Any:
-    """As ``make``, with another overage bank; the peer reads the bank only from the specification."""
+    """As ``make`` with another overage bank; the peer reads it only from the specification."""
     specification = json.loads(Path(peer_game.jsonpath).read_text(encoding="utf-8"))
     specification["observation"]["remainingOverageTime"] = bank_seconds
     return kaggle.make(

@@ -1,4 +1,4 @@
-"""The check of games: ours and the documented one keep every promise, and it detects each breach."""
+"""The check of games: ours and the documented one pass, and it detects each broken promise."""
 
 from __future__ import annotations
 

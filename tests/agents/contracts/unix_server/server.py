@@ -1,4 +1,4 @@
-"""Contract http like a program in another language: it binds the socket named in its environment."""
+"""Contract http like a program in another language: it binds the socket of its environment."""
 
 import os
 import socket
