@@ -1,4 +1,4 @@
-"""Runs `docker compose up` as an operator: matches fill the board, also after a worker is killed."""
+"""Runs `docker compose up` as an operator: matches fill the board, also after a killed worker."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Imitates the best agents of a ladder with a small convolutional network.
 
-training/hungry_geese.py trained the network on episodes of this ladder. weights.npz holds the
-weights and weights.json the size of the data. numpy alone computes the output: six 3 x 3
+The script training/hungry_geese.py trained the network on episodes of this ladder. The weights are
+in weights.npz; weights.json has the size of the data. The output needs only numpy: six 3 x 3
 convolutions with wrapped borders, an average, three dense layers. The average is over the pond;
 some weights use the cell of the own head instead. The agent plays the best move that runs into no
 body that will stay.
