@@ -27,8 +27,8 @@ def peck(
         patch.setattr(os, "environ", dict(environment))
         patch.setattr(sys, "argv", ["peck", *arguments])
         patch.setattr(display, "WIDE", WIDTH)
-        patch.setattr(display.out, "width", WIDTH)
-        patch.setattr(display.err, "width", WIDTH)
+        patch.setattr(display.stdout, "width", WIDTH)
+        patch.setattr(display.stderr, "width", WIDTH)
         patch.chdir(folder)
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             try:
