@@ -26,7 +26,6 @@ def peck(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "environ", dict(environment))
         patch.setattr(sys, "argv", ["peck", *arguments])
-        patch.setattr(display, "WIDE", WIDTH)
         patch.setattr(display.stdout, "width", WIDTH)
         patch.setattr(display.stderr, "width", WIDTH)
         patch.chdir(folder)

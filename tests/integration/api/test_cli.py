@@ -346,8 +346,8 @@ def test_every_verb_explains_itself(peck: Peck) -> None:
 
 def test_a_client_command_loads_no_server_modules() -> None:
     code = (
-        "import sys; from services.cli.__main__ import enough;"
-        "enough(sys.argv[1:]); print(*sys.modules)"
+        "import sys; from services.cli.__main__ import smallest_app_for;"
+        "smallest_app_for(sys.argv[1:]); print(*sys.modules)"
     )
     loaded = {
         verb: subprocess.run(
