@@ -50,7 +50,7 @@ def test_a_consuming_worker_keeps_running() -> None:
     assert not ended(wake, busy=0)
 
 
-def test_a_stalled_request_ends_earlier_than_a_computing_request() -> None:
+def test_only_a_computing_answer_updates_the_last_answer_time() -> None:
     looked = threading.Semaphore(0)
 
     def spending(step: float) -> Callable[[], float]:

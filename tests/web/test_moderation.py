@@ -25,7 +25,7 @@ def fine(page: Page) -> list[str]:
 
 
 @pytest.mark.browser
-def test_a_host_previews_a_moderation_action(site: Site, tab: Callable[..., Tab]) -> None:
+def test_a_host_disqualifies_an_entry_after_a_preview(site: Site, tab: Callable[..., Tab]) -> None:
     contest = site.contest
     brittle = contest.own[2]
     mine = tab(width=360)

@@ -64,7 +64,7 @@ def ended(episode: dict[str, Any], seat: int) -> int:
     )
 
 
-def test_the_step_buttons_show_the_lengths_of_each_step(
+def test_the_step_buttons_move_through_the_episode(
     tab: Callable[..., Tab], episode: dict[str, Any]
 ) -> None:
     page = opened(tab(), episode)

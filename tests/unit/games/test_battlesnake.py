@@ -16,7 +16,7 @@ FAR = [(9, 9), (9, 8), (9, 7)]
 """A snake out of everybody's way: going left it meets nobody in two turns."""
 
 
-def test_a_snake_moves_one_cell_drops_its_tail_and_gets_hungrier() -> None:
+def test_a_move_advances_the_snake_one_cell() -> None:
     after = step(position(A, FAR), "right", "left")
     assert bodies(after)[0] == [(3, 2), (2, 2), (2, 1)]
     assert after.health == (99, 99)
@@ -79,7 +79,7 @@ def test_at_the_start_every_direction_is_free() -> None:
         assert causes(step(position([(5, 5)] * 3, FAR), move, "left")) == [None, None]
 
 
-def test_a_snake_may_follow_its_own_tail_unless_it_ate_the_turn_before() -> None:
+def test_a_snake_may_follow_its_tail_except_right_after_food() -> None:
     ring = [(3, 3), (3, 4), (4, 4), (4, 3)]
     assert causes(step(position(ring, FAR), "right", "left"))[0] is None
     fed = [*ring, (4, 3)]

@@ -16,7 +16,7 @@ FAR = (60,)
 """A goose out of everybody's way: going west it meets nobody in one step."""
 
 
-def test_a_goose_moves_one_cell_and_drops_its_tail() -> None:
+def test_a_move_advances_the_goose_one_cell() -> None:
     after = step(position([[14, 13, 12], FAR]), E, W)
     assert after.geese == ((15, 14, 13), (59,))
     assert after.step == 6

@@ -54,7 +54,7 @@ def test_a_draw_between_equals_moves_no_mean() -> None:
         assert after.sigma < START.sigma
 
 
-def test_a_faulty_seat_is_last_only_in_the_own_rating() -> None:
+def test_a_faulty_seat_lowers_only_the_faulty_agents_rating() -> None:
     field = [Rating(600, 100), Rating(620, 90), Rating(640, 80), Rating(660, 70)]
     after = update_ratings(SEASON, field, [2, 1, 4, 3], [False, False, False, True])
     assert after[:3] == update_ratings(SEASON, field[:3], [2, 1, 3], [False] * 3)

@@ -51,7 +51,7 @@ class Line:
         return 200, self.answer
 
 
-def test_repeated_late_requests_cost_one_delay() -> None:
+def test_consecutive_late_requests_get_extra_time_once() -> None:
     late = [ContractBroken("late", is_late=True) for _ in range(3)]
     line = Line(*late, None, ContractBroken("no answer of HTTP"), None)
     conversation = BattlesnakeConversation("1", line.call)

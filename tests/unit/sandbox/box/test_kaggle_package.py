@@ -268,7 +268,7 @@ def test_functions_that_start_games_raise_an_explanation(name: str) -> None:
 
 
 @pytest.mark.parametrize("configuration", [None, {}, {"rows": 9, "episodeSteps": 30}])
-def test_make_returns_the_configuration_of_a_game(
+def test_make_returns_kaggles_configuration(
     configuration: dict[str, Any] | None,
 ) -> None:
     ours_made = ours.make("hungry_geese", configuration, debug=False)

@@ -86,5 +86,5 @@ def test_wilson_interval_matches_the_textbook() -> None:
     assert wilson_interval(0, 0) == (0.0, 1.0)
 
 
-def test_the_clock_limits_the_length_of_a_match() -> None:
+def test_the_longest_match_covers_the_full_clock_of_every_seat() -> None:
     assert longest_episode_seconds(_plan("a.py", "b.py")) > 2 * 200 * 1.0 + 2 * 60.0

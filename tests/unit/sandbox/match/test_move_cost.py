@@ -469,7 +469,7 @@ def test_extensions_end_for_an_agent_waiting_for_own_threads(
     assert 100.0 < now < 106.0 + DOUBT_STEP_SECONDS
 
 
-def test_question_is_not_late_for_waiting_that_patience_covers(
+def test_waiting_within_patience_makes_no_question_late(
     files: Files, own: OwnRunQueue
 ) -> None:
     """Forty busy processes beside a seat: 0.4 s of processor time in 10 s of waiting."""
@@ -483,7 +483,7 @@ def test_question_is_not_late_for_waiting_that_patience_covers(
     assert move_costs.unforgiven_now_seconds == 0
 
 
-def test_waiting_beyond_patience_is_charged_and_counted_as_unforgiven(
+def test_waiting_beyond_patience_is_charged(
     files: Files, own: OwnRunQueue
 ) -> None:
     move_costs = _move_costs(files, own, patience=5.0)
@@ -507,7 +507,7 @@ def test_waiting_without_bank_cost_excuses_no_later_answer(files: Files, own: Ow
     assert move_costs.unforgiven_before_seconds == 0
 
 
-def test_throttling_by_the_own_quota_uses_up_no_patience(files: Files, own: OwnRunQueue) -> None:
+def test_throttling_by_the_seats_quota_uses_up_no_patience(files: Files, own: OwnRunQueue) -> None:
     """On four cores it computes for a quarter of each period, and is stopped for the rest."""
     move_costs = _move_costs(files, own, patience=5.0)
     for move in range(20):

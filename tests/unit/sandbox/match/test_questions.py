@@ -118,7 +118,7 @@ def test_a_child_that_never_reads_meets_the_deadline(asked: Callable[..., Questi
     assert question.cost.wall_seconds > 0.05
 
 
-def test_a_child_that_skips_many_questions_breaks_the_protocol(
+def test_a_child_that_answers_without_reading_breaks_the_protocol(
     pair: Pair, own: OwnRunQueue
 ) -> None:
     for _ in range(1000):

@@ -18,7 +18,7 @@ def anchor(number: int, **changes: object) -> Candidate:
     return candidate(number, is_anchor=True, **{"team_id": REFERENCE, **changes})
 
 
-def test_two_anchors_of_one_team_and_one_agent_fill_three_of_four_seats() -> None:
+def test_two_anchors_and_one_agent_fill_three_of_four_seats() -> None:
     field = [anchor(0), anchor(1), candidate(2)]
     assert (
         shortage_message(field, 4, False) == "3 of 4 seats can be filled: add an agent or an anchor"

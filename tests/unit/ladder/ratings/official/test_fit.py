@@ -178,7 +178,7 @@ def test_a_disqualified_contender_does_not_affect_the_fit() -> None:
     assert result.sigma[out] == pytest.approx(result.spread)
 
 
-def test_a_faulty_seat_is_last_only_in_the_own_rating() -> None:
+def test_a_faulty_seat_lowers_only_the_faulty_agents_rating() -> None:
     prior = known([0.3, -0.2, 0.5, 0.1], [0.7, 0.6, 0.5, 0.8])
     faulty = table(([0, 1, 2, 3], [2, 1, 4, 3], [False, False, False, True]))
     without = table(([0, 1, 2, -1], [2, 1, 4, 3], [False, False, False, False]))
@@ -206,7 +206,7 @@ def test_faulty_seats_do_not_affect_other_ratings() -> None:
     assert everybody.mu == pytest.approx(prior.mean, abs=1e-12)
 
 
-def test_faults_do_not_shift_the_league_from_newcomers() -> None:
+def test_faults_do_not_shift_ratings_away_from_newcomers() -> None:
     truth = skills(9, 40)
     result = fit(play(9, truth, 2000, fault_rate=0.1), Prior.unknown(41))
     assert result.mu[:40].mean() == pytest.approx(result.mu[40], abs=0.1)
