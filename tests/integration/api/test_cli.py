@@ -333,8 +333,8 @@ def test_every_verb_explains_itself(peck: Peck) -> None:
 
 def test_a_clients_verb_loads_nothing_that_only_a_server_needs() -> None:
     code = (
-        "import sys; from services.cli.__main__ import enough;"
-        "enough(sys.argv[1:]); print(*sys.modules)"
+        "import sys; from services.cli.__main__ import smallest_app_for;"
+        "smallest_app_for(sys.argv[1:]); print(*sys.modules)"
     )
     loaded = {
         verb: subprocess.run(

@@ -71,7 +71,7 @@ def test_a_crowd_of_one_team_costs_no_lineup_more_than_a_handful_does(
 
         monkeypatch.setattr(f"{module}.{name}", counting)
 
-    counted("ladder.matches.pairing.lineups", "together")
+    counted("ladder.matches.pairing.lineups", "may_share_lineup")
     counted("ladder.matches.pairing.lineups", "Holdings")
     counted("ladder.matches.pairing.bipartite_matching", "_from_anywhere")
     field = [
