@@ -165,7 +165,7 @@ def test_the_wheels_server_serves_where_no_other_is_installed(
     monkeypatch.setattr(postgres, "_postgres_candidates", lambda: iter(wheel))
     if os.geteuid() == 0:  # as if the environment lay under a private home
         monkeypatch.setattr(
-            postgres, "reachable", lambda path, uid: uid is None or state in path.parents
+            postgres, "is_reachable_for", lambda path, uid: uid is None or state in path.parents
         )
     server = embedded.start_postgres(state)
     try:

@@ -44,7 +44,10 @@ def test_bound_fields_are_of_one_thread(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_a_closed_pipe_stops_nobody() -> None:
-    script = "import os; from ladder.telemetry import log_event as log; os.close(2); log('x'); print('on')"
+    script = (
+        "import os; from ladder.telemetry import log_event as log;"
+        " os.close(2); log('x'); print('on')"
+    )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
