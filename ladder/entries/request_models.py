@@ -17,8 +17,8 @@ class NewRemote(BaseModel):
         str,
         Field(
             max_length=2000,
-            description="address that answers Battlesnake's requests; put a secret into the path, because"
-            " anybody who knows the address may submit it",
+            description="address that answers Battlesnake's requests; put a secret into the path,"
+            " because anybody who knows the address may submit it",
         ),
     ]
     api: Literal["1", "2017"] = Field(
