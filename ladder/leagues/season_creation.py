@@ -36,7 +36,7 @@ REMOTE_KEYS: Final = frozenset({"game", "turn", "board", "you"})
 
 @atomic_function
 def make_league(conn: Connection, asked: NewLeague, by: UserId | None) -> League:
-    """Creates the league alone; ``by`` becomes host. Raises Conflict (slug is taken), LimitReached."""
+    """Creates the league alone; ``by`` becomes host. Raises Conflict (slug taken), LimitReached."""
     settings = asked.model_dump(exclude={"season", "anchors", "fill"})
     league = leagues.create_league(conn, created_by=by, **settings)
     if by is not None:

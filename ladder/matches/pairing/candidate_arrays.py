@@ -19,12 +19,12 @@ Indices = NDArray[np.intp]
 
 PLACING_GAMES: Final = 5  # until an entry has these games, its weight does not reduce its value
 NOVELTY: Final = 0.3
-REST: Final = 0.01  # least value of a candidate, as a share of the mean value
-WHOLE: Final = 1024  # up to this size, each lineup considers the whole field
-NEAR: Final = 256  # in larger fields: nearest candidates by rating on each side
-DRAWS: Final = 96  # draws from those, and as many from the whole field
+REST: Final = 0.01  # least value of a candidate, as a share of the mean value.
+WHOLE: Final = 1024  # The whole field is considered for each lineup up to this size.
+NEAR: Final = 256  # In larger fields: nearest candidates by rating on each side.
+DRAWS: Final = 96  # Draws from those, and as many from the whole field.
 EVEN: Final = np.arange(DRAWS) / DRAWS
-FRESH: Final = 8  # lineups that share one sample of the whole field
+FRESH: Final = 8  # Lineups that share one sample of the whole field.
 
 
 class CandidateArrays:
@@ -165,7 +165,7 @@ class CandidateArrays:
         return nearness
 
     def _wide(self, rng: np.random.Generator) -> tuple[Indices, Floats]:
-        """Returns a sample of the whole field by value, and its probabilities; cached for a while."""
+        """Returns a sample of the whole field by value, and its probabilities; cached for a time."""
         if self._looks % FRESH == 0:
             sums = self.value.cumsum()
             self._total = float(sums[-1])

@@ -16,7 +16,7 @@ def shortage_message(field: Sequence[Candidate], seats: int, same_team_lineups: 
     playing = [each for each in field if each.weight > 0]
     filled, remedy = _count_filled_seats(playing, seats, same_team_lineups)
     if filled < seats:
-        return f"{remedy}: {filled} of {seats} seats can be filled"
+        return f"{filled} of {seats} seats can be filled: {remedy}"
     if seats > 1 and all(each.is_anchor for each in playing):
         return f"{seats} of {seats} seats can be filled, by anchors alone: add an agent"
     return None
