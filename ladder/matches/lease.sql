@@ -106,7 +106,7 @@ declare
 begin
     select * into w from workers where id = p_worker;
     if not found then
-        raise exception 'register worker % first: it is unknown', p_worker
+        raise exception 'worker % is unknown: register it first', p_worker
             using errcode = 'PK001';
     end if;
     select * into m from matches where id = p_match for update;
@@ -203,7 +203,7 @@ begin
     get diagnostics v_written = row_count;
     if v_written <> v_seats or jsonb_array_length(p_seats) <> v_seats
        or jsonb_array_length(p_episodes) = 0 then
-        raise exception 'give each of the % seats of % once, with a placement from 1 to %, a verdict, and an episode',
+        raise exception 'result of % must give each of its % seats once, a placement from 1 to %, a verdict, and an episode',
             p_match, v_seats, v_seats using errcode = 'PK001';
     end if;
     insert into episodes (id, match_id, position, steps, replay_digest)

@@ -61,7 +61,7 @@ def list_users(conn: Connection, after: UserId | None = None, limit: int = 50) -
 
 
 def create_team(conn: Connection, name: str, slug: str, user_id: UserId | None) -> Team:
-    """Creates a team of this user, or without members (None). Raises Conflict if the slug is taken."""
+    """Creates a team of this user, or without members (None). Raises Conflict (slug taken)."""
     try:
         with atomic(conn), conn.cursor(row_factory=class_row(Team)) as cur:
             team = _row_or_not_found(

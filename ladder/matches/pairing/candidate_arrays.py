@@ -165,7 +165,7 @@ class CandidateArrays:
         return nearness
 
     def _wide(self, rng: np.random.Generator) -> tuple[Indices, Floats]:
-        """Returns a sample of the whole field by value, and its probabilities; cached for a time."""
+        """Returns a sample of the whole field by value, and its probabilities; cached."""
         if self._looks % FRESH == 0:
             sums = self.value.cumsum()
             self._total = float(sums[-1])
