@@ -6,14 +6,14 @@ The rules:
 |---|---|
 | a public league, its seasons, board, entries on the board | everybody |
 | a league by invitation, a private one, and all of that | members and admins |
-| an agent, a team | its own people, admins, and whoever may see a league it has played in |
-| a rated match | whoever may see the league |
+| an agent, a team | its own people, admins, and viewers of a league it has played in |
+| a rated match | viewers of the league |
 | a validation match | the entry's team, the league's hosts, admins |
-| a scrim and its matches | the team that asked for it, admins |
+| a scrim and its matches | the team that requested it, admins |
 | the replay of a rated match | by the league's replay setting; admins |
 | the replay of a validation match | the entry's team, admins |
-| the replay of a scrim match | the team that asked, admins |
-| an entry that is pending or rejected: that it is | its team, hosts, admins |
+| the replay of a scrim match | the team that requested it, admins |
+| the existence of a pending or rejected entry | its team, hosts, admins |
 | why it was rejected, the traceback | its team alone |
 | a submission (file name, message, size) | its team, admins |
 | a bundle's bytes | its team alone |

@@ -36,17 +36,17 @@ SWEEPS: Final = 200
 """Highest number of rounds."""
 TYPICAL_SPREAD: Final = 1.0
 TYPICAL_WEIGHT: Final = 4.0
-"""Number of contenders whose weight the prior spread has."""
+"""Prior spread, and its weight as a number of contenders."""
 LEAST_SPREAD: Final = 0.05
 MOST_SPREAD: Final = 10.0
-"""Bound of the learned spread."""
+"""Bounds of the learned spread."""
 SCORINGS: Final = 3
 """Steps towards the likeliest spread in each round."""
 CENTRE_WEIGHT: Final = 0.1
 """Precision of the centre around the given means."""
 PATIENCE: Final = 30
 HALFWAY: Final = 0.5
-"""After this share of the rounds, steps are smaller and acceleration stops."""
+"""Share of the way to a new message after PATIENCE rounds, when acceleration also stops."""
 MEASURED: Final = (0, 1, 2, 4, 8)
 """Rounds before which the draw margin is estimated."""
 MEMORY: Final = 3
