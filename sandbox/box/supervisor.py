@@ -204,7 +204,7 @@ class Supervisor:
         return {"op": "refused", "entry": None, "reason": f"the archive {why}"}
 
     def _prefork_child(self, line: list[int]) -> None:
-        """Fork and harden the next match's child, which gets the connection sent with the request."""
+        """Fork and harden the next match's child, which gets the connection of the request."""
         stat: list[int] = []
         try:
             told, stat = self._preforked_answer(line[0])
@@ -382,7 +382,7 @@ def _open_pipe() -> tuple[int, int]:
     try:
         fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
     except OSError:
-        pass  # The user's share of pipe memory is used up. A smaller pipe only slows a printing agent.
+        pass  # The user's share of pipe memory is used up. Only a printing agent is slowed.
     return read_end, write_end
 
 

@@ -44,7 +44,7 @@ def send_frame(
     cap: int = CONTROL_CAP,
     deadline: float | None = None,
 ) -> None:
-    """Write one frame; descriptors go with its first byte. ``deadline`` is of the monotonic clock."""
+    """Write one frame; descriptors go with its first byte. ``deadline`` is monotonic."""
     data = encode_frame(message, cap)
     try:
         _set_timeout(sock, deadline)

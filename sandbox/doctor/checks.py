@@ -1,4 +1,4 @@
-"""Judgement, row by row: pure functions of what was read and what was tried."""
+"""Judges what was read and tried, row by row, with pure functions."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _MAPPED_BASE, _MAPPED_SPAN = 20_000, 40_000
 
 
 class CheckState(StrEnum):
-    """How a part of the machine stands."""
+    """The state of one part of the machine."""
 
     OK = "ok"
-    """As strong as the design wants it."""
+    """Full strength."""
     DEGRADED = "degraded"
-    """Agents are isolated, and something holds less; the row tells what."""
+    """Agents are isolated, but with a weakness that the row names."""
     MISSING = "missing"
-    """Not there."""
+    """The part is missing."""
     NOT_NEEDED = "not needed"
-    """Not there, and nothing is lost by it."""
+    """The part is missing and not needed."""
 
 
 @dataclass(frozen=True)
@@ -36,15 +36,15 @@ class Check:
     state: CheckState
     found: str
     costs: str = ""
-    """Empty when nothing is lost."""
+    """What the lack costs. Empty if nothing is lost."""
     remedy: str = ""
-    """One line, empty with ``costs``."""
+    """One line that says how to cure it. Empty with ``costs``."""
 
 
 def judge_machine(
     machine: Machine, tried: ProbeResults, python: str, architecture: str
 ) -> tuple[Check, ...]:
-    """Every row in the order it is shown."""
+    """All rows in the order of the report."""
     return (
         Check("python", CheckState.OK, python),
         _check_kernel(machine, architecture),

@@ -1,7 +1,7 @@
-"""The rows of the attack table that hold less, by the lack that weakens them.
+"""The attacks that this project defends less well if a machine lacks something, by lack.
 
-This is the one list: launchers say it at start, ``peck doctor`` prints it, docs/security shows it,
-and a test as an ordinary user compares it with what a node says of itself.
+This is the only list. Launchers print it at start, ``peck doctor`` prints it and docs/security
+shows it. A test as an ordinary user compares it with what a node reports.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ GVISOR = "gVisor"
 
 @dataclass(frozen=True)
 class DegradedRow:
-    """One attack that is held by less than the full wall."""
+    """One attack against which the defence is weaker."""
 
     attack: str
     """The row's name in the tables of docs/security/attacks.md."""
     costs: str
-    """What such an agent can do here that it cannot elsewhere, and what still bounds it."""
+    """What such an agent can do here but not elsewhere, and what still limits it."""
     remedy: str
-    """One line that ends it."""
+    """One line that cures it."""
 
     @property
     def sentence(self) -> str:
-        """What a node says of itself."""
+        """The sentence that a node prints."""
         return f"{self.attack}: {self.costs}"
 
 
@@ -154,9 +154,10 @@ DEGRADED: Mapping[str, tuple[DegradedRow, ...]] = {
     NO_STEAL_MONITOR: (_UNSEEN_LOSSES,),
     GVISOR: _OWN_KERNEL,
 }
-"""Rows by lack. ``bubblewrap without root`` is the whole of what an ordinary user goes without who
-has been given no group of the version 2 tree; ``no root`` is a node that may use an engine and
-nothing else; ``gVisor`` is a node whose boxes have that runtime."""
+"""Rows by lack. ``bubblewrap without root`` is an ordinary user without a group of the version 2
+tree. ``no root`` is a node that may only use an engine. ``gVisor`` is a node whose boxes have
+that runtime.
+"""
 
 
 def degraded_rows(
@@ -168,11 +169,12 @@ def degraded_rows(
     pressure: bool,
     steal_monitor: bool,
 ) -> tuple[tuple[str, DegradedRow], ...]:
-    """(lack, row) for each row that is degraded with this launcher, once each.
+    """Return (lack, row) for each degraded row of this launcher, once each.
 
-    ``limits``: groups with memory, processes and cpu can be made. ``match_groups``: so can version
-    2 groups that freeze, kill and count. ``pressure``: these have a readable cpu.pressure.
-    ``steal_monitor``: lost cores are seen, or there is nobody who takes any.
+    - ``limits``: groups with memory, process and CPU limits can be made.
+    - ``match_groups``: version 2 groups that freeze, kill and count can be made.
+    - ``pressure``: such groups have a readable cpu.pressure.
+    - ``steal_monitor``: lost cores are seen, or there is no hypervisor.
     """
     names: list[tuple[str, tuple[DegradedRow, ...]]] = []
     if launcher == "bubblewrap":
@@ -195,18 +197,18 @@ def degraded_rows(
 def missing_protections(
     launcher: str, *, root: bool, limits: bool, powers: Collection[str]
 ) -> tuple[str, ...]:
-    """What a node says of itself, by the descriptors that its match groups have."""
+    """The sentences that a node prints, by the descriptors that its match groups have."""
     rows = degraded_rows(
         launcher,
         root=root,
         limits=limits,
         match_groups={"cpu_stat", "freeze"} <= set(powers),
         pressure="cpu_pressure" in powers,
-        steal_monitor=True,  # the node's own to tell
+        steal_monitor=True,  # the node itself reports this
     )
     return tuple(row.sentence for _, row in rows)
 
 
 def sentences_for_lack(name: str) -> tuple[str, ...]:
-    """What a node says of itself that goes without this."""
+    """The sentences of a node with this lack."""
     return tuple(row.sentence for row in DEGRADED[name])

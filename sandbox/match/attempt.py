@@ -49,7 +49,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Lenders:
-    """The sockets of the daemons that lend, and how many seats may think at a time on their host."""
+    """The sockets of the lending daemons, and how many seats may think at a time on their host."""
 
     node_socket: Path
     remote_socket: Path | None

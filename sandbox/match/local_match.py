@@ -125,7 +125,7 @@ def _episode_player(
     node_socket: Path,
     on_step: Callable[[int], None] | None,
 ) -> Callable[[tuple[int, ...]], PlayedMatch]:
-    """Return a function that plays one episode of a game with the given ``requests`` in its seats."""
+    """Return a function that plays one episode; the ``requests`` it gets fill the seats."""
 
     def play(seated: tuple[int, ...]) -> PlayedMatch:
         asked = [requests[member] for member in seated]

@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Struct(dict[str, Any]):
-    """A dict whose keys are also attributes. A key named ``items`` is dropped to keep the method."""
+    """A dict whose keys are also attributes. A key ``items`` is dropped to keep the method."""
 
     def __init__(self, **entries: Any) -> None:
         entries.pop("items", None)
