@@ -33,7 +33,7 @@ class WorkingFolder:
     """One bundle's folder over all matches of a box. Both owner and caller are root."""
 
     def __init__(self, folder: str) -> None:
-        """Take over the unpacked bundle. Raises OSError if an entry is neither a file nor a folder."""
+        """Take over the unpacked bundle. Raises OSError if an entry is no file and no folder."""
         self.paths: dict[str, bool] = {}
         """Every path of the bundle, and whether it is a folder."""
         self._inside: dict[str, dict[str, bool]] = {}
@@ -64,7 +64,7 @@ class WorkingFolder:
                 left -= size
 
     def give(self, uid: int) -> None:
-        """Write the files again for the next match, which has this uid. The folder must be clean."""
+        """Write the files again for the next match, which has this uid. Needs a clean folder."""
         for copy in self._copies:
             try:
                 os.unlink(copy.path)

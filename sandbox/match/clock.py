@@ -19,7 +19,10 @@ LONGEST_SECONDS: Final = 86_400.0
 
 
 class ClockError(ValueError):
-    """A field of the clock is unknown, has a wrong type or is out of range. The message names it."""
+    """A field of the clock is unknown, has a wrong type or is out of range.
+
+    The message names the field.
+    """
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(f"clock.{field}: {message}")

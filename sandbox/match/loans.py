@@ -395,7 +395,7 @@ def _parse_ending(answer: dict[str, Any]) -> Ending | HostFault:
 
 
 def _has_closed(agent: socket.socket) -> bool:
-    """Whether the agent's side is closed. The supervisor then waits a moment for the exit status."""
+    """Whether the agent's side is closed. The supervisor then waits for the exit status."""
     try:
         agent.setblocking(False)
         return agent.recv(1, socket.MSG_PEEK) == b""
