@@ -30,13 +30,13 @@ MOST_COUNTS: Final = 6
 """Most seat counts to try: the ends and some between."""
 CHECKS: Final = {
     "describes itself": "name, title, version, seats, lenient, mirrored and clock are well formed",
-    "configuration": "configure() completes, and refuses by ConfigurationError naming the field",
+    "configuration": "configure() completes, or raises ConfigurationError naming the field",
     "plays": "no method raises while a game is played",
     "ends": "a game is over within longest() steps",
-    "turns": "to_move() lists seats once each, and nobody once there is an outcome",
+    "turns": "to_move() lists each seat once, and no seat after the outcome",
     "outcome": "placements, rewards and verdicts are sound, one for each seat",
-    "faults": "every fault of every seat is played on, and its verdict told as lenient says",
-    "answers": "parse() takes what sample() gives and its own moves, and refuses by InvalidMove",
+    "faults": "play goes on after every fault, with the verdicts that lenient requires",
+    "answers": "parse() accepts moves of sample() and parse(), and raises InvalidMove for others",
     "json": "frames, observations, moves and chance are plain JSON",
     "pure": "step() and observe() change nothing; equal calls give equal results",
     "determinism": "one seed gives one game, and the global generator is left alone",

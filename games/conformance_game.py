@@ -102,7 +102,7 @@ class ConformancePlayer:
         self._found.expect(
             global_random.getstate() == before,
             "determinism",
-            "the module random's own generator was used; draw from the one that is passed in",
+            "the module random's own generator was used; use the generator that is passed in",
         )
         self._found.where = ""
         self.games += 1
@@ -133,7 +133,7 @@ class ConformancePlayer:
             if not to_move:
                 break
             if number > longest:
-                found.tell("ends", f"longest() says {longest} steps, and it is not over")
+                found.tell("ends", f"longest() says {longest} steps, but the game is not over")
                 raise GameUnplayable
             moves: dict[int, Json | Verdict] = {}
             for seat in to_move:
@@ -329,7 +329,7 @@ class ConformancePlayer:
         found.expect(
             events == [seen.first, *seen.events] and canonical_json(last) == seen.views[-1].frame,
             "determinism",
-            "a second game of the same seed and moves came out otherwise",
+            "a second game of the same seed and moves ended differently",
         )
 
     def _replayed(self, configuration: Mapping[str, Json], seats: int, seen: _GameRecord) -> None:
@@ -363,14 +363,14 @@ class ConformancePlayer:
                 view = self._view(state, game.to_move(state))
                 same = number < len(seen.views) and view == seen.views[number]
                 if not same:
-                    found.tell("replay", f"step {number}: the recorded game goes on otherwise")
+                    found.tell("replay", f"step {number}: the replayed game differs")
                     return
         except EpisodeError as error:
-            found.tell("replay", f"the record does not play again: {error}")
+            found.tell("replay", f"the record cannot be replayed: {error}")
             return
         with found.calling("outcome()", "replay"):
             result = repr(game.outcome(state))
-        found.expect(result == seen.result, "replay", "the recorded game ends with another result")
+        found.expect(result == seen.result, "replay", "the replayed game has another result")
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ def frames_json(episode: Episode) -> dict[str, Json]:
     """The document of an episode. Raises GameError for an unknown game."""
     game: Game[Any] | None = GAMES.get(episode.game)
     if game is None:
-        raise GameError(f"game: there are no rules of {episode.game!r:.100} here")
+        raise GameError(f"game: {episode.game!r:.100} is unknown here")
     return {
         "format": FORMAT,
         "game": episode.game,

@@ -135,7 +135,7 @@ class Golad:
         width, height = configuration["width"], configuration["height"]
         if height % 2:
             raise ConfigurationError(
-                "height", f"must be even, since one half is the other turned, got {height}"
+                "height", f"must be even, because one half is the other half turned, got {height}"
             )
         if width * height > MAX_CELLS:
             raise ConfigurationError("height", f"width times height may be at most {MAX_CELLS}")

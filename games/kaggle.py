@@ -16,7 +16,7 @@ from games.protocol import Game, GameError, Json, with_clock
 
 GAME_NAMES = frozenset({"hungry_geese"})
 """The games that have a format of Kaggle's."""
-DESCRIPTION = "Geese eat, grow and avoid each other on a torus; who lives longest wins"
+DESCRIPTION = "Geese eat, grow and avoid each other on a torus; the goose that lives longest wins"
 INTEGER = {"type": "integer", "minimum": 0}
 CELLS = {"type": "array", "items": INTEGER}
 SHARED = ("geese", "food", "step")

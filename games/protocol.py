@@ -94,7 +94,7 @@ class Measure:
     """Whether an episode has 0 or 1, or a number."""
     is_higher_better: bool = True
     of: str | None = None
-    """A share. Only episodes with 1 in it count here. With None all count."""
+    """Name of a share. Only episodes in which it is 1 count here. With None all count."""
 
 
 class Game(Protocol[S]):

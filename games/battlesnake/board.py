@@ -51,7 +51,7 @@ class Rules:
     outside: frozenset[int]
     """The cells of the ring."""
     solo: bool
-    """Whether the last snake plays on until it dies. False if two or more must be alive."""
+    """Whether the game goes on until the last snake dies. Otherwise it ends with one survivor."""
     constrictor: bool
     damage: int
     spawn_share: float

@@ -24,7 +24,7 @@ def encoder_of(game: str) -> Encoder:
         return ENCODERS[game]
     except KeyError:
         known = ", ".join(sorted(ENCODERS))
-        raise GameError(f"game: {game!r} cannot be encoded; those that can are {known}") from None
+        raise GameError(f"game: {game!r} has no encoder; games with one: {known}") from None
 
 
 __all__ = ["ENCODERS", "Encoder", "Sample", "encoder_of"]

@@ -103,7 +103,7 @@ def _move_names(width: int, height: int) -> tuple[str, ...]:
 ENCODER: Final = Encoder(
     game=GAME.name,
     moves=move_names,
-    axes="x, y, plane (cells of who moves, cells of the other), turned by 180 degrees for seat 1",
+    axes="x, y, plane (cells of the moving seat, of the other), turned by 180 degrees for seat 1",
     samples=_samples,
     answer=decode_move,
     rest=("first cell given up", "second cell given up"),

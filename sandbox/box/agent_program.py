@@ -186,7 +186,9 @@ class AgentProgram:
             raise self.gone("closed its standard output")
         self._heard += said
         if len(self._heard) > MOST_HEARD_BYTES:
-            raise ContractBroken(f"{self._name} writes and does not read", is_gone=True)
+            raise ContractBroken(
+                f"{self._name} writes but does not read; read every line", is_gone=True
+            )
 
 
 def _queue_and_children_of(thread: str) -> tuple[float, list[int]]:

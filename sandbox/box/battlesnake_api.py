@@ -53,7 +53,7 @@ class BattlesnakeConversation:
         """Return the JSON answer to POST /move."""
         if not observation.keys() >= NEEDED:
             raise ContractBroken(
-                "contract http is for Battlesnake; for this game take callable or lines",
+                "contract http is only for Battlesnake; use callable or lines for this game",
                 is_gone=True,
             )
         bank_seconds = observation.pop("remainingOverageTime")

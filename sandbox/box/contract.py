@@ -80,7 +80,7 @@ def parse_manifest(text: bytes) -> Manifest:
     """Parse the manifest in this JSON text. Raises ContractError naming the wrong field."""
     if text.count(b"[") + text.count(b"{") > MOST_WORDS:
         # Without a limit this process might read what a child with a deeper stack cannot.
-        raise ContractError("holds more lists and objects than it needs")
+        raise ContractError("has too many lists and objects")
     try:
         told = json.loads(text.decode("utf-8-sig"))
     except (ValueError, RecursionError):
@@ -140,7 +140,7 @@ def _parse_entry(value: Any, contract: Contract) -> tuple[str, ...]:
     if program.startswith("/") or ".." in parts or parts[-1] in ("", "."):
         raise ContractError(
             f"entry: {program!r:.80} must be a file of the bundle, by its path from the root; "
-            f'only "python" is had from the box'
+            f'only "python" comes from the box'
         )
     return tuple(words)
 

@@ -166,7 +166,9 @@ class HttpClient:
         try:
             return self._connect(until)
         except BlockingIOError:
-            raise ContractBroken("the server takes no more connections; accept each one") from None
+            raise ContractBroken(
+                "the server accepts no more connections; accept every one"
+            ) from None
 
 
 class _AnswerReader:
@@ -271,7 +273,7 @@ class _AnswerReader:
                 return
             dropped += len(line)
             if b":" not in line or dropped > MOST_HEAD_BYTES:
-                raise _broken_answer("its chunks are broken, or what stands behind them")
+                raise _broken_answer("its chunks or trailers are broken")
 
     def _bytes(self, count: int) -> bytes:
         while len(self._data) < count:
@@ -313,4 +315,4 @@ class _AnswerReader:
 
 
 def _broken_answer(what: str) -> ContractBroken:
-    return ContractBroken(f"the server's answer is not understood: {what}; {_REMEDY}")
+    return ContractBroken(f"the server's answer cannot be read: {what}; {_REMEDY}")

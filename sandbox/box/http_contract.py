@@ -73,6 +73,6 @@ class HttpAgent:
             if self._program.ending(0.05) is not None:
                 raise self._program.gone("") from None
             raise ContractBroken(
-                f"{method} {path}: the server closed the connection, or listens no more; answer "
-                "each request"
+                f"{method} {path}: the server closed the connection or stopped listening; "
+                "answer each request"
             ) from None

@@ -37,7 +37,8 @@ class RiddlesAgent:
         """Return the line that the program answers."""
         if not observation.keys() >= NEEDED:
             raise ContractBroken(
-                "contract riddles is for GOLAD; for this game take callable or lines", is_gone=True
+                "contract riddles is only for GOLAD; use callable or lines for this game",
+                is_gone=True,
             )
         program = self._program
         assert program is not None

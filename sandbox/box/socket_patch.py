@@ -140,5 +140,5 @@ def _getaddrinfo(host: Any, port: Any, *_: Any, **__: Any) -> list[Any]:
 def _resolve_local(host: Any) -> str:
     name = host.decode() if isinstance(host, bytes) else host or ""
     if name not in _NAMES:
-        raise socket.gaierror(socket.EAI_NONAME, f"{name!r} is not known: a box has no network")
+        raise socket.gaierror(socket.EAI_NONAME, f"{name!r} is unknown: a box has no network")
     return "0.0.0.0" if name in ("", "0.0.0.0", "::") else _HERE  # noqa: S104

@@ -54,8 +54,8 @@ def main() -> None:
 
 
 _NO_NETWORK = (
-    "contract http: a program that is not Python listens on a port, so its box needs a network "
-    "namespace of its own; this node's launcher gives none: use docker or bubblewrap"
+    "contract http: a program that is not Python needs a box with its own network namespace. "
+    "This node's launcher has none: use docker or bubblewrap"
 )
 _ZYGOTE = (
     "import sys; sys.path.append(sys.argv[1]); "

@@ -73,7 +73,7 @@ def unpack(file: IO[bytes], folder: str, most_bytes: int) -> dict[str, Any]:
         raise ArchiveRefused("the archive needs too much memory to be opened") from None
     except Exception as error:
         # Every error here comes from the archive: a wrong offset is an OSError of seek.
-        raise ArchiveRefused(f"the archive is not understood: {type(error).__name__}") from None
+        raise ArchiveRefused(f"the archive cannot be read: {type(error).__name__}") from None
     manifest = tree.settle()
     network = loopback.needs_loopback(manifest)
     return {"files": tree.files, "bytes": tree.occupied, "network": network}
@@ -172,9 +172,8 @@ class _UnpackedTree:
         self._admitted += 1
         if self._admitted > MOST_ENTRIES:
             raise ArchiveRefused(
-                f"more than {MOST_ENTRIES} files and folders in the archive; leave out what the"
-                " agent does not read (tests, caches, docs), or keep data in one file and Python"
-                " libraries in a .zip that main.py puts on sys.path",
+                f"more than {MOST_ENTRIES} files and folders in the archive; leave out tests, "
+                "caches and docs, keep data in one file, or put Python libraries in a .zip",
                 printable_name(name),
             )
         if "\0" in name or "\\" in name or any(ord(c) < 32 or ord(c) == 127 for c in name):

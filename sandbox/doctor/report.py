@@ -95,5 +95,5 @@ def _verdict(
         remedy = named["bubblewrap"].remedy
         return f"Agents cannot be isolated here: no engine answers, no box starts. {remedy}"
     count = len(losses[chosen])
-    held = "every row of the attack table holds" if not count else f"{count} rows hold less (below)"
+    held = f"{count} defences are weaker (see below)" if count else "every defence is complete"
     return f"Agents are isolated here: 'auto' takes {chosen}; {held}."

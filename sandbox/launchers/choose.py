@@ -45,7 +45,7 @@ def choose_launcher(
     engine, so ``auto`` then takes only Docker.
     """
     if runtime and name not in ("auto", "docker"):
-        raise HostFault(f"runtime: {name} has none; {runtime!r} is for the launcher docker")
+        raise HostFault(f"runtime: {name} has none; use the launcher docker for {runtime!r}")
     if runtime:
         name = "docker"
     wanted = ("docker", "bubblewrap") if name == "auto" else (name,)

@@ -46,100 +46,99 @@ _PSI = "start the kernel with the boot parameter psi=1"
 _SHARED_UID = (
     DegradedRow(
         "marks",
-        "nobody can prove a box clean whose one uid is everybody's, so each match starts a box of "
-        "its own and the start is paid every time",
+        "all processes of a box have one uid, so the box cannot be checked after a match; each "
+        "match starts a new box and waits for the start",
         _AS_ROOT,
     ),
     DegradedRow(
         "kills",
-        "the agent shares the uid of its box's own programs and can end its box, which is its own "
-        "loss: the seat forfeits and no other match is touched",
+        "the agent shares the uid of its box's own programs and can end its box; then its seat "
+        "forfeits and no other match is affected",
         _AS_ROOT,
     ),
     DegradedRow(
         "inodes",
-        "scratch is bounded in bytes and not in inodes; it goes with the box after the match",
+        "scratch has a limit on bytes but not on inodes; the box is deleted after the match",
         _AS_ROOT,
     ),
 )
 _NO_LIMITS = (
     DegradedRow(
         "memory",
-        "private memory is bounded per process and not per agent, shared memory and nameless "
-        "files hardly at all: one agent can press the whole host, until the kernel ends its box",
+        "private memory has a limit per process, not per agent; shared memory and nameless files "
+        "have hardly any. One agent can fill the host's memory until the kernel ends its box",
         _DELEGATE,
     ),
     DegradedRow(
         "forks",
-        "processes are bounded per uid and not per box; kernels before 5.14 count all boxes of "
-        "this user together, so that one box can leave another none",
+        "processes have a limit per uid, not per box; kernels before 5.14 count all boxes of this "
+        "user together, so one box can use up the limit of another",
         _DELEGATE,
     ),
     DegradedRow(
         "cpu",
-        "cpu is not bounded: threads take every core from matches beside, and are charged as wall "
-        "time only where no match group counts them",
+        "cpu has no limit: threads can take every core from other matches; without a match group "
+        "they are charged only wall time",
         _DELEGATE,
     ),
 )
 _NO_PRESSURE = DegradedRow(
     "fairness",
-    "waiting for a core is not forgiven: the charge is wall time, and where a canary of the node "
-    "was late too a timeout makes the match void, at most twice",
+    "waiting for a core is not forgiven: the charge is wall time. If the node was late too, a "
+    "timeout voids the match, at most twice",
     _TREE,
 )
 _NO_WAITING = DegradedRow(
     _NO_PRESSURE.attack,
-    "waiting for a core is charged, and whether a timeout stands is judged by cpu time and a "
-    "canary of the node",
+    "waiting for a core is charged. A timeout stands only by cpu time, or if the node was not late",
     _PSI,
 )
 _NO_MATCH_GROUP = (
     DegradedRow(
         "pondering",
-        "a match's processes cannot be frozen, so off-turn cpu goes unseen and unstopped",
+        "a match's processes cannot be frozen, so off-turn cpu is neither measured nor stopped",
         _TREE,
     ),
     _NO_PRESSURE,
 )
 _UNSEEN_LOSSES = DegradedRow(
     "fairness",
-    "nobody sees when a hypervisor takes a core away: it is charged to the agent that ran on it, "
-    "but for what the hypervisor tells, on average over the cores",
+    "cores that a hypervisor takes away are not measured: the agent that ran on the core is "
+    "charged, less what the hypervisor reports on average over the cores",
     "give the node every core and CAP_SYS_NICE (an engine: --cap-add=SYS_NICE; a unit: "
-    "LimitRTPRIO=1), and its control group real time where that is shared out (cpu.rt_runtime_us)",
+    "LimitRTPRIO=1), and real time to its control group if that is limited (cpu.rt_runtime_us)",
 )
 _NOT_OURS = tuple(DegradedRow(row.attack, row.costs, _AS_ROOT) for row in _NO_MATCH_GROUP)
 
-_USUAL_RUNTIME = "use the engine's usual runtime, and have the host's kernel for a wall instead"
+_USUAL_RUNTIME = "use the engine's usual runtime; then only the host's kernel separates boxes"
 _OWN_KERNEL = (
     DegradedRow(
         "forks",
-        "each process costs 8 to 12 MB of its box's memory: a fork bomb ends its box before it is "
-        "refused a process, which is its own loss: the seat forfeits and no other match is touched",
+        "each process costs 8 to 12 MB of its box's memory, so a fork bomb ends its box before it "
+        "reaches the limit of processes. Its seat forfeits and no other match is affected",
         _USUAL_RUNTIME,
     ),
     DegradedRow(
         "memory",
-        "a memory bomb ends its whole box and not the agent alone, so its log is lost; no other "
-        "match is touched",
+        "a memory bomb ends its whole box, not only the agent, so its log is lost; no other match "
+        "is affected",
         _USUAL_RUNTIME,
     ),
     DegradedRow(
         "inodes",
-        "scratch is bounded in bytes and not in inodes; its files count as the box's memory",
+        "scratch has a limit on bytes but not on inodes; its files count as the box's memory",
         _USUAL_RUNTIME,
     ),
     DegradedRow(
         "handles",
-        "timers and queued signals are bounded by the box's memory alone; they are of its own "
-        "kernel, which no other box shares",
+        "only the box's memory limits timers and queued signals; they belong to its own kernel, "
+        "which no other box shares",
         _USUAL_RUNTIME,
     ),
     DegradedRow(
         "secrets",
-        "environments, maps and lists of descriptors of its box's own programs can be read, which "
-        "hold no secret; their memory and their descriptors cannot",
+        "the agent can read environments, maps and lists of descriptors of its box's own programs, "
+        "which contain no secret; it cannot read their memory or use their descriptors",
         _USUAL_RUNTIME,
     ),
     *(DegradedRow(row.attack, row.costs, _USUAL_RUNTIME) for row in _NO_MATCH_GROUP),

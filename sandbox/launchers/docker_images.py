@@ -92,14 +92,14 @@ def build_image(
         base = _base_image(engine, say)
         _build_from_base(engine, profile, tag, base, say, wheels)
     except HostFault as fault:
-        say(f"{fault}; the image is made of this machine's own interpreter instead")
+        say(f"{fault}; this machine's own interpreter is used instead")
         try:
             _import_own_interpreter(engine, profile, tag, say, wheels)
         except HostFault as second:
             raise HostFault(f"image {tag} cannot be built: {fault}; {second}") from None
     found = find_image(engine, profile)
     if found is None:
-        raise HostFault(f"image {tag} was built and is not there")
+        raise HostFault(f"image {tag} was built but cannot be found")
     return found
 
 
@@ -154,7 +154,7 @@ def _base_image(engine: Any, say: Say) -> Any:
         return engine.images.pull(name)
     except _TROUBLE as error:
         raise HostFault(
-            f"image {name} is not here and cannot be pulled: {_last_error_line(error)}"
+            f"image {name} is missing and cannot be pulled: {_last_error_line(error)}"
         ) from None
 
 

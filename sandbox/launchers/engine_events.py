@@ -65,7 +65,7 @@ class EngineEvents:
             self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
             self._thread.start()
             if not self._changed.wait_for(lambda: self._hears, FIRST_SECONDS):
-                raise EngineAway("the engine's events cannot be heard")
+                raise EngineAway("the engine's events cannot be read")
 
     def epoch(self) -> int:
         """The number of the present epoch. Raises EngineAway while nothing is heard."""

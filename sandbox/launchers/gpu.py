@@ -139,8 +139,8 @@ def gpu_lacks(folders: Iterable[Path] = SPEC_FOLDERS, dev: Path = Path("/dev")) 
     if not any(dev.glob("nvidia[0-9]*")) or any(_cdi_files(folders, ".json")):
         return ()
     if any(_cdi_files(folders, ".yaml")) or any(_cdi_files(folders, ".yml")):
-        return (f"there is a GPU and its CDI file is YAML, which is not read here; {ADVICE}",)
-    return (f"there is a GPU and no CDI file says what a box needs of it; {ADVICE}",)
+        return (f"the CDI file of this machine's GPU is YAML, but only JSON is read; {ADVICE}",)
+    return (f"this machine has a GPU but no CDI file that describes it; {ADVICE}",)
 
 
 def no_gpu_fault(profile: str) -> HostFault:

@@ -169,7 +169,7 @@ def receive_end(box: Box, deadline: float) -> MatchEnd:
             clean=answer["clean"] is True,
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise HostFault(f"the box's report is not understood: {error!r}") from None
+        raise HostFault(f"the box's report cannot be read: {error!r}") from None
 
 
 def _await_first_answer(box: Box, cpu_seconds: float, deadline: float) -> None:

@@ -86,7 +86,7 @@ class Question:
         from the list when it comes. Raises ValueError for a body that is too long.
         """
         if len(body) > TO_CHILD_CAP:
-            raise ValueError(f"a packet of {len(body)} bytes is more than a child may get")
+            raise ValueError(f"a packet of {len(body)} bytes is too long for a child")
         self.connection, self.body = connection, body
         self.limit_seconds = limit_seconds
         self.started_at = 0.0
@@ -158,7 +158,7 @@ class Question:
             self.connection.send(self.body)
         except _LATER:
             # The socket is full only if the child answered packets without reading them.
-            self._settle(NoAnswerCause.BROKEN, "it answered without reading what it was told")
+            self._settle(NoAnswerCause.BROKEN, "it answered without reading its messages")
         except _GONE:
             self._settle(NoAnswerCause.CLOSED)
         else:

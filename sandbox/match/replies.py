@@ -58,7 +58,7 @@ def read_action(raw: msgspec.Raw) -> Json:
     if isinstance(action, dict) and UNSENDABLE in action:
         raise InvalidMove(f"the answer cannot be written as JSON ({action[UNSENDABLE]!r:.200})")
     if not _is_plain(action, DEEPEST):
-        raise InvalidMove("the answer is nested too deep or holds a number that is not finite")
+        raise InvalidMove("the answer is nested too deep or has a number that is not finite")
     return action
 
 

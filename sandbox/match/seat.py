@@ -212,11 +212,11 @@ class Seat:
             frame = replies.decode_packet(question.answer)
         except replies.MALFORMED as error:
             return self._fail(
-                verdict.broken_protocol_fault(step, f"its answer is no frame ({error})")
+                verdict.broken_protocol_fault(step, f"its answer is malformed ({error})")
             )
         if isinstance(frame, replies.Ready) or frame.n != self._nonce:
             return self._fail(
-                verdict.broken_protocol_fault(step, "it answered something that was not asked")
+                verdict.broken_protocol_fault(step, "it answered a question that was not asked")
             )
         if isinstance(frame, replies.ProgramFault) and frame.is_gone:
             return self._fail(self._program_fault(step, frame))
@@ -271,7 +271,9 @@ class Seat:
         assert self._loan is not None
         body = msgspec.json.encode(message)
         if len(body) > TO_CHILD_CAP:
-            raise HostFault(f"what the game tells seat {self.index} has {len(body)} bytes")
+            raise HostFault(
+                f"the game's message to seat {self.index} is too long: {len(body)} bytes"
+            )
         return Question(
             self._loan.socket, body, limit_seconds, self._move_costs, owed, self._notices
         )
@@ -366,7 +368,7 @@ class Seat:
         try:
             frame = replies.decode_packet(question.answer)
         except replies.MALFORMED as error:
-            return verdict.broken_protocol_fault(0, f"its answer is no frame ({error})")
+            return verdict.broken_protocol_fault(0, f"its answer is malformed ({error})")
         if isinstance(frame, replies.Failed):
             return verdict.raised_fault(0, frame.trace)
         if isinstance(frame, replies.ProgramFault):

@@ -30,7 +30,9 @@ def borrow_seats(
     remote = {n: one for n, one in enumerate(requests) if one.profile == REMOTE}
     boxes = {n: one for n, one in enumerate(requests) if n not in remote}
     if remote and remote_socket is None:
-        raise HostFault("no remote agents are played here; PECK_REMOTE_SOCKET names the daemon")
+        raise HostFault(
+            "this worker plays no remote agents; set PECK_REMOTE_SOCKET to the daemon's socket"
+        )
     lent: dict[int, Loan | BundleRefused] = {}
     try:
         # Callers first: they may take seconds, and no box should wait for them.

@@ -61,7 +61,9 @@ class StealMonitor:
         Raises OSError if it may not use SCHED_FIFO or not run on every core.
         """
         if len(os.sched_getaffinity(0)) < (os.cpu_count() or 1):
-            raise PermissionError("not every core may be watched: boxes may run on others than we")
+            raise PermissionError(
+                "not every core can be watched: boxes may run on other cores than the node"
+            )
         self._size = OWN_BYTES + _WORD.size * _possible_cores()
         self._lock = threading.Lock()
         self._matches = 0

@@ -20,8 +20,8 @@ from sandbox.match.move_cost import MoveCost
 LONGEST_REASON: Final = 400
 LONGEST_TRACEBACK: Final = 10_000
 _HINTS: Final = {
-    Contract.LINES: "; write one line for each question, and flush it",
-    Contract.RIDDLES: "; write one line for each `action move`, and flush it",
+    Contract.LINES: "; write and flush one line for each question",
+    Contract.RIDDLES: "; write and flush one line for each `action move`",
     Contract.HTTP: "; the server must answer POST /move within the time of the clock",
 }
 _PLACE: Final = re.compile(r'File "(?:/kaggle_simulations/agent/)?([^"\n]{1,200})", line (\d{1,7})')
@@ -44,7 +44,7 @@ def raised_fault(step: int, trace: str) -> SeatFault:
     """The agent's code raised; ``trace`` is the end of the traceback from the child."""
     text = clean_text(trace[-LONGEST_TRACEBACK:], LONGEST_TRACEBACK, keep_lines=True)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    last = lines[-1] if lines else "an exception without a word"
+    last = lines[-1] if lines else "an exception without a message"
     places = _PLACE.findall(text)
     where = f", at {places[-1][0]} line {places[-1][1]}" if places else ""
     return _make_fault(Verdict.ERROR, step, f"Raised {_step_text(step)}{where}: {last}", text)
@@ -95,7 +95,7 @@ def vanished_fault(step: int) -> SeatFault:
 def silence_hint(contract: Contract, *, is_importing: bool) -> str:
     """What the owner of an agent without an answer in time may change or should know."""
     if is_importing:
-        return "; main.py was still being imported, which the first step pays for"
+        return "; main.py was still being imported, and the first step pays for this"
     return _HINTS.get(contract, "")
 
 
@@ -108,11 +108,11 @@ def late_fault(
     """
     left = max(0.0, charge.bank_before_seconds)
     what = "took" if hint is None else "had no answer after"
-    limits = f"allowed were {clock.act_seconds:g} s and the {left:.3f} s left in the bank"
+    limits = f"{clock.act_seconds:g} s a move are allowed and {left:.3f} s were left in the bank"
     return _make_fault(
         Verdict.TIMEOUT,
         step,
-        f"Step {step} {what} {charge.seconds:.3f} s ({_cost_text(cost)}); {limits}{hint or ''}",
+        f"Step {step} {what} {charge.seconds:.3f} s; {limits}{hint or ''} ({_cost_text(cost)})",
     )
 
 
@@ -122,9 +122,9 @@ def off_turn_fault(step: int, charge: TimeCharge) -> SeatFault:
     return _make_fault(
         Verdict.TIMEOUT,
         step,
-        f"Before step {step} the agent computed for {charge.seconds:.3f} s while it was not asked; "
-        f"that is charged to the bank, which had {left:.3f} s left. An agent must not compute off "
-        "its turn: no thread or process of it may go on once the move is returned",
+        f"The agent computed for {charge.seconds:.3f} s off its turn, before step {step}; the bank "
+        f"pays for this and had {left:.3f} s left. Stop all threads and processes before you "
+        "return a move",
     )
 
 
@@ -135,13 +135,13 @@ def late_load_fault(clock: Clock, cost: MoveCost, *, is_importing: bool) -> Seat
     what = (
         "main.py was still being imported"
         if is_importing
-        else "by then a server of contract http must listen and answer GET /"
+        else "a server of contract http must listen and answer GET / by then"
     )
     return _make_fault(
         Verdict.TIMEOUT,
         0,
-        f"The agent was still loading after {clock.load_seconds:g} s, which is all that is allowed "
-        f"({_cost_text(cost)}); {what}",
+        f"The agent was still loading after {clock.load_seconds:g} s, the limit; {what} "
+        f"({_cost_text(cost)})",
     )
 
 

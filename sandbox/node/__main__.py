@@ -102,7 +102,7 @@ def _parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--runtime",
         default=Settings.read().node_runtime,
-        help="the engine's runtime for boxes, as runsc; default: $PECK_NODE_RUNTIME, or its own",
+        help="the engine's runtime for boxes (e.g. runsc); default: $PECK_NODE_RUNTIME, or its own",
     )
     parser.add_argument("--profile", action="append", choices=sorted(profiles.PROFILES))
     parser.add_argument("--warm", type=int, default=2, help="generic boxes ready per profile")

@@ -398,9 +398,9 @@ def digest_and_size(bundle: int) -> tuple[str, int]:
 def _parse_seats(end: Mapping[str, Any], open_seats: Mapping[int, PooledBox]) -> list[int]:
     seats = end.get("seats")
     if end.get("op") != "end" or not isinstance(seats, list):
-        raise wire.WireError("only the end of seats is expected now")
+        raise wire.WireError("only ends of seats may be asked for now")
     if any(type(number) is not int or number not in open_seats for number in seats):
-        raise wire.WireError("a seat was ended that is not open")
+        raise wire.WireError("the ended seat is not open")
     return list(dict.fromkeys(seats))
 
 

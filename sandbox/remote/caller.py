@@ -130,7 +130,7 @@ class RemoteServer:
             where = printable(self._caller.fields.get(b"location", b""))
             raise ContractBroken(
                 f"{what} was answered with a redirect (status {status}) to {where}; redirects are "
-                "not followed: submit the address that answers by itself"
+                "not followed: submit the final address"
             )
         packed = self._caller.fields.get(b"content-encoding", b"identity").lower()
         if packed != b"identity":

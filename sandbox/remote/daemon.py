@@ -102,7 +102,7 @@ class RemoteLender:
         if any(not words[n].is_reached for n in away) and self._outage_detector.is_own_network_down:
             raise HostFault(
                 "no host of remote agents could be reached in the last minute; this ladder's own "
-                "way out may be cut"
+                "network may be down"
             )
         return away
 
@@ -151,10 +151,10 @@ class RemoteLender:
             end, _ = wire.receive_frame(connection, cap=1 << 12)
             seats, closed = end.get("seats"), end.get("closed")
             if end.get("op") != "end" or not isinstance(seats, list):
-                raise wire.WireError("only the end of seats is expected now")
+                raise wire.WireError("only ends of seats may be asked for now")
             for number in dict.fromkeys(seats):
                 if type(number) is not int or number not in begun:
-                    raise wire.WireError("a seat was ended that is not open")
+                    raise wire.WireError("the ended seat is not open")
                 is_ending = isinstance(closed, list) and number in closed
                 report = self._ended(begun.pop(number), is_ending)
                 wire.send_frame(connection, {"seat": number, **report})
