@@ -15,6 +15,13 @@ ROWS = (
 )  # fmt: skip
 """The attack table, a word for each of its rows; its last row, archives, has tests of its own."""
 
+SAME_IN_EVERY_LAUNCHER = frozenset({
+    "output", "lengths", "replies", "drip", "deaf", "values", "pickle", "log injection",
+    "stalling", "pondering", "clocks", "frames", "crashes", "loading",
+})  # fmt: skip
+"""Rows that the child's own code and the referee answer, whatever made the box. The suite plays
+their agents in bubblewrap; ``scripts/drill hostile-agents`` plays them in Docker too."""
+
 CLOCK = Clock(act_seconds=0.2, bank_seconds=0.5, load="own", load_seconds=10.0)
 FIRST_MOVE = Clock(act_seconds=0.2, bank_seconds=0.5, load="first_move")
 LOADS = Clock(act_seconds=0.2, bank_seconds=0.5, load="own", load_seconds=4.0)

@@ -181,7 +181,7 @@ def test_a_server_gets_the_full_time_of_the_clock(
         asked.append((path, seconds))
         return 200, b'{"move": "up"}'
 
-    monkeypatch.setattr(http_contract, "Program", lambda *_, **__: None)
+    monkeypatch.setattr(http_contract, "AgentProgram", lambda *_, **__: None)
     monkeypatch.setattr(HttpClient, "listens", lambda _: True)
     monkeypatch.setattr(HttpClient, "call", call)
     server = http_contract.HttpAgent(Manifest(Contract.HTTP, ("python", "bot.py")), "/nowhere")
