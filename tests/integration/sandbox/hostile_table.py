@@ -35,10 +35,10 @@ ANY = DONE | ERROR | TIMEOUT
 
 OUT_OF_MEMORY = r"used more than its 128 MB of memory in step 1 \(observation.step 0\)$"
 LATE = (
-    r"Step \d (took|had no answer after) \d\.\d+ s \(\d\.\d+ s of wall time.*\); "
-    r"(allowed were [\d.]+ s and the 0\.\d+ s left|no answer is waited for longer)"
+    r"Step \d (took|had no answer after) \d\.\d+ s; "
+    r"[\d.]+ s a move are allowed and 0\.\d+ s were left in the bank.*\(\d\.\d+ s of wall time"
 )
-PONDERED = r"Before step \d the agent computed for \d\.\d+ s while it was not asked"
+PONDERED = r"The agent computed for \d\.\d+ s off its turn, before step \d"
 BROKEN = r"Broken protocol (in step \d|while the agent was loading): .+must not touch"
 EXIT = r"exited with code {} in step 1; an agent must return its move"
 NO_MOVE = r"The answer in step 1 is no move: "
