@@ -158,6 +158,7 @@ def revoke_token(user: UserKey, token: TokenKey, conn: Db, who: Known) -> TokenO
     if wider and not who.is_admin:
         raise ProblemError(
             "forbidden",
-            f"Use a token with the scope {wider[0]!r}: a token can revoke only tokens of its own scopes.",
+            f"Use a token with the scope {wider[0]!r}: "
+            "a token can revoke only tokens of its own scopes.",
         )
     return TokenOut.model_validate(tokens.revoke_token(conn, owner.id, TokenId(token)))
