@@ -73,7 +73,7 @@ def sign_in(
             "sign_in.html",
             status=422,
             next=local_address(onward),
-            wrong=formatting.WRONG_TOKEN,
+            wrong=formatting.LOGIN_FAILED,
         )
     response = redirect(local_address(onward))
     session.set_cookie(

@@ -121,7 +121,7 @@ def describe_access(found: Json, scopes: list[str]) -> str:
     if scopes:
         return formatting.ACCESS_BY_SCOPE.format(scopes[0])
     security = found.get("security", [{}])
-    return formatting.ACCESS_FOR_ALL if {} in security else formatting.ACCESS_BY_TOKEN
+    return formatting.ACCESS_FOR_ALL if {} in security else formatting.ACCESS_FOR_KNOWN
 
 
 def body_content(described: Json | None) -> Value | None:

@@ -22,7 +22,7 @@ from ladder.matches.records import Match
 from ladder.ratings.official.standing import OfficialPlace
 from ladder.standings.standings import BoardRow
 
-WRONG_TOKEN: Final = "Copy the whole token again: this one is mistyped, expired or revoked."
+LOGIN_FAILED: Final = "Copy the whole token again: this one is mistyped, expired or revoked."
 STALE_FORM: Final = "Load the page again: this form is out of date or comes from another site."
 FORM_OF_OTHER_LEAGUE: Final = "Load the page again: this form belongs to another league."
 ADDRESS_INVALID: Final = "Check the address: a part of it is not valid."
@@ -36,7 +36,7 @@ UNKNOWN_PROBLEM: Final = "There is no such type of problem."
 REPLAY_HIDDEN: Final = "This league does not show you this replay, or not yet."
 REPLAY_GONE: Final = "This replay can no longer be shown: {}."
 ACCESS_BY_SCOPE: Final = "a token with {}"
-ACCESS_BY_TOKEN: Final = "any token"
+ACCESS_FOR_KNOWN: Final = "any token"
 ACCESS_FOR_ALL: Final = "anybody"
 FIELDS: Final = {
     "slug": "short name",
