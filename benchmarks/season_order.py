@@ -3,7 +3,9 @@
 First a long round robin tells the order: every lineup, every agent in every seat, fitted by the
 official method without any pairing. Then fresh seasons begin from nothing with our own pairing and
 fit, and after each few matches it is seen whether the board has the round robin's order; counted is
-the match from which on it has it for good. What was to be expected is told by seasons whose results
+the match from which on it has it for good.
+
+What was to be expected is told by seasons whose results
 are drawn from the round robin's skills. Pairs that the round robin itself does not tell apart (less
 than two deviations) count neither way.
 
