@@ -1,15 +1,17 @@
 """The errors of a match, by who is to blame.
 
-::
+All are subclasses of SandboxError:
 
-    SandboxError
-    ├── BundleRefused    the agent: its archive broke a rule
-    │   └── AgentAway    the owner: the remote agent does not answer
-    ├── SeatsAway        owners: remote agents do not answer, so nothing is played
-    └── HostFault        nobody: engine, box or daemon failed; the match runs again
-        ├── EngineAway   nobody: the engine does not answer yet; wait
-        ├── BoxLate      nobody: no box was ready in time
-        └── HostTooSlow  nobody: seats waited too long for a core
+- ``BundleRefused``: the agent is to blame; its archive broke a rule.
+- ``AgentAway``, a BundleRefused: the remote agent does not answer; its owner is to blame.
+- ``SeatsAway``: remote agents do not answer, so nothing is played.
+- ``HostFault``: nobody is to blame; the match runs again.
+
+Subclasses of HostFault:
+
+- ``EngineAway``: the engine does not answer at the moment.
+- ``BoxLate``: no box was ready in time.
+- ``HostTooSlow``: seats waited too long for a core.
 """
 
 from __future__ import annotations
