@@ -3,8 +3,8 @@
     python -m benchmarks.sandbox [--launcher NAME ...] [--seconds 5] [--profile]
 
 There is one table for each launcher on this machine. A figure of several samples shows median, 99th
-percentile and best tenth; neighbours on the machine disturb the best tenth least. "median" under
-*met?* means that the median meets the target and the 99th percentile does not.
+percentile and best tenth; neighbours on the machine disturb the best tenth least. A "median"
+under *met?* means that the median meets the target and the 99th percentile does not.
 
 The peers are the same JSON work in process, and a new box for every seat. Matches per second of a
 core count the referee, the node and the boxes as in ``benchmarks.resource_usage``. ``--profile``

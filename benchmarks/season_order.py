@@ -1,6 +1,6 @@
 """Checks that a fresh season finds the true order of the reference agents, in the real sandbox.
 
-    python -m benchmarks order [--game hungry_geese] [--rounds 2] [--seasons 3] [--matches 90]
+    python -m benchmarks season_order [--game hungry_geese] [--rounds 2] [--seasons 3] [--matches 90]
 
 First a long round robin gives the order: every lineup, every agent in every seat, with an official
 fit and no pairing. Then fresh seasons start from nothing with our pairing and fit. After each few
@@ -153,7 +153,7 @@ def world_of(known: Fit, seats: int) -> World:
 
 def main() -> int:
     """Print the order, the expected count of a season, and the counts of real seasons."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks order")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks season_order")
     parser.add_argument("--game", default="hungry_geese", choices=sorted(GAMES))
     parser.add_argument("--agents", nargs="*", help="folders of agents/GAME; all when left out")
     parser.add_argument("--seats", type=int, help="4 when left out, or as many as the game has")

@@ -9,14 +9,14 @@ from sandbox.match.clock import Clock
 
 ROWS = (
     "forks", "memory", "disk", "inodes", "handles", "sysv", "output", "lengths", "replies", "drip",
-    "deaf", "values", "pickle", "log injection", "stalling", "pondering", "clocks", "frames",
+    "silence", "values", "pickle", "log injection", "stalling", "pondering", "clocks", "frames",
     "kills", "daemons", "crashes", "loading", "network", "sockets", "secrets", "tracing", "mounts",
     "set-uid", "kernel", "control groups", "socket folder", "collusion", "marks", "host reads",
 )  # fmt: skip
 """One word for each row of the attack table; its last row, archives, has separate tests."""
 
 SAME_IN_EVERY_LAUNCHER = frozenset({
-    "output", "lengths", "replies", "drip", "deaf", "values", "pickle", "log injection",
+    "output", "lengths", "replies", "drip", "silence", "values", "pickle", "log injection",
     "stalling", "pondering", "clocks", "frames", "crashes", "loading",
 })  # fmt: skip
 """Rows whose answer comes from the child's code and the referee, in every launcher alike.
@@ -38,10 +38,10 @@ ANY = DONE | ERROR | TIMEOUT
 
 OUT_OF_MEMORY = r"used more than its 128 MB of memory in step 1 \(observation.step 0\)$"
 LATE = (
-    r"Step \d (took|had no answer after) \d\.\d+ s \(\d\.\d+ s of wall time.*\); "
-    r"(allowed were [\d.]+ s and the 0\.\d+ s left|no answer is waited for longer)"
+    r"Step \d (took|had no answer after) \d\.\d+ s; "
+    r"[\d.]+ s a move are allowed and 0\.\d+ s were left in the bank.*\(\d\.\d+ s of wall time"
 )
-PONDERED = r"Before step \d the agent computed for \d\.\d+ s while it was not asked"
+PONDERED = r"The agent computed for \d\.\d+ s off its turn, before step \d"
 BROKEN = r"Broken protocol (in step \d|while the agent was loading): .+must not touch"
 EXIT = r"exited with code {} in step 1; an agent must return its move"
 NO_MOVE = r"The answer in step 1 is no move: "
@@ -126,9 +126,9 @@ HOSTILE = (
     Hostile("answers_by_proxy", "replies", ANY, rf"^$|{LATE}|{BROKEN}|exited|closed"),
     Hostile("answers_in_chorus", "replies", ANY, rf"^$|{BROKEN}|{LATE}"),
     Hostile("drip", "drip", EITHER, rf"{BROKEN}|{LATE}"),
-    Hostile("closes_connection", "deaf", ERROR, "closed its connection in step 1 without an"),
-    Hostile("deaf", "deaf", TIMEOUT, LATE),
-    Hostile("stops_itself", "deaf", TIMEOUT, LATE),
+    Hostile("closes_connection", "silence", ERROR, "closed its connection in step 1 without an"),
+    Hostile("never_answers", "silence", TIMEOUT, LATE),
+    Hostile("stops_itself", "silence", TIMEOUT, LATE),
     Hostile("not_a_number", "values", INVALID, NO_MOVE),
     Hostile("not_a_number_raw", "values", ERROR | INVALID, rf"{BROKEN}|{NO_MOVE}"),
     Hostile("huge_number", "values", ERROR | INVALID, rf"{BROKEN}|{NO_MOVE}"),
