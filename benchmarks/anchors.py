@@ -237,7 +237,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Reference agents against known figures")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_GAMES} games of each kind")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="matches at a time")
-    parser.add_argument("--games", type=int, default=10_000, help="at most so many of each kind")
+    parser.add_argument("--games", type=int, default=10_000, help="at most this many of each kind")
     parser.add_argument("--only", nargs="*", default=[], help="games or agents")
     parser.add_argument("--launcher", default="bubblewrap", choices=node_harness.LAUNCHERS)
     options = parser.parse_args()

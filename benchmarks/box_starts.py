@@ -61,7 +61,7 @@ def rows(node: Node, folder: Path, count: int) -> Iterator[Target]:
         p99,
         "main.py executed by a child pre-forked",
     )
-    yield Target(f"  of it until the loan, {name}", lent, "ms")
+    yield Target(f"  until the loan, {name}", lent, "ms")
     yield Target(f"  right after a match's end, {name}", hurried, "ms", None, None, "with the fork")
     yield Target(
         f"end of a match: sweep and proof, {name}",

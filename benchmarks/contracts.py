@@ -149,7 +149,7 @@ def main() -> None:
     if "remote" not in asked:
         return
     print(f"\nremote: {machine()}", flush=True)
-    with _far() as (node, path):
+    with _remote_daemon() as (node, path):
         sample = ContractSample("http, remote", "http", "", _seen("battlesnake", 4))
         rows = _rows(node, sample, path, options.moves, options.matches)
         print(aligned([HEAD, *(target.cells() for target in rows)]))
@@ -157,7 +157,7 @@ def main() -> None:
 
 
 @contextlib.contextmanager
-def _far() -> Iterator[tuple[Node, Path]]:
+def _remote_daemon() -> Iterator[tuple[Node, Path]]:
     """Runs a remote daemon that may call this machine; yields it with a submission."""
     rules = {"PECK_EGRESS_ALLOW": "127.0.0.1/32", "PECK_EGRESS_PORTS": "1-65535"}
     with tempfile.TemporaryDirectory(prefix="peck-bench-") as made, contextlib.ExitStack() as stack:
@@ -195,7 +195,7 @@ def _contract_samples() -> tuple[ContractSample, ...]:
         ContractSample("lines", "lines", _LINES, geese),
         ContractSample("riddles", "riddles", _RIDDLES, cells),
         ContractSample("http, a connection kept", "http", _KEPT, snakes),
-        ContractSample("http, http.server as it is", "http", _USUAL, snakes),
+        ContractSample("http, plain http.server", "http", _USUAL, snakes),
     )
 
 

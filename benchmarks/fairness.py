@@ -54,7 +54,7 @@ from sandbox.match.match_record import read_log
 from sandbox.match.seat_loans import borrow_seats
 
 WORK_SECONDS = 0.010
-HOGS = (0, 2, 4)
+BUSY_PROCESSES = (0, 2, 4)
 LIMIT_SECONDS = 0.025
 STEPS = 199
 MOST_VOID = 20
@@ -111,7 +111,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fairness", description=__doc__)
     parser.add_argument("--launcher", action="append", choices=LAUNCHERS)
     parser.add_argument("--moves", type=int, default=2000, help="moves under the strict limit")
-    parser.add_argument("--each", type=int, default=400, help="moves beside each number of hogs")
+    parser.add_argument(
+        "--each", type=int, default=400, help="moves beside each number of busy processes"
+    )
     parser.add_argument("--loads", type=int, default=5, help="first moves of each kind")
     parser.add_argument("--state-dir", type=Path, default=STATE, help="libraries of profiles")
     parser.add_argument("--drop-caches", action="store_true", help="empty the page cache first")
@@ -134,10 +136,10 @@ def _charges(node: Node, bundles: Sequence[Path], count: int) -> str:
     head = ("10 ms of work", "ms", "median", "p90", "p99", "max", "median of quiet")
     lines: list[tuple[str, ...]] = [head]
     quiet: dict[str, float] = {}
-    for number in HOGS:
-        with hogs(number):
+    for number in BUSY_PROCESSES:
+        with busy_processes(number):
             moves = played(node, bundles, UNHURRIED, count)
-        title = "quiet" if not number else f"{number} hogs"
+        title = "quiet" if not number else f"{number} busy processes"
         for name in ("wall", "cpu", "pressure", "charged"):
             values = moves.column(f"{name}_seconds")
             middle = statistics.median(values)
@@ -150,11 +152,17 @@ def _charges(node: Node, bundles: Sequence[Path], count: int) -> str:
 
 def _false_time_outs(node: Node, bundles: Sequence[Path], count: int) -> str:
     began = time.monotonic()
-    with hogs(max(HOGS)):
+    with busy_processes(max(BUSY_PROCESSES)):
         moves = played(node, bundles, STRICT, count)
     charged, wall = moves.column("charged_seconds"), moves.column("wall_seconds")
     over = sum(1 for one in wall if one > 1e3 * LIMIT_SECONDS)
-    head = ("limit 25 ms, no bank, 4 hogs", "moves", "false time-outs", "charged p99", "max")
+    head = (
+        "limit 25 ms, no bank, 4 busy processes",
+        "moves",
+        "false time-outs",
+        "charged p99",
+        "max",
+    )
     line = (
         f"{time.monotonic() - began:.0f} s",
         str(len(moves.records)),
@@ -164,13 +172,13 @@ def _false_time_outs(node: Node, bundles: Sequence[Path], count: int) -> str:
         f"{over} ({over / len(wall):.0%})",
         str(moves.void),
     )
-    table = aligned([(*head, "over it by wall alone", "void matches"), line])
-    return "\n" + table + "\n" + _dearest(moves)
+    table = aligned([(*head, "over it in wall time alone", "void matches"), line])
+    return "\n" + table + "\n" + _most_expensive_moves(moves)
 
 
-def _dearest(moves: Moves) -> str:
+def _most_expensive_moves(moves: Moves) -> str:
     """The moves nearest to the limit, part by part: the causes of a false time-out."""
-    head = ("dearest moves, ms", "wall", "cpu", "forgiven", "charged")
+    head = ("most expensive moves, ms", "wall", "cpu", "forgiven", "charged")
     names = ("wall_seconds", "cpu_seconds", "pressure_seconds", "charged_seconds")
     found = sorted(moves.records, key=lambda record: -float(record["charged_seconds"]))[:DEAREST]
     lines = [
@@ -215,7 +223,7 @@ def played(node: Node, bundles: Sequence[Path], clock: Clock, count: int) -> Mov
 
 
 @contextlib.contextmanager
-def hogs(count: int) -> Iterator[None]:
+def busy_processes(count: int) -> Iterator[None]:
     """Runs that many busy processes of normal weight."""
     command = [sys.executable, "-I", "-S", "-c", "while True: pass"]
     running_hogs = [subprocess.Popen(command) for _ in range(count)]
@@ -231,7 +239,7 @@ def hogs(count: int) -> Iterator[None]:
 def _first_moves(launcher: str, folder: Path, options: argparse.Namespace) -> str:
     """Charges of the first move, with its import, for cold and for warm files."""
     before_kib = _reported_kib()
-    bundles = [_heavy(folder / f"heavy{number}.tar.gz") for number in range(options.loads)]
+    bundles = [_large_bundle(folder / f"heavy{number}.tar.gz") for number in range(options.loads)]
     cold, warm, other = list[float](), list[float](), list[float]()
     for bundle in bundles:
         if options.drop_caches:
@@ -245,7 +253,7 @@ def _first_moves(launcher: str, folder: Path, options: argparse.Namespace) -> st
             again = [_first_move(node, bundle) for _ in range(3)]
             warm.append(statistics.median(again))
             resource_usage.settle(node)
-            other.append(_first_move(node, _heavy(folder / "other.tar.gz")))
+            other.append(_first_move(node, _large_bundle(folder / "other.tar.gz")))
     head = (f"first move, {WEIGHTS_MIB} MiB read", "charged ms", "least", "most", "of warm", "met?")
     lines: list[tuple[str, ...]] = [head]
     emptied = ", page cache emptied" if options.drop_caches else ""
@@ -260,7 +268,7 @@ def _first_moves(launcher: str, folder: Path, options: argparse.Namespace) -> st
         middle = statistics.median(values)
         shown = [f"{1e3 * one:.0f}" for one in (middle, min(values), max(values))]
         lines.append((title, *shown, f"x{ratio:.2f}", met))
-    return f"\n{aligned(lines)}{_given_back(before_kib)}"
+    return f"\n{aligned(lines)}{_memory_returned(before_kib)}"
 
 
 def _reported_kib() -> int:
@@ -270,11 +278,11 @@ def _reported_kib() -> int:
         return 0
 
 
-def _given_back(before_kib: int) -> str:
+def _memory_returned(before_kib: int) -> str:
     """A note on memory that went back to the hypervisor; touching it again costs time."""
     given_mib = (_reported_kib() - before_kib) >> 10
     return (
-        f"\ngiven back to the hypervisor meanwhile, as free: {given_mib} MiB" if given_mib else ""
+        f"\nfree memory returned to the hypervisor meanwhile: {given_mib} MiB" if given_mib else ""
     )
 
 
@@ -291,7 +299,7 @@ def _first_move(node: Node, bundle: Path) -> float:
 _SEEN = observation()
 
 
-def _heavy(path: Path) -> Path:
+def _large_bundle(path: Path) -> Path:
     """A bundle with incompressible weights, different each time."""
     weights = os.urandom(WEIGHTS_MIB << 20)
     with tarfile.open(path, "w:gz", compresslevel=1) as archive:

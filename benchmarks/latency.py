@@ -27,7 +27,7 @@ def until(ready: Callable[[], bool]) -> None:
     """Wait, at most two minutes."""
     deadline = time.monotonic() + 120
     while not ready():
-        assert time.monotonic() < deadline, "two minutes without what was waited for"
+        assert time.monotonic() < deadline, "the condition was not met within two minutes"
         time.sleep(POLL_SECONDS)
 
 

@@ -36,7 +36,7 @@ class Rate:
     def per_core_second(self) -> list[float] | str:
         """Matches per second of one core's processor time."""
         if self.spent is None:
-            return "cpu time not counted here"
+            return "cpu time is not measured here"
         return [self.matches / self.spent.total]
 
     @property
@@ -120,13 +120,15 @@ def rows(
             yield Target(f"  cpu of a match: {whose}", [1e3 * used / one.matches], "ms")
         walls = [1e3 * wall for wall in one.walls]
         yield Target(
-            "  wall of a match", walls, "ms", WALL_MS, None, "4 starts and ends on 2 cores"
+            "  wall time of a match", walls, "ms", WALL_MS, None, "4 starts and ends on 2 cores"
         )
         yield Target("  a joint step in it, rules included", [1e6 * s for s in one.steps], "us")
         rate = one.matches / one.elapsed
-        yield Target("  matches/s by the wall, 1 at a time", [rate], "/s", better="more")
+        yield Target("  matches/s in wall time, 1 at a time", [rate], "/s", better="more")
         count, elapsed = side_by_side(node, folder, seconds, 2)
-        yield Target("  matches/s by the wall, 2 at a time", [count / elapsed], "/s", better="more")
+        yield Target(
+            "  matches/s in wall time, 2 at a time", [count / elapsed], "/s", better="more"
+        )
     if profile != "torch":
         yield from _fresh(launcher, profile, state, bundles, (seconds, one, group))
 
@@ -154,7 +156,7 @@ def _fresh(
     rate = len(walls) / elapsed
     ratio = one.matches / one.elapsed / rate
     yield Target(
-        "  a fresh box for every seat: matches/s by the wall",
+        "  a new box for every seat: matches/s in wall time",
         [rate],
         "/s",
         floor=f"kept boxes: x{ratio:.1f}",
@@ -162,7 +164,7 @@ def _fresh(
     )
     slower = statistics.median(walls) / statistics.median(one.walls)
     yield Target(
-        "  a fresh box for every seat: wall of a match",
+        "  a new box for every seat: wall time of a match",
         [1e3 * wall for wall in walls],
         "ms",
         floor=f"x{slower:.1f} of kept boxes",
@@ -172,7 +174,7 @@ def _fresh(
         fresh = len(walls) / used
         more = one.matches / one.spent.total / fresh
         yield Target(
-            "  a fresh box for every seat: matches/s/core",
+            "  a new box for every seat: matches/s/core",
             [fresh],
             "/s/core",
             floor=f"kept boxes: x{more:.1f}",

@@ -83,12 +83,12 @@ def rows(node: Node, folder: Path, count: int) -> Iterator[Target]:
         ratio = statistics.median(boxed) / base
         yield Target("the same JSON work in process", _micro(alone), "us")
         yield Target(
-            "one move, added to that",
+            "one move through a box, added time",
             [1e6 * (one - base) for one in boxed],
             "us",
             60,
             300,
-            f"30 us: 2 switches, 4 JSON passes; x{ratio:.1f} of in process in all",
+            f"30 us: 2 switches, 4 JSON passes; x{ratio:.1f} of the time in process",
         )
         with awake():
             for _ in range(WARM_UP):
@@ -122,7 +122,7 @@ def _freezing(node: Node, bundle: Path, count: int) -> Target:
     with borrow_seats(node.socket, [node.request(bundle)], 60) as (loan,):
         assert isinstance(loan, Loan)
         if not loan.meter.can_freeze:
-            return Target("freeze and thaw", "cannot be had here", "us", 60)
+            return Target("freeze and thaw", "not available here", "us", 60)
         meter = loan.meter
         times = []
         for _ in range(min(count, 300)):

@@ -117,7 +117,7 @@ def _listener(path: Path) -> int:
 
 def _last_line(log: Path) -> str:
     lines = log.read_text(errors="replace").strip().splitlines()
-    return lines[-1][:60] if lines else "the node said nothing"
+    return lines[-1][:60] if lines else "the node printed nothing"
 
 
 def write_agents(folder: Path, source: str, count: int = SEATS) -> list[Path]:
@@ -161,7 +161,7 @@ def play(node: Node, bundles: Sequence[Path], memory: list[PlayedMatch] | None =
         )
     wall = time.perf_counter() - began
     if len(played.episode.steps) != STEPS or set(played.episode.verdicts) != {"DONE"}:
-        raise SystemExit(f"not the match that was to be measured: {played.seats}")
+        raise SystemExit(f"the match did not go as planned: {played.seats}")
     if memory is not None:
         memory.append(played)
     steps = [later - earlier for earlier, later in itertools.pairwise(marks)]

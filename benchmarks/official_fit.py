@@ -102,7 +102,7 @@ def rows(n: int, count: int, rounds: int) -> Iterator[Target]:
         floor=f"x{package * len(games) / ours:.0f} of ours",
     )
     yield Target(
-        "  games/s that the fit keeps up with",
+        "  games/s that the fit can sustain",
         [GROWTH * len(games) / ours],
         "/s",
         20_000,

@@ -138,7 +138,7 @@ def unseatable(seconds: float) -> Iterator[Target]:
         assert not propose_lineups(field, seats=SEATS, lineups=BATCH, rng=rng, beta=BETA).lineups
 
     times = timed(ours, seconds / 2)
-    what = f"a decision of {BATCH}, {CROWD:,} entries of a team that nobody can meet"
+    what = f"a decision of {BATCH}, {CROWD:,} entries of a team without opponents"
     yield Target(what, [1e3 * t for t in times], "ms", 10)
 
 
@@ -148,7 +148,7 @@ def _each(times: Sequence[float]) -> list[float]:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--seconds", type=float, default=4.0, help="of measuring in each field")
+    options.add_argument("--seconds", type=float, default=4.0, help="of measurement in each field")
     options.add_argument("--matches", type=int, default=10_000_000, help="of the largest league")
     chosen = options.parse_args()
     print(f"Pairing, {SEATS} seats: {machine()}\n", flush=True)

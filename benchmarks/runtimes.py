@@ -93,7 +93,7 @@ def _ask(loan: loans.Loan, message: Mapping[str, object]) -> None:
     select.select([loan.socket], [], [], 30)
     answer = json.loads(loan.socket.recv(1 << 15))
     if answer["k"] not in ("ready", "reply"):
-        raise SystemExit(f"not the answer that was to be measured: {answer}")
+        raise SystemExit(f"unexpected answer: {answer}")
 
 
 def table(rows: list[Measured]) -> str:

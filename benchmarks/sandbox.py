@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--starts", type=int, default=100, help="starts of each kind")
     parser.add_argument("--launcher", action="append", choices=LAUNCHERS)
     parser.add_argument("--state-dir", type=Path, default=STATE, help="libraries of profiles")
-    parser.add_argument("--profile", action="store_true", help="also show where the time goes")
+    parser.add_argument("--profile", action="store_true", help="also show the time by part")
     options = parser.parse_args()
     for launcher in options.launcher or LAUNCHERS:
         with (

@@ -1,6 +1,6 @@
 """Checks that a fresh season finds the true order of the reference agents, in the real sandbox.
 
-    python -m benchmarks season_order [--game hungry_geese] [--rounds 2] [--seasons 3] [--matches 90]
+    python -m benchmarks season_order [--game NAME] [--rounds 2] [--seasons 3] [--matches 90]
 
 First a long round robin gives the order: every lineup, every agent in every seat, with an official
 fit and no pairing. Then fresh seasons start from nothing with our pairing and fit. After each few
@@ -210,7 +210,7 @@ def report(arena: Arena, names: Sequence[str], seats: int, options: argparse.Nam
     print(report_tables.aligned(rows))
     pairs = clear_pairs(known)
     of = count * (count - 1) // 2
-    print(f"told apart: {len(pairs)} of {of} pairs; kappa {known.kappa:.2f}\n")
+    print(f"clearly ordered: {len(pairs)} of {of} pairs; kappa {known.kappa:.2f}\n")
     world = world_of(known, seats)
     drawn = [
         season(count, seats, options.matches, world.play, pairs, FIRST_SEED + number)
@@ -218,7 +218,7 @@ def report(arena: Arena, names: Sequence[str], seats: int, options: argparse.Nam
     ]
     late = sorted(found if found is not None else options.matches + 1 for found in drawn)
     print(
-        f"to be expected: that order for good from match {report_tables.quantile(late, 0.5)} on "
+        f"expected: the right order for good from match {report_tables.quantile(late, 0.5)} on "
         f"(nine of ten seasons by {report_tables.quantile(late, 0.9)}; "
         f"{sum(found is None for found in drawn)} of {len(drawn)} not within {options.matches})"
     )

@@ -7,9 +7,9 @@ from tests.agents.hostile import kit
 
 
 def listen(family: int, address: Any) -> None:
-    with socket.socket(family, socket.SOCK_STREAM) as door:
-        door.bind(address)
-        door.listen()
+    with socket.socket(family, socket.SOCK_STREAM) as listener:
+        listener.bind(address)
+        listener.listen()
 
 
 def agent(obs: Any, config: Any) -> Any:

@@ -90,7 +90,7 @@ class WatchedNode:
 
     def again_as(self, before: Census, uid: int, what: str) -> None:
         """Wait until the census equals ``before`` and the uid is free."""
-        told(
+        print_wait(
             wait_until(
                 lambda: (
                     self.taker.take().move_costs == before.move_costs and uid not in uids_on_host()
@@ -106,10 +106,10 @@ class WatchedNode:
         def left() -> list[str]:
             return sorted(entry for entry in self.taker.take().all if not but(entry))
 
-        told(wait_until(lambda: not left(), left), what)
+        print_wait(wait_until(lambda: not left(), left), what)
 
 
-def told(seconds: float, what: str) -> None:
+def print_wait(seconds: float, what: str) -> None:
     late = " (more than promised: is the machine busy?)" if seconds > PROMISED_SECONDS else ""
     print(f"nothing left {seconds:.2f} s after {what}{late}")
 
@@ -248,7 +248,9 @@ def test_a_supervisor_killed_from_outside_is_a_host_fault(watched_node: WatchedN
     os.kill(watched_node.taker.supervisor(), signal.SIGKILL)
     with pytest.raises(HostFault, match="from outside"):
         player.loan.end()
-    told(wait_until(lambda: not processes_of_box(uid), lambda: processes_of_box(uid)), "kill -9")
+    print_wait(
+        wait_until(lambda: not processes_of_box(uid), lambda: processes_of_box(uid)), "kill -9"
+    )
     wait_until(lambda: watched_node.taker.take().uids == frozenset(), watched_node.taker.take)
     again, _ = watched_node.match()
     assert again.loan.end().clean
@@ -302,7 +304,7 @@ def test_a_restarted_engine_leaves_nothing_of_the_match(
         files = {file for file in census.files if not file.startswith(shown_to_all)}
         return sorted({*census.uids, *census.mounts, *census.containers, *files} - kept)
 
-    told(wait_until(lambda: not left(), left), f"the engine answers again after {how.name}")
+    print_wait(wait_until(lambda: not left(), left), f"the engine answers again after {how.name}")
     again, _ = movable.match()
     assert again.loan.end().clean
     assert len(movable.taker.take().containers) == 1

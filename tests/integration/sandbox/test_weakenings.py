@@ -21,7 +21,7 @@ from tests.integration.sandbox.hostile_table import BY_NAME, HOSTILE
 from tests.integration.sandbox.nodes import start_node
 from tests.integration.sandbox.weak_node import WEAKNESSES, started_as
 
-BITES = {
+BREACHING_AGENTS = {
     "uid 0": ("set_uid",),
     "capabilities": ("capabilities", "set_uid"),
     "no seccomp": ("kernel_calls", "odd_sockets", "system_v", "namespaces"),
@@ -32,9 +32,9 @@ BITES = {
 }
 """The agents that must report a breach, by the removed protection."""
 LAUNCHERS = {
-    "docker": [*BITES, "shared uid"],
+    "docker": [*BREACHING_AGENTS, "shared uid"],
     # There a box has no folder with a socket.
-    "bubblewrap": [name for name in [*BITES, "shared uid"] if name != "socket folder"],
+    "bubblewrap": [name for name in [*BREACHING_AGENTS, "shared uid"] if name != "socket folder"],
 }
 CASES = [
     pytest.param(launcher, weakness, marks=getattr(pytest.mark, launcher))
@@ -70,9 +70,11 @@ def play(
                 engine.images.remove(image, force=True)
 
 
-@pytest.mark.parametrize(("launcher", "weakness"), [c for c in CASES if c.values[1] in BITES])
+@pytest.mark.parametrize(
+    ("launcher", "weakness"), [c for c in CASES if c.values[1] in BREACHING_AGENTS]
+)
 def test_hostile_agents_breach_each_weakened_box(play: Play, launcher: str, weakness: str) -> None:
-    for name in BITES[weakness]:
+    for name in BREACHING_AGENTS[weakness]:
         assert play(name)[0].breaches, f"{name} notices nothing"
 
 
@@ -88,6 +90,8 @@ def test_with_a_shared_uid_an_agent_starves_other_seats(
 
 
 def test_every_weakness_is_tested() -> None:
-    assert {*BITES, "shared uid", "none"} == set(WEAKNESSES)
+    assert {*BREACHING_AGENTS, "shared uid", "none"} == set(WEAKNESSES)
     assert len(WEAKNESSES) == 9
-    assert {name for names in BITES.values() for name in names} <= {a.name for a in HOSTILE}
+    assert {name for names in BREACHING_AGENTS.values() for name in names} <= {
+        a.name for a in HOSTILE
+    }

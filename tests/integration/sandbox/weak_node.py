@@ -28,7 +28,7 @@ _NO_BECOMING = """
 def _stay(uid: int) -> None:
     pass
 
-harden.become = _stay  # here and not there: the unpacker's uid is another wall
+harden.become = _stay  # only here: the unpacker's uid is another protection
 """
 _KEEP_CAPABILITIES = """
 def drop_capabilities() -> None:
