@@ -5,8 +5,8 @@
 A real Postgres holds a season with a log of four-seat matches. *Live* folds the beginning of the
 log into ratings as the rater does, one stretch a transaction. *Official* fits the second half after
 each growth by a twentieth. It includes loading, drawing ranks and writing each version, so its rate
-is the sustainable rate of results. Finally the benchmark computes both again from the log alone; every bit
-must agree.
+is the sustainable rate of results. Finally the benchmark computes both again from the log alone;
+every bit must agree.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Arms timers whose interrupts wake descriptors with many epoll items."""
+"""Asks for descriptors that timers wake in interrupts, where many epoll items could wait."""
 
 from typing import Any
 

@@ -17,7 +17,7 @@ for name in DEVICES:
 def touch(path: str) -> None:
     before = os.stat(path)
     if before.st_dev == os.stat("/dev").st_dev:
-        raise OSError("it is the box's own")  # and loses it
+        raise OSError("it is the box's own")  # the box loses the mark
     os.utime(path)
 
 

@@ -52,7 +52,7 @@ def agent(obs: Any, config: Any) -> Any:
     if obs["step"] == 2 and obs["index"] == 0:
         os.pread(fd, 4096, WORD)
     if obs["step"] == 4:
-        # Pages that cannot be evicted carry one bit in the host's life, and only once.
+        # A page that cannot be evicted can carry one bit, once in the life of a host.
         told = forgets == [True] and is_cached(fd, WORD) and not is_cached(fd, CONTROL)
         kit.tell("a word through the page cache", told)
     os.close(fd)
