@@ -226,14 +226,14 @@ def played(node: Node, bundles: Sequence[Path], clock: Clock, count: int) -> Mov
 def busy_processes(count: int) -> Iterator[None]:
     """Runs that many busy processes of normal weight."""
     command = [sys.executable, "-I", "-S", "-c", "while True: pass"]
-    running_hogs = [subprocess.Popen(command) for _ in range(count)]
+    running = [subprocess.Popen(command) for _ in range(count)]
     try:
         time.sleep(0.3 if count else 0.0)
         yield
     finally:
-        for hog in running_hogs:
-            hog.kill()
-            hog.wait()
+        for process in running:
+            process.kill()
+            process.wait()
 
 
 def _first_moves(launcher: str, folder: Path, options: argparse.Namespace) -> str:

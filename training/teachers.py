@@ -70,7 +70,7 @@ class Teacher:
         return str(self._globals["agent"](_Seen(observation), _Seen(self._configuration)))
 
     def opinion(self, state: State, seat: int) -> str:
-        """The teacher's move here, whoever played until now."""
+        """The teacher's move in this position, after any earlier moves."""
         last = state.last_moves[seat]
         if self.name == "searcher":
             self._globals["prepare"](self._configuration)

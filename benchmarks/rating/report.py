@@ -28,7 +28,7 @@ BIN = 1.25
 """Newcomers' numbers of games are pooled in bins of this ratio."""
 COVER = (0.93, 0.985)
 PARENTED, ORPHANED = 12, 25
-"""Aims for the number of games until a newcomer is placed, with and without a parent."""
+"""Aims for the number of games until a newcomer is placed, if parents are known and if not."""
 
 
 @dataclass(frozen=True)

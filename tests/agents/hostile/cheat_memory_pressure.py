@@ -1,4 +1,4 @@
-"""Hits its memory limit and rereads its own files, to cause stalls."""
+"""Writes and syncs a large file again and again, to stall at its memory limit."""
 
 import os
 import time

@@ -227,7 +227,7 @@ def test_medals_stay_open_until_all_matches_are_rejudged(
     four, fitter, season = [contest.active() for _ in range(4)], OfficialFitter(), contest.season.id
     play(contest, four[::-1], 3, seed=3)
     before = datetime.now(UTC)
-    for games in (70, 5, 5):  # standings enough for a seal
+    for games in (70, 5, 5):  # enough standings for a seal
         play(contest, four, games)
         fitter.refit(conn, season)
     seasons.set_season_state(conn, season, "locked")

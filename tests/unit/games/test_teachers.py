@@ -22,7 +22,7 @@ def test_a_mirrored_position_plays_like_the_original(across: bool, down: bool) -
         image = mirrored(state, across, down)
         assert mirrored(image, across, down) == state
         if after.food != state.food:
-            continue  # an empty mirrored position has no answer
+            continue  # new food is placed without mirroring
         turned = {
             seat: teachers._turned(move, across, down) if move in MOVES else move
             for seat, move in asked.items()
