@@ -25,8 +25,8 @@ from services.cli.saved_login import CHECKOUT
 
 HASH_SEEDS: Final = ("1", "2")
 FINGERPRINT: Final = (
-    "import json, sys; from games import GAMES, conformance, outside; spec = sys.argv[1]; "
-    "game = GAMES.get(spec) or outside.load(spec); "
+    "import json, sys; from games import GAMES, conformance, external; spec = sys.argv[1]; "
+    "game = GAMES.get(spec) or external.load_game(spec); "
     "print(conformance.fingerprint(game, int(sys.argv[2]), json.loads(sys.argv[3])))"
 )
 games = typer.Typer(help="Test the rules of an external game.", no_args_is_help=True)
