@@ -34,7 +34,7 @@ def test_a_host_disqualifies_an_entry_after_a_preview(site: Site, tab: Callable[
     page.get_by_role("link", name="disqualify or reinstate it").click()
     assert page.get_by_label("Entry, agent or team").input_value() == brittle.agent_id
     assert fine(page) == []
-    page.get_by_label("Why").fill("It colludes.")
+    page.get_by_label("Reason").fill("It colludes.")
     page.get_by_label("Entry, agent or team").fill("brittle")
     press(page, "Disqualify")
     assert page.get_by_label("Entry, agent or team").get_attribute("aria-invalid") == "true"
@@ -47,7 +47,7 @@ def test_a_host_disqualifies_an_entry_after_a_preview(site: Site, tab: Callable[
     with connect(site.database_url) as conn:
         assert entries.get_entry(conn, brittle.id).disqualified_at is not None
     page.get_by_label("Entry, agent or team").fill(brittle.agent_id)
-    page.get_by_label("Why").fill("It did not.")
+    page.get_by_label("Reason").fill("It did not.")
     press(page, "Reinstate")
     assert "reinstate" in log.get_by_role("listitem").first.inner_text()
     with connect(site.database_url) as conn:
@@ -65,7 +65,7 @@ def test_a_host_disqualifies_an_entry_after_a_preview(site: Site, tab: Callable[
     assert fine(page) == []
     with connect(site.database_url) as conn:
         assert next(iter(audit_log.list_audits(conn, contest.league.id))).act == "reinstate"
-    page.get_by_label("Why").fill("The node was broken.")
+    page.get_by_label("Reason").fill("The node was broken.")
     press(page, "again")
     newest = log.get_by_role("listitem").first.inner_text()
     assert f"0 of {told.split(' would')[0]} judged again" in newest
