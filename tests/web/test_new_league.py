@@ -125,7 +125,7 @@ def test_an_api_refusal_is_shown_beside_the_field(site: Site) -> None:
             ("title", "", "Fill in this field."),
             ("slug", "Two Words", "Use only the characters"),
             ("season.seats", "many", "valid integer"),
-            ("season.seats", "9", "takes 1 to 8 seats"),
+            ("season.seats", "9", "Give 1 to 8 seats"),
             (rows, "2", "Must be at least"),
             (rows, "[", "Must be a number"),
             (zone, "Mars/Olympus", "choose a time zone from the list"),
