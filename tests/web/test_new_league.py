@@ -128,7 +128,7 @@ def test_an_api_refusal_is_shown_beside_the_field(site: Site) -> None:
             ("season.seats", "9", "Give 1 to 8 seats"),
             (rows, "2", "Must be at least"),
             (rows, "[", "Must be a number"),
-            (zone, "Mars/Olympus", "choose a time zone from the list"),
+            (zone, "Mars/Olympus", "Choose a time zone from the list"),
             ("season.ends_at", "soon", "valid datetime"),
             ("season.medals.kind", "luck", "does not match any of the expected tags"),
             ("season.clock.act_seconds", "nan", "Input should"),
