@@ -78,7 +78,7 @@ def test_a_remote_agent_is_submitted_on_a_phone_without_script(
     press(page, "Submit")
     refusal = page.get_by_role("region", name="Submit an address").get_by_role("alert")
     expect(refusal).to_be_in_viewport()
-    assert refusal.inner_text() == "Nothing was changed. Look at address."
+    assert refusal.inner_text() == "Please correct these fields: address. Nothing was changed yet."
     field = page.get_by_role("textbox", name="Address")
     assert field.get_attribute("aria-invalid") == "true"
     assert "Leave out the query" in form.inner_text()
@@ -114,18 +114,18 @@ def test_a_remote_agent_is_submitted_on_a_phone_without_script(
     assert fine(board) == []
     keep(tab().open("/leagues/far-snakes"), "league")
     press(page, "Resume now")
-    assert "It is being tried" in listed.inner_text()
+    assert "A new try is under way" in listed.inner_text()
     assert page.get_by_role("button", name="Resume now").count() == 0
     for token in (contest.stranger_token, contest.host_token, None):
         seen = site.get(path, token).text
         assert "snake.example" not in seen
         assert "no connection" not in seen
-        assert "Its address was away" in seen
+        assert "Its address did not answer" in seen
         assert 'data-sign="paused"' in seen  # how many strikes it has is its owner's to know
     host = tab(width=360)
     host.sign_in(contest.host_token)
     making = host.open("/new-league?game=battlesnake")
-    assert making.get_by_label("Agents may run at addresses").count() == 1
+    assert making.get_by_label("Allow remote agents").count() == 1
     keep(making, "new-league-360")
     assert fine(making) == []
     assert "remote_agents" not in site.get("/new-league?game=hungry_geese", contest.host_token).text
