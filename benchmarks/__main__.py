@@ -1,4 +1,4 @@
-"""All figures in one go: ``python -m benchmarks``; one alone: ``python -m benchmarks NAME ...``."""
+"""Runs all benchmarks: ``python -m benchmarks``; one of them: ``python -m benchmarks NAME ...``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAMES = (
 
 
 def main() -> int:
-    """Run each benchmark in a process of its own; the exit status is the number that failed."""
+    """Run each benchmark in its own process; the exit status is the number of failures."""
     if len(sys.argv) > 1:
         name, *options = sys.argv[1:]
         if name not in NAMES:

@@ -1,15 +1,14 @@
-"""Reference agents of known strength against the known figures, on the ladder's own runner.
+"""Compares reference agents of known strength with their known figures, in real matches.
 
     python -m benchmarks.anchors [--quick] [--games N] [--jobs 2] [--only snake]
 
-Every game is a match as a worker plays it: the agents' bundles on loan from a node daemon, in
-sandboxes, asked by the referee under the game's own clock; a mirrored pair is two games of one
-sample.
+Each match runs as on a worker: a node daemon lends sandboxes, and the referee keeps the game's
+clock. A mirrored pair is two games of one sample. Known figures come from publications or from the
+games' own engines.
 
-The known figures are published ones and those measured with the games' own engines. A mean
-that is to be equal is met within three standard errors; one that is to be reached is met by the
-mean itself. A draw, or a shared first place, is half a win. Matches of one row have different
-seeds; where there is no mirrored pair the first agent's seat moves on.
+A mean that should equal a figure must lie within three standard errors. A mean that should reach a
+figure must reach it itself. A draw or a shared first place is half a win. Matches of one row have
+different seeds; without mirrored pairs the first agent's seat rotates.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ CONFIGURATIONS: Final[Mapping[str, Mapping[str, Json]]] = {
 
 @dataclass(frozen=True)
 class Known:
-    """A figure of one kind of match: which column of its results, and what it is to be."""
+    """The expected figure for one column of a series' results."""
 
     what: str
     column: int
@@ -61,7 +60,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Series:
-    """Matches of one kind, each known by its number, and the figures that they give."""
+    """A series of matches of one kind, with its known figures."""
 
     game: str
     agents: tuple[str, ...]
@@ -70,13 +69,13 @@ class Series:
 
     @property
     def name(self) -> str:
-        """As it is told of on the way."""
+        """The name of the series in progress messages."""
         return f"{self.game} {' v '.join(self.agents)}"
 
 
 @dataclass(frozen=True)
 class Arena:
-    """Where matches are played: a node, and the bundles by game and agent."""
+    """A node, and the bundles by game and agent."""
 
     node: node_harness.Node
     bundles: Mapping[tuple[str, str], Path]
@@ -92,7 +91,7 @@ def golad(agent: str, against: str, value: float, rule: Any = "equal", games: in
 
 
 def battlesnake(agent: str, others: int, against: str, games: int) -> Series:
-    """Better than an equal share of the wins, in seats that move on."""
+    """A series in which one agent must win more than an equal share; its seat rotates."""
     even = 1 / (1 + others)
     figure = Known(f"Battlesnake {agent} v {others} {against}", 0, even, "at least", percent=True)
     return Series("battlesnake", (agent, *(against,) * others), games, (figure,))
@@ -137,7 +136,7 @@ SERIES: Final = (
 
 
 def play(arena: Arena, series: Series, numbers: Sequence[int]) -> list[tuple[float | None, ...]]:
-    """The results of these matches; the number is the seed of all that is drawn in a match."""
+    """The results of these matches; each number is the seed of one match."""
     return [_match(arena, series, number) for number in numbers]
 
 
@@ -182,7 +181,7 @@ def _match(arena: Arena, series: Series, number: int) -> tuple[float | None, ...
 def row(
     figure: Known, results: Sequence[tuple[float | None, ...]], games_each: int = 1
 ) -> tuple[str, ...]:
-    """what, games, measured, its 95 % interval, known, standard errors apart, met?"""
+    """The columns: what, games, measured, 95 % interval, known, standard errors apart, met?"""
     samples = [value for result in results if (value := result[figure.column]) is not None]
     games = str(games_each * len(samples))
     if len(samples) < 2:
@@ -198,7 +197,7 @@ def row(
     if figure.value is None:
         return (*cells, "-", "-", "-")
     is_equal = figure.rule == "equal"
-    if not error and is_equal and mean != figure.value:  # nothing tells how far they are apart
+    if not error and is_equal and mean != figure.value:  # without a spread there is no distance
         return (*cells, shown(figure.value), "-", "-")
     apart = (mean - figure.value) / error if error else 0.0
     met = abs(apart) <= 3 if is_equal else mean >= figure.value
@@ -207,7 +206,7 @@ def row(
 
 
 def rows(arena: Arena, wanted: Sequence[Series], most: int, jobs: int) -> Iterator[tuple[str, ...]]:
-    """All rows; each is told on the way too, as the whole table takes long."""
+    """All rows; prints each one at once because the whole table takes long."""
     with ProcessPoolExecutor(jobs) as pool:
         for series in wanted:
             began = time.monotonic()
@@ -225,7 +224,7 @@ def rows(arena: Arena, wanted: Sequence[Series], most: int, jobs: int) -> Iterat
 
 
 def prepared(wanted: Sequence[Series], folder: Path) -> dict[tuple[str, str], Path]:
-    """The bundles that these series need, as they would be uploaded."""
+    """The bundles for these series, packed as for an upload."""
     found = {}
     for game, name in {(series.game, name) for series in wanted for name in series.agents}:
         home = folder / game / name
@@ -238,7 +237,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Reference agents against known figures")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_GAMES} games of each kind")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="matches at a time")
-    parser.add_argument("--games", type=int, default=10_000, help="at most so many of each kind")
+    parser.add_argument("--games", type=int, default=10_000, help="at most this many of each kind")
     parser.add_argument("--only", nargs="*", default=[], help="games or agents")
     parser.add_argument("--launcher", default="bubblewrap", choices=node_harness.LAUNCHERS)
     options = parser.parse_args()

@@ -1,12 +1,14 @@
-"""Leaderboard reads per second at 10,000 agents, beside a bare route that sends the same bytes.
+"""Measures leaderboard reads per second at 10,000 agents, beside a bare route with the same bytes.
 
     python -m benchmarks.api [--agents 10000] [--seconds 3] [--rounds 3]
 
-Real Postgres (PECK_TEST_DATABASE_URL, else an embedded one), one uvicorn process for the API and
-one for each bare FastAPI route, keep-alive clients on loopback in two processes, all on the same
-cores. Rows alternate in each round; the table has medians. ``of bare`` is against the bare route of
-the same round and size, ``server us`` the processor time of the server process for a read, without
-that of Postgres.
+Postgres is real: PECK_TEST_DATABASE_URL or an embedded server. The API and each bare FastAPI route
+have one uvicorn process. Two client processes keep their connections alive on loopback. All share
+the same cores.
+
+Rows alternate in each round; the table shows medians. ``of bare`` compares with the bare route of
+the same round and size. ``server us`` is the processor time of the server process for a read,
+without Postgres.
 """
 
 from __future__ import annotations
@@ -59,7 +61,7 @@ class Row:
 
 
 def bare() -> FastAPI:
-    """The peer: an application that can do nothing but send these bytes."""
+    """The peer: an application that only sends these bytes."""
     app = FastAPI()
     content = Path(os.environ["BENCH_BYTES"]).read_bytes()
 
@@ -71,7 +73,7 @@ def bare() -> FastAPI:
 
 
 def seed(url: str, agents: int) -> str:
-    """A season with this many rated agents, each of its own team; returns the season's id."""
+    """Write a season with this many rated agents, each of its own team; returns the season's id."""
     with db.connect(url) as conn:
         host = users.create_user(conn, "host").id
         league = leagues.create_league(
@@ -123,7 +125,7 @@ def seed(url: str, agents: int) -> str:
 
 @contextmanager
 def postgres(state: Path) -> Iterator[str]:
-    """A migrated database of our own."""
+    """A migrated database for this benchmark."""
     given = os.environ.get("PECK_TEST_DATABASE_URL")
     server = None if given else embedded.start_postgres(state)
     root = given or (server.url if server is not None else "")
@@ -140,7 +142,7 @@ def postgres(state: Path) -> Iterator[str]:
 
 @contextmanager
 def serving(factory: str, port: int, state: Path, **environment: str) -> Iterator[int]:
-    """One uvicorn process; its id."""
+    """Runs one uvicorn process; yields its process id."""
     child = spawn(
         factory,
         [
@@ -168,7 +170,7 @@ def serving(factory: str, port: int, state: Path, **environment: str) -> Iterato
 
 
 def cpu_seconds(pid: int) -> float:
-    """Processor time the process has used."""
+    """The processor time of the process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -183,7 +185,7 @@ def fetch(row: Row) -> http.client.HTTPResponse:
 
 
 def read_on(row: Row, until: float, counts: list[int]) -> None:
-    """One keep-alive client: reads until the moment and notes how often."""
+    """Run one keep-alive client: read until the given time and append the number of reads."""
     connection = http.client.HTTPConnection("127.0.0.1", row.port, timeout=10)
     count = 0
     while time.monotonic() < until:
@@ -197,7 +199,7 @@ def read_on(row: Row, until: float, counts: list[int]) -> None:
 
 
 def load(row: Row, seconds: float) -> int:
-    """Reads done by this process in that time."""
+    """The number of reads by all clients in that time."""
     until, counts = time.monotonic() + seconds, list[int]()
     threads = [threading.Thread(target=read_on, args=(row, until, counts)) for _ in range(THREADS)]
     for thread in threads:
@@ -233,7 +235,7 @@ def main() -> None:
 
 
 def measure(season: str, state: Path, pid: int, options: argparse.Namespace) -> None:
-    """Runs all rows and prints the table."""
+    """Run all rows and print the table."""
     board = f"/v1/seasons/{season}/leaderboard?limit="
     began = time.perf_counter()
     first = fetch(Row("", 8101, board + "100", {}))

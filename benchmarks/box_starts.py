@@ -1,4 +1,4 @@
-"""From the request for a seat until its agent is ready, and from its end until the proof."""
+"""Measures the time from request to ready agent, and from the end of a match to a clean box."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from sandbox.match.seat_loans import borrow_seats
 
 OWN = Clock(load="own")
 SPARE_SECONDS = 0.05
-"""After a match's end the next child is forked; longer than that takes."""
+"""The next child is forked within this time after a match."""
 UNSEEN_MIB = 1
 START = {"python": (2, 8), "numpy": (2, 8), "torch": (4, 20)}
 UNSEEN = {"python": 12, "numpy": 12, "torch": 25}
@@ -36,7 +36,7 @@ COLD_TORCH = 2500
 
 
 def rows(node: Node, folder: Path, count: int) -> Iterator[Target]:
-    """Starts and ends on a box that is bound and warm."""
+    """Starts and ends on a bound, warm box."""
     bundle = write_agents(folder, source_for(node.profile), 1)[0]
     once(node, bundle)
     resource_usage.settle(node)
@@ -61,7 +61,7 @@ def rows(node: Node, folder: Path, count: int) -> Iterator[Target]:
         p99,
         "main.py executed by a child pre-forked",
     )
-    yield Target(f"  of it until the loan, {name}", lent, "ms")
+    yield Target(f"  until the loan, {name}", lent, "ms")
     yield Target(f"  right after a match's end, {name}", hurried, "ms", None, None, "with the fork")
     yield Target(
         f"end of a match: sweep and proof, {name}",
@@ -74,7 +74,7 @@ def rows(node: Node, folder: Path, count: int) -> Iterator[Target]:
 
 
 def unseen(node: Node, folder: Path, count: int) -> Target:
-    """Submissions that no box has seen, on generic warm boxes; the pool is left to refill."""
+    """Starts of new submissions on generic warm boxes, with pauses to refill the pool."""
     times = []
     for number in range(count):
         bundle = _archive(folder / f"unseen{number}.tar.gz", source_for(node.profile))
@@ -92,7 +92,7 @@ def unseen(node: Node, folder: Path, count: int) -> Target:
 
 
 def cold(launcher: str, profile: str, state: Path, folder: Path, count: int) -> Target:
-    """Boxes that must be started first."""
+    """Starts that must first start a box."""
     what = f"start on a cold box, {profile}"
     aim = COLD_TORCH if profile == "torch" else COLD[launcher]
     with running(launcher, profile, "--warm", "0", "--keep", "0", state=state) as node:
@@ -103,12 +103,12 @@ def cold(launcher: str, profile: str, state: Path, folder: Path, count: int) -> 
         for _ in range(count):
             borrowing, start, _ = once(node, bundle)
             times.append(1e3 * (borrowing + start))
-            time.sleep(0.5)  # the removed one's
+            time.sleep(0.5)  # lets the removed box end
     return Target(what, times, "ms", aim, None, "start of container and imports")
 
 
 def source_for(profile: str) -> str:
-    """A trivial agent that uses what its profile has."""
+    """A trivial agent that uses the libraries of its profile."""
     return _NET if profile == "torch" else TRIVIAL
 
 
@@ -126,7 +126,7 @@ def agent(observation, configuration):
 
 
 def once(node: Node, bundle: Path) -> tuple[float, float, float]:
-    """Seconds until lent, from there to ready, and of the end after one move."""
+    """Seconds to the loan, from the loan to ready, and for the end after one move."""
     began = time.perf_counter()
     with borrow_seats(node.socket, [node.request(bundle)], BORROW_SECONDS) as (loan,):
         assert isinstance(loan, Loan), loan
@@ -147,7 +147,7 @@ _SEEN = observation()
 
 
 def _archive(path: Path, source: str) -> Path:
-    """A bundle of bytes that do not compress, different each time."""
+    """A bundle of incompressible bytes, different each time."""
     files = {"main.py": source.encode(), "weights.bin": os.urandom(UNSEEN_MIB << 20)}
     with tarfile.open(path, "w:gz", compresslevel=1) as archive:
         for name, content in files.items():

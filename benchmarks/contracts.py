@@ -1,16 +1,17 @@
-"""What a move and a match cost by the contract that the agent is asked through.
+"""Measures the cost of a move and of a match for each contract.
 
     python -m benchmarks.contracts [--launcher NAME ...] [--moves 2000] [--matches 100]
 
-One table for each launcher that this machine has. Every agent answers at once, so what is measured
-is the way there and back: question, contract, program, answer, judgement. A move of contract lines
-shows the same observation as a callable's, riddles a position of GOLAD, http one of Battlesnake. A
-match is from the loan's request to the proof that nothing is left, with one move, on a warm box
-of the same bundle; its start is until the agent is loaded, its end from the last answer on.
+There is one table for each launcher on this machine. Every agent answers at once, so the time
+covers question, contract, program, answer and judgement. A move of contract lines shows the same
+observation as a callable's. Contract riddles shows a position of GOLAD, http one of Battlesnake.
 
-The last table is of a remote agent that serves on this machine and keeps its connection: what the
-remote daemon, its caller and the egress guard take, without a network. Its start holds the
-connection and GET /.
+A match has one move, on a warm box of the same bundle. It lasts from the loan's request to the
+proof that nothing is left. Its start ends when the agent is loaded; its end begins after the last
+answer.
+
+The last table is about a remote agent on this machine with a kept connection. It shows the cost of
+daemon, caller and egress guard without a network. Its start includes the connection and ``GET /``.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ HTTPServer(("0.0.0.0", 8000), Snake).serve_forever()
 
 @dataclass(frozen=True)
 class ContractSample:
-    """A trivial agent of one contract, and what it is shown."""
+    """A trivial agent of one contract, and its observation."""
 
     what: str
     contract: str
@@ -108,7 +109,7 @@ class ContractSample:
     seen: Mapping[str, Any]
 
     def pack(self, folder: Path) -> Path:
-        """Its bundle."""
+        """Write the agent's bundle."""
         home = folder / self.what.replace(" ", "-")
         home.mkdir()
         name = "main.py" if self.contract == "callable" else "bot.py"
@@ -120,7 +121,7 @@ class ContractSample:
 
 
 def main() -> None:
-    """Measure what this machine has and print the tables."""
+    """Measure all launchers of this machine and print the tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.contracts", description=__doc__)
     parser.add_argument("--moves", type=int, default=2000, help="moves of each contract")
     parser.add_argument("--matches", type=int, default=100, help="matches of each contract")
@@ -148,7 +149,7 @@ def main() -> None:
     if "remote" not in asked:
         return
     print(f"\nremote: {machine()}", flush=True)
-    with _far() as (node, path):
+    with _remote_daemon() as (node, path):
         sample = ContractSample("http, remote", "http", "", _seen("battlesnake", 4))
         rows = _rows(node, sample, path, options.moves, options.matches)
         print(aligned([HEAD, *(target.cells() for target in rows)]))
@@ -156,8 +157,8 @@ def main() -> None:
 
 
 @contextlib.contextmanager
-def _far() -> Iterator[tuple[Node, Path]]:
-    """A remote daemon that may call this machine, and the submission of an agent on it."""
+def _remote_daemon() -> Iterator[tuple[Node, Path]]:
+    """Runs a remote daemon that may call this machine; yields it with a submission."""
     rules = {"PECK_EGRESS_ALLOW": "127.0.0.1/32", "PECK_EGRESS_PORTS": "1-65535"}
     with tempfile.TemporaryDirectory(prefix="peck-bench-") as made, contextlib.ExitStack() as stack:
         folder = Path(made)
@@ -194,7 +195,7 @@ def _contract_samples() -> tuple[ContractSample, ...]:
         ContractSample("lines", "lines", _LINES, geese),
         ContractSample("riddles", "riddles", _RIDDLES, cells),
         ContractSample("http, a connection kept", "http", _KEPT, snakes),
-        ContractSample("http, http.server as it is", "http", _USUAL, snakes),
+        ContractSample("http, plain http.server", "http", _USUAL, snakes),
     )
 
 
@@ -220,7 +221,7 @@ def _rows(
 
 
 def _match(node: Node, path: Path, seen: Mapping[str, Any]) -> tuple[float, float, float]:
-    """Seconds of its start, of its end, and of all of it."""
+    """Seconds for the start, for the end, and in all."""
     began = time.perf_counter()
     with borrow_seats(node.socket, [node.request(path)], BORROW_SECONDS, node.socket) as lent:
         table = Table([loan for loan in lent if isinstance(loan, Loan)], CLOCK)

@@ -1,13 +1,14 @@
-"""Speed of each game's rules, and of Hungry Geese beside kaggle-environments.
+"""Measures each game's rules, and Hungry Geese beside kaggle-environments.
 
     python -m benchmarks.engine [--games 20] [--rounds 5]
 
-Two things are timed, in processor time, in alternating rounds; the table has medians. *Rules alone*
-plays recorded moves and food again, with our ``step`` and with the peer's ``Environment.step``.
-*Whole games* are played by the same four random legal players, called in process, with our engine
-and with the peer's ``Environment.run``; the games are compared, so both did the same work. The peer
-is used as it comes, with nothing cached or switched off. The other games follow, without a peer
-(``benchmarks.engine_steps``).
+There are two measures of processor time, in alternating rounds; the table shows medians. *Rules
+alone* replays recorded moves and food with our ``step`` and with the peer's ``Environment.step``.
+*Whole games* have four random legal players in process, with our engine and with the peer's
+``Environment.run``. A comparison of the games shows that both did the same work.
+
+The peer runs unchanged, with no cache added and no check removed. The other games follow without a
+peer (``benchmarks.engine_steps``).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ Recording = tuple[Any, list[tuple[dict[int, Any], Any]], State]
 
 
 def random_legal(seed: str) -> Agent:
-    """A player that moves to a random free cell and never reverses; the same for each seed."""
+    """A player that moves to a random free cell and never reverses; depends only on the seed."""
     rng = Random(seed)
     last = ""
 
@@ -59,9 +60,9 @@ def players(game: int) -> list[Agent]:
 
 
 def play_ours(game: int, configuration: Mapping[str, Any]) -> Recording:
-    """A whole game here: reset, observations, players, steps."""
+    """Play a whole game with our engine: reset, observations, players, steps."""
     rng, agents = Random(game), players(game)
-    GAME.reset(configuration, 1, rng)  # the peer's make draws a board of its own
+    GAME.reset(configuration, 1, rng)  # the peer's make draws its own board
     state, start = GAME.reset(configuration, SEATS, rng)
     record = []
     while state.active:
@@ -83,7 +84,7 @@ def step_ours(recording: Recording, configuration: Mapping[str, Any]) -> None:
 
 
 class Peer:
-    """kaggle-environments, loaded quietly."""
+    """kaggle-environments, imported without its output."""
 
     def __init__(self) -> None:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
@@ -101,7 +102,7 @@ class Peer:
         return environment.state
 
     def step(self, recordings: list[Recording]) -> float:
-        """Plays the recordings again; returns the processor seconds spent in ``step`` alone."""
+        """Replay the recordings; returns the processor seconds of ``step`` alone."""
         spent = 0.0
         environment = self.make("hungry_geese")
         sample = self.rules.sample
@@ -121,7 +122,7 @@ class Peer:
 
 
 def timed(work: Callable[..., Any], each: Iterable[Any], *more: Any) -> tuple[float, list[Any]]:
-    """Processor seconds of doing ``work`` on each, and what it gave."""
+    """Call ``work`` on each item; returns the processor seconds and the results."""
     started = time.process_time()
     results = [work(one, *more) for one in each]
     return time.process_time() - started, results
@@ -143,7 +144,7 @@ def main() -> None:
         for (_, _, end), there in zip(recordings, ends, strict=True):
             assert [goose["reward"] for goose in there] == list(end.rewards), "games differ"
         rows["games"].append((ours, theirs))
-        # Our steps are too quick for one pass to be timed well.
+        # One pass of our steps is too short for a good measurement.
         again = [timed(step_ours, recordings, configuration)[0] for _ in range(5)]
         rows["rules"].append((statistics.median(again), peer.step(recordings)))
         steps += sum(len(record) for _, record, _ in recordings)

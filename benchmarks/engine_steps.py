@@ -1,9 +1,9 @@
-"""Steps a second of the engines on one core: whole games, and their steps alone played again.
+"""Measures engine steps per second on one core: in whole games, and in replays of steps alone.
 
     python -m benchmarks.engine_steps [--games 60]
 
-``ENGINES`` has a line for each game; ``benchmarks.engine`` prints this beside its own table, which
-sets Hungry Geese against its peer.
+``ENGINES`` has a line for each game. ``benchmarks.engine`` prints these figures beside its own
+table.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Player = Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class Engine:
-    """A game as it is timed. The same player sits in all seats, called in process."""
+    """A game to measure. The same player sits in all seats, called in process."""
 
     label: str
     game: str
@@ -87,14 +87,14 @@ ENGINES = (
 
 
 def timed(engine: Engine, games: int) -> tuple[str, ...]:
-    """label, steps in a game, steps/s played again, steps/s of whole games"""
+    """The columns: label, steps in a game, steps/s in replays, steps/s in whole games."""
     game: Game[Any] = GAMES[engine.game]
     configuration = game.configure(engine.overrides)
     player = engine.player()
     recordings = []
     began = time.process_time()
     for number in range(games):
-        random.seed(number)  # the players draw from it
+        random.seed(number)  # the players draw from this generator
         rng, steps = Random(number), []
         state, start = game.reset(configuration, engine.seats, rng)
         while asked := game.to_move(state):

@@ -1,17 +1,16 @@
-"""What is charged for the same work on a quiet and on a busy machine, through node and referee.
+"""Compares the charge for the same work on a quiet and on a busy machine, in real matches.
 
     python -m benchmarks.fairness [--launcher NAME ...] [--moves 2000] [--drop-caches]
 
-Four agents that need 10 ms of processor time a move (counted by the agent itself, thread time) are
-asked one after another, alone and beside processes of equal weight that never rest. Then the same
-agents play under a limit of 25 ms without a bank beside four such processes: every time-out is a
-false one.
+Four agents need 10 ms of processor time a move, by their own thread clock. They answer one after
+another, first alone and then beside busy processes of equal weight. The same agents then play under
+a limit of 25 ms without a bank, beside four busy processes. Each time-out in that run is a false
+one.
 
-Last, the first move of an agent with 99 MiB of weights is charged with its import on a
-node that has just started, on the same box again, and on a box that has not seen it.
-
-``--drop-caches`` empties the machine's page cache before that node starts (root; slows whatever
-else runs here); without it the node is new and the files may be in memory.
+The last test charges the first move, with its import, of an agent with 99 MiB of weights. It runs
+on a new node, on the same box again, and on a new box. ``--drop-caches`` empties the page cache
+before that node starts. It needs root and slows other programs. Without it the files may still be
+in memory.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ from sandbox.match.match_record import read_log
 from sandbox.match.seat_loans import borrow_seats
 
 WORK_SECONDS = 0.010
-HOGS = (0, 2, 4)
+BUSY_PROCESSES = (0, 2, 4)
 LIMIT_SECONDS = 0.025
 STEPS = 199
 MOST_VOID = 20
@@ -95,7 +94,7 @@ def agent(observation, configuration):
 
 @dataclass
 class Moves:
-    """Per-move records of a seat's log, of many seats, and how many ran out of time."""
+    """The move records of many seats, and the number of time-outs."""
 
     records: list[dict[str, Any]]
     late: int = 0
@@ -103,16 +102,18 @@ class Moves:
     """Matches that the node could not begin or end."""
 
     def column(self, name: str) -> list[float]:
-        """Milliseconds of every move."""
+        """One column of all moves, in milliseconds."""
         return [1e3 * (record[name] or 0.0) for record in self.records]
 
 
 def main() -> None:
-    """Measure what this machine has and print the tables."""
+    """Measure all launchers of this machine and print the tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fairness", description=__doc__)
     parser.add_argument("--launcher", action="append", choices=LAUNCHERS)
     parser.add_argument("--moves", type=int, default=2000, help="moves under the strict limit")
-    parser.add_argument("--each", type=int, default=400, help="moves beside each number of hogs")
+    parser.add_argument(
+        "--each", type=int, default=400, help="moves beside each number of busy processes"
+    )
     parser.add_argument("--loads", type=int, default=5, help="first moves of each kind")
     parser.add_argument("--state-dir", type=Path, default=STATE, help="libraries of profiles")
     parser.add_argument("--drop-caches", action="store_true", help="empty the page cache first")
@@ -135,10 +136,10 @@ def _charges(node: Node, bundles: Sequence[Path], count: int) -> str:
     head = ("10 ms of work", "ms", "median", "p90", "p99", "max", "median of quiet")
     lines: list[tuple[str, ...]] = [head]
     quiet: dict[str, float] = {}
-    for number in HOGS:
-        with hogs(number):
+    for number in BUSY_PROCESSES:
+        with busy_processes(number):
             moves = played(node, bundles, UNHURRIED, count)
-        title = "quiet" if not number else f"{number} hogs"
+        title = "quiet" if not number else f"{number} busy processes"
         for name in ("wall", "cpu", "pressure", "charged"):
             values = moves.column(f"{name}_seconds")
             middle = statistics.median(values)
@@ -151,11 +152,17 @@ def _charges(node: Node, bundles: Sequence[Path], count: int) -> str:
 
 def _false_time_outs(node: Node, bundles: Sequence[Path], count: int) -> str:
     began = time.monotonic()
-    with hogs(max(HOGS)):
+    with busy_processes(max(BUSY_PROCESSES)):
         moves = played(node, bundles, STRICT, count)
     charged, wall = moves.column("charged_seconds"), moves.column("wall_seconds")
     over = sum(1 for one in wall if one > 1e3 * LIMIT_SECONDS)
-    head = ("limit 25 ms, no bank, 4 hogs", "moves", "false time-outs", "charged p99", "max")
+    head = (
+        "limit 25 ms, no bank, 4 busy processes",
+        "moves",
+        "false time-outs",
+        "charged p99",
+        "max",
+    )
     line = (
         f"{time.monotonic() - began:.0f} s",
         str(len(moves.records)),
@@ -165,13 +172,13 @@ def _false_time_outs(node: Node, bundles: Sequence[Path], count: int) -> str:
         f"{over} ({over / len(wall):.0%})",
         str(moves.void),
     )
-    table = aligned([(*head, "over it by wall alone", "void matches"), line])
-    return "\n" + table + "\n" + _dearest(moves)
+    table = aligned([(*head, "over it in wall time alone", "void matches"), line])
+    return "\n" + table + "\n" + _most_expensive_moves(moves)
 
 
-def _dearest(moves: Moves) -> str:
-    """The moves nearest to the limit, part by part: what a false time-out is made of."""
-    head = ("dearest moves, ms", "wall", "cpu", "forgiven", "charged")
+def _most_expensive_moves(moves: Moves) -> str:
+    """The moves nearest to the limit, part by part: the causes of a false time-out."""
+    head = ("most expensive moves, ms", "wall", "cpu", "forgiven", "charged")
     names = ("wall_seconds", "cpu_seconds", "pressure_seconds", "charged_seconds")
     found = sorted(moves.records, key=lambda record: -float(record["charged_seconds"]))[:DEAREST]
     lines = [
@@ -182,7 +189,7 @@ def _dearest(moves: Moves) -> str:
 
 
 def played(node: Node, bundles: Sequence[Path], clock: Clock, count: int) -> Moves:
-    """At least ``count`` moves of these agents, in matches one after another, one lane."""
+    """At least ``count`` moves of these agents, in matches one after another."""
     moves = Moves([])
     while len(moves.records) < count:
         left = -(-(count - len(moves.records)) // SEATS)
@@ -201,7 +208,7 @@ def played(node: Node, bundles: Sequence[Path], clock: Clock, count: int) -> Mov
                     waiting_seconds=3600.0,
                 )
         except HostFault:
-            # The node's fault is nobody's time-out: the match is played again, as on the ladder.
+            # As on the ladder, a match with a fault of the node is played again.
             moves.void += 1
             if moves.void > MOST_VOID:
                 raise
@@ -216,8 +223,8 @@ def played(node: Node, bundles: Sequence[Path], clock: Clock, count: int) -> Mov
 
 
 @contextlib.contextmanager
-def hogs(count: int) -> Iterator[None]:
-    """That many processes that never rest, of the weight every process has."""
+def busy_processes(count: int) -> Iterator[None]:
+    """Runs that many busy processes of normal weight."""
     command = [sys.executable, "-I", "-S", "-c", "while True: pass"]
     running_hogs = [subprocess.Popen(command) for _ in range(count)]
     try:
@@ -230,9 +237,9 @@ def hogs(count: int) -> Iterator[None]:
 
 
 def _first_moves(launcher: str, folder: Path, options: argparse.Namespace) -> str:
-    """Charges of the first move, import included, where its bundle and libraries lay elsewhere."""
+    """Charges of the first move, with its import, for cold and for warm files."""
     before_kib = _reported_kib()
-    bundles = [_heavy(folder / f"heavy{number}.tar.gz") for number in range(options.loads)]
+    bundles = [_large_bundle(folder / f"heavy{number}.tar.gz") for number in range(options.loads)]
     cold, warm, other = list[float](), list[float](), list[float]()
     for bundle in bundles:
         if options.drop_caches:
@@ -246,7 +253,7 @@ def _first_moves(launcher: str, folder: Path, options: argparse.Namespace) -> st
             again = [_first_move(node, bundle) for _ in range(3)]
             warm.append(statistics.median(again))
             resource_usage.settle(node)
-            other.append(_first_move(node, _heavy(folder / "other.tar.gz")))
+            other.append(_first_move(node, _large_bundle(folder / "other.tar.gz")))
     head = (f"first move, {WEIGHTS_MIB} MiB read", "charged ms", "least", "most", "of warm", "met?")
     lines: list[tuple[str, ...]] = [head]
     emptied = ", page cache emptied" if options.drop_caches else ""
@@ -255,13 +262,13 @@ def _first_moves(launcher: str, folder: Path, options: argparse.Namespace) -> st
         ("warm node, the same box again", warm),
         ("other box, as validation finds it", other),
     ):
-        # Each round by itself: how fast the machine copies memory changes with its neighbours.
+        # The ratio is per round, because neighbours change the machine's copy speed.
         ratio = statistics.median(one / base for one, base in zip(values, warm, strict=True))
         met = "yes" if abs(ratio - 1) <= 0.10 else "NO"
         middle = statistics.median(values)
         shown = [f"{1e3 * one:.0f}" for one in (middle, min(values), max(values))]
         lines.append((title, *shown, f"x{ratio:.2f}", met))
-    return f"\n{aligned(lines)}{_given_back(before_kib)}"
+    return f"\n{aligned(lines)}{_memory_returned(before_kib)}"
 
 
 def _reported_kib() -> int:
@@ -271,16 +278,16 @@ def _reported_kib() -> int:
         return 0
 
 
-def _given_back(before_kib: int) -> str:
-    """Memory that was given to the hypervisor is dear to touch again: that is in the figures."""
+def _memory_returned(before_kib: int) -> str:
+    """A note on memory that went back to the hypervisor; touching it again costs time."""
     given_mib = (_reported_kib() - before_kib) >> 10
     return (
-        f"\ngiven back to the hypervisor meanwhile, as free: {given_mib} MiB" if given_mib else ""
+        f"\nfree memory returned to the hypervisor meanwhile: {given_mib} MiB" if given_mib else ""
     )
 
 
 def _first_move(node: Node, bundle: Path) -> float:
-    """Seconds charged for the first move, in which the agent is loaded."""
+    """The charge in seconds for the first move, which loads the agent."""
     with borrow_seats(node.socket, [node.request(bundle)], BORROW_SECONDS) as (loan,):
         assert isinstance(loan, Loan), loan
         with contextlib.closing(Table([loan], Clock(act_seconds=60.0))) as table:
@@ -292,8 +299,8 @@ def _first_move(node: Node, bundle: Path) -> float:
 _SEEN = observation()
 
 
-def _heavy(path: Path) -> Path:
-    """A bundle with weights that do not compress, different each time."""
+def _large_bundle(path: Path) -> Path:
+    """A bundle with incompressible weights, different each time."""
     weights = os.urandom(WEIGHTS_MIB << 20)
     with tarfile.open(path, "w:gz", compresslevel=1) as archive:
         for name, content in (("main.py", HEAVY.encode()), ("weights.bin", weights)):

@@ -2,11 +2,11 @@
 
     python -m benchmarks first_start [--keep-environment]
 
-Copies the committed files to a new folder and runs `./peck up` there. So the environment, the
+It copies the committed files to a new folder and runs `./peck up` there. So the environment, the
 databases and the boxes' libraries are all new. Wheels come from pip's cache or index: run it twice
-to measure without downloads. ``--keep-environment`` uses this checkout's environment, to measure
-the rest alone. Prints each line of `peck up` with its second and the machine's load, because both
-times grow with the load.
+to measure without downloads. ``--keep-environment`` uses the environment of this checkout, to
+measure the rest alone. The output shows each line of `peck up` with its second and the machine's
+load, because both times grow with the load.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def copied(folder: Path) -> None:
 
 
 def played(address: str, token: str) -> dict[str, int]:
-    """Number of rated matches of each demo agent that is on a board."""
+    """The number of rated matches of each demo agent on a board."""
     site = Client(address, token)
     return {
         f"{league.slug}/{row['agent_name']}": int(row["games"])
@@ -55,7 +55,7 @@ class Clock:
         self._began = time.monotonic()
 
     def seconds(self) -> float:
-        """Since the start."""
+        """Seconds since the start."""
         return time.monotonic() - self._began
 
     def say(self, line: str) -> None:

@@ -1,10 +1,10 @@
-"""Time from upload to validated, and to the first rated match, on an idle instance.
+"""Measures the time from upload to validation, and to the first rated match, on an idle instance.
 
     python -m benchmarks.latency [--uploads 5]
 
-Starts what `peck up` starts (embedded servers, real boxes), with a small league in which a few
-quick agents stand. Between uploads the league rests, so that each finds an idle system. Times are
-those a client sees that asks every 50 ms.
+It starts the same parts as `peck up` (embedded servers, real boxes) with a small league of quick
+agents. Between uploads the league is paused, so that each upload finds an idle system. Times are
+those of a client that polls every 50 ms.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ RESIDENTS = 3
 
 
 def until(ready: Callable[[], bool]) -> None:
-    """Waits, at most two minutes."""
+    """Wait, at most two minutes."""
     deadline = time.monotonic() + 120
     while not ready():
-        assert time.monotonic() < deadline, "two minutes without what was waited for"
+        assert time.monotonic() < deadline, "the condition was not met within two minutes"
         time.sleep(POLL_SECONDS)
 
 
 def submit(ladder: Client, name: str) -> Json:
-    """A quick agent of its own, uploaded and entered."""
+    """Upload and enter a quick new agent."""
     agent = ladder.create_agent(name)
     entry: Json = ladder.upload(agent["id"], QUICK + b"# " + name.encode(), season="idle")["entry"]
     return entry
 
 
 def rest(ladder: Client, *, resting: bool) -> None:
-    """A paused league starts nothing; wait for what is under way."""
+    """Pause or resume the league; a pause waits until all matches have ended."""
     ladder.patch("/v1/leagues/idle", {"state": "paused" if resting else "open"})
     if resting:
         until(lambda: not any(running_now(ladder)))

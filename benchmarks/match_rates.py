@@ -1,4 +1,4 @@
-"""Matches per second: by the cores' time and by the wall, in kept boxes and in fresh ones."""
+"""Measures matches per second, by processor time and by wall time, in kept and in fresh boxes."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ WARM_UP = 2
 RATE = {"python": 12, "numpy": 12, "torch": 5}
 WALL_MS = 60
 MOST_MATCHES = 150
-"""A box serves 200 before it is replaced, which is not what is measured here."""
+"""A box is replaced after 200 matches; this benchmark stays below that."""
 
 
 @dataclass(frozen=True)
 class Rate:
-    """Matches played, and what they took."""
+    """The matches of a measurement, with their wall and processor time."""
 
     matches: int
     elapsed: float
     walls: Sequence[float]
     steps: Sequence[float]
     spent: resource_usage.Spent | None
-    """None where processor time cannot be told."""
+    """None where processor time cannot be measured."""
 
     @property
     def per_core_second(self) -> list[float] | str:
-        """Matches per second of one core's time."""
+        """Matches per second of one core's processor time."""
         if self.spent is None:
-            return "cpu time not counted here"
+            return "cpu time is not measured here"
         return [self.matches / self.spent.total]
 
     @property
     def parts(self) -> dict[str, float]:
-        """Whose processor seconds they are; empty where they cannot be told."""
+        """Processor seconds by part; empty where they cannot be measured."""
         if self.spent is None:
             return {}
         return {
@@ -54,10 +54,10 @@ class Rate:
 
 
 def measure(node: Node, bundles: Sequence[Path], seconds: float, group: Path | None) -> Rate:
-    """Matches one after another."""
+    """Play matches one after another."""
     for _ in range(WARM_UP):
         play(node, bundles)
-    resource_usage.settle(node)  # the boxes that replace those taken
+    resource_usage.settle(node)  # waits for the replacement of used boxes
     before = None if group is None else resource_usage.spent(group, node)
     walls, steps = list[float](), list[float]()
     began = time.perf_counter()
@@ -66,14 +66,14 @@ def measure(node: Node, bundles: Sequence[Path], seconds: float, group: Path | N
         walls.append(match.wall)
         steps += match.steps
     elapsed = time.perf_counter() - began
-    time.sleep(0.2)  # the last match's boxes fork their next children
+    time.sleep(0.2)  # lets the boxes of the last match fork their next children
     after = None if group is None else resource_usage.spent(group, node)
     used = None if after is None or before is None else after - before
     return Rate(len(walls), elapsed, walls, steps, used)
 
 
 def side_by_side(node: Node, folder: Path, seconds: float, workers: int) -> tuple[int, float]:
-    """Several processes at once, each with its own four agents; matches and seconds."""
+    """Play in several processes at once, each with its own four agents; matches and seconds."""
     lineups = []
     for worker in range(workers):
         lineup = folder / f"worker{worker}"
@@ -98,7 +98,7 @@ def _some(node: Node, bundles: Sequence[Path], seconds: float) -> int:
 def rows(
     launcher: str, profile: str, state: Path, folder: Path, seconds: float, group: Path | None
 ) -> Iterator[Target]:
-    """A profile's rates."""
+    """The rates of one profile."""
     title = f"{SEATS} seats, {STEPS} joint steps, {profile}"
     aim = RATE[profile]
     warm = ("--warm", str(2 * SEATS))
@@ -120,13 +120,15 @@ def rows(
             yield Target(f"  cpu of a match: {whose}", [1e3 * used / one.matches], "ms")
         walls = [1e3 * wall for wall in one.walls]
         yield Target(
-            "  wall of a match", walls, "ms", WALL_MS, None, "4 starts and ends on 2 cores"
+            "  wall time of a match", walls, "ms", WALL_MS, None, "4 starts and ends on 2 cores"
         )
         yield Target("  a joint step in it, rules included", [1e6 * s for s in one.steps], "us")
         rate = one.matches / one.elapsed
-        yield Target("  matches/s by the wall, 1 at a time", [rate], "/s", better="more")
+        yield Target("  matches/s in wall time, 1 at a time", [rate], "/s", better="more")
         count, elapsed = side_by_side(node, folder, seconds, 2)
-        yield Target("  matches/s by the wall, 2 at a time", [count / elapsed], "/s", better="more")
+        yield Target(
+            "  matches/s in wall time, 2 at a time", [count / elapsed], "/s", better="more"
+        )
     if profile != "torch":
         yield from _fresh(launcher, profile, state, bundles, (seconds, one, group))
 
@@ -138,7 +140,7 @@ def _fresh(
     bundles: Sequence[Path],
     kept: tuple[float, Rate, Path | None],
 ) -> Iterator[Target]:
-    """The peer: the same matches with a box started for every seat and removed after it."""
+    """The peer: the same matches with a new box for every seat."""
     seconds, one, group = kept
     with running(launcher, profile, "--warm", "0", "--keep", "0", state=state) as node:
         assert not isinstance(node, str)
@@ -149,12 +151,12 @@ def _fresh(
         while time.perf_counter() - began < seconds:
             walls.append(play(node, bundles).wall)
         elapsed = time.perf_counter() - began
-        time.sleep(1.0)  # removals
+        time.sleep(1.0)  # lets removals end
         used = _group_seconds(group) - before
     rate = len(walls) / elapsed
     ratio = one.matches / one.elapsed / rate
     yield Target(
-        "  a fresh box for every seat: matches/s by the wall",
+        "  a new box for every seat: matches/s in wall time",
         [rate],
         "/s",
         floor=f"kept boxes: x{ratio:.1f}",
@@ -162,17 +164,17 @@ def _fresh(
     )
     slower = statistics.median(walls) / statistics.median(one.walls)
     yield Target(
-        "  a fresh box for every seat: wall of a match",
+        "  a new box for every seat: wall time of a match",
         [1e3 * wall for wall in walls],
         "ms",
         floor=f"x{slower:.1f} of kept boxes",
     )
     if group is not None and launcher == "bubblewrap" and one.spent is not None:
-        # Of Docker's, the engine's own processes would have to be counted too.
+        # For Docker the engine's own processes would count too.
         fresh = len(walls) / used
         more = one.matches / one.spent.total / fresh
         yield Target(
-            "  a fresh box for every seat: matches/s/core",
+            "  a new box for every seat: matches/s/core",
             [fresh],
             "/s/core",
             floor=f"kept boxes: x{more:.1f}",

@@ -1,4 +1,4 @@
-"""What one move costs through a box, over the same JSON work without one."""
+"""Measures the cost of one move through a box, beyond the same JSON work without one."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ WARM_UP = 200
 
 @contextlib.contextmanager
 def awake() -> Iterator[None]:
-    """Every core has something to do that gives way to everything: what is measured inside holds
-    no waking of a core that has gone to sleep, which on a virtual machine costs tens of us."""
+    """Keeps every core busy with idle-priority work, so that no core sleeps.
+
+    On a virtual machine the wake-up of a core costs tens of microseconds.
+    """
     spinners = []
     try:
         for _ in os.sched_getaffinity(0):
@@ -51,7 +53,7 @@ def awake() -> Iterator[None]:
 
 
 def in_process(count: int) -> list[float]:
-    """The peer: the same packets written and read, the same agent called, in one process."""
+    """The peer: writes and reads the same packets and calls the same agent in one process."""
     seen = observation()
     times = []
     for number in range(count):
@@ -65,14 +67,14 @@ def in_process(count: int) -> list[float]:
 
 
 def rows(node: Node, folder: Path, count: int) -> Iterator[Target]:
-    """Added time of a move, back to back and after gaps; a step of four; freezing."""
+    """The added time of a move, with and without gaps; of a step of four seats; of freezing."""
     (bundle, *_), seen = write_agents(folder, _SOURCE), observation()
     clock = Clock(load="own")
     with seated(node, [bundle], clock) as table:
         resource_usage.settle(node)
         for _ in range(WARM_UP):
             table.step(seen)
-        # In turns with the peer, so that both meet the same neighbours.
+        # Alternates with the peer, so that both have the same neighbours.
         alone, boxed = [], []
         for _ in range(10):
             alone += in_process(count // 10)
@@ -81,12 +83,12 @@ def rows(node: Node, folder: Path, count: int) -> Iterator[Target]:
         ratio = statistics.median(boxed) / base
         yield Target("the same JSON work in process", _micro(alone), "us")
         yield Target(
-            "one move, added to that",
+            "one move through a box, added time",
             [1e6 * (one - base) for one in boxed],
             "us",
             60,
             300,
-            f"30 us: 2 switches, 4 JSON passes; x{ratio:.1f} of in process in all",
+            f"30 us: 2 switches, 4 JSON passes; x{ratio:.1f} of the time in process",
         )
         with awake():
             for _ in range(WARM_UP):
@@ -120,12 +122,12 @@ def _freezing(node: Node, bundle: Path, count: int) -> Target:
     with borrow_seats(node.socket, [node.request(bundle)], 60) as (loan,):
         assert isinstance(loan, Loan)
         if not loan.meter.can_freeze:
-            return Target("freeze and thaw", "cannot be had here", "us", 60)
+            return Target("freeze and thaw", "not available here", "us", 60)
         meter = loan.meter
         times = []
         for _ in range(min(count, 300)):
             freezing = timed(meter.freeze)
-            time.sleep(0.002)  # until it stands still
+            time.sleep(0.002)  # waits until the box is frozen
             times.append(freezing + timed(meter.thaw))
             time.sleep(0.001)
     return Target("freeze and thaw", _micro(times), "us", 60, None, "two file writes")

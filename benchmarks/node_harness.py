@@ -1,4 +1,4 @@
-"""A node daemon of a benchmark's own, and what a worker does with the boxes it lends."""
+"""Starts a node daemon for a benchmark, and uses its boxes as a worker does."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ BORROW_SECONDS = 120.0
 READY_SECONDS = 240.0
 CHECKOUT = Path(__file__).resolve().parents[1]
 STATE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pecking-order"
-"""Where bubblewrap boxes have their profiles' libraries, unless told: `peck run` has them there."""
+"""The default folder for the libraries of bubblewrap boxes; `peck run` uses it too."""
 GEESE = GAMES["hungry_geese"]
-# Geese that all go east on a board of many rows never meet, and no hunger ends them.
+# Geese that all go east never meet on a board of many rows, and hunger never ends them.
 CONFIGURATION = GEESE.configure({"episodeSteps": STEPS + 1, "hunger_rate": 1000, "rows": 30})
 TRIVIAL = "def agent(observation, configuration):\n    return 'EAST'\n"
 SEED = bytes(range(16))
@@ -57,7 +57,7 @@ class Node:
     memory_mb: int
 
     def request(self, bundle: Path) -> SeatRequest:
-        """One seat for this bundle."""
+        """The request for one seat with this bundle."""
         return SeatRequest(self.profile, bundle, self.memory_mb)
 
 
@@ -69,7 +69,7 @@ def running(
     state: Path = STATE,
     memory_mb: int = MEMORY_MB,
 ) -> Iterator[Node | str]:
-    """A node of this kind, or in words why there is none here."""
+    """Runs a node of this kind; yields a reason in words if this machine has none."""
     if profile not in profiles.PROFILES:
         yield "not built here"
         return
@@ -97,7 +97,7 @@ def running(
 
 
 def comes_up(socket: Path, process: subprocess.Popen[bytes]) -> bool:
-    """Whether the daemon answers there; False once it has ended."""
+    """Whether the daemon answers on the socket; False after its end."""
     give_up_at = time.monotonic() + READY_SECONDS
     while process.poll() is None and time.monotonic() < give_up_at:
         with contextlib.suppress(HostFault):
@@ -108,7 +108,7 @@ def comes_up(socket: Path, process: subprocess.Popen[bytes]) -> bool:
 
 
 def _listener(path: Path) -> int:
-    """The process that lends there, which is not the one that was started: that guards it."""
+    """The process that listens there; the started process is only its guard."""
     with socketlib.socket(socketlib.AF_UNIX) as connection:
         connection.connect(str(path))
         told = connection.getsockopt(socketlib.SOL_SOCKET, socketlib.SO_PEERCRED, 12)
@@ -117,11 +117,11 @@ def _listener(path: Path) -> int:
 
 def _last_line(log: Path) -> str:
     lines = log.read_text(errors="replace").strip().splitlines()
-    return lines[-1][:60] if lines else "the node said nothing"
+    return lines[-1][:60] if lines else "the node printed nothing"
 
 
 def write_agents(folder: Path, source: str, count: int = SEATS) -> list[Path]:
-    """That many submissions that do the same and are not the same."""
+    """Write that many different submissions with the same behaviour."""
     paths = [folder / f"agent{number}.py" for number in range(count)]
     for number, path in enumerate(paths):
         path.write_text(f"{source}# {number}\n")
@@ -130,19 +130,19 @@ def write_agents(folder: Path, source: str, count: int = SEATS) -> list[Path]:
 
 @dataclass
 class Match:
-    """Where the time of one match went, in seconds."""
+    """The time of one match by part, in seconds."""
 
     wall: float
     borrowing: float
-    """From the request to all loans."""
+    """Seconds from the request to all loans."""
     steps: list[float] = field(default_factory=list)
-    """Each joint step but the first, which loads the agents."""
+    """Seconds of each joint step after the first; the first loads the agents."""
     charges: list[float] = field(default_factory=list)
     """Each move but a seat's first."""
 
 
 def play(node: Node, bundles: Sequence[Path], memory: list[PlayedMatch] | None = None) -> Match:
-    """One match of a hundred joint steps between these, refused if it was any other."""
+    """Play one match of a hundred joint steps; raises if the match has another length."""
     marks: list[float] = []
     began = time.perf_counter()
     with borrow_seats(
@@ -161,7 +161,7 @@ def play(node: Node, bundles: Sequence[Path], memory: list[PlayedMatch] | None =
         )
     wall = time.perf_counter() - began
     if len(played.episode.steps) != STEPS or set(played.episode.verdicts) != {"DONE"}:
-        raise SystemExit(f"not the match that was to be measured: {played.seats}")
+        raise SystemExit(f"the match did not go as planned: {played.seats}")
     if memory is not None:
         memory.append(played)
     steps = [later - earlier for earlier, later in itertools.pairwise(marks)]
@@ -170,7 +170,7 @@ def play(node: Node, bundles: Sequence[Path], memory: list[PlayedMatch] | None =
 
 
 class Table:
-    """Seats as a referee has them, without the game: for asking them one by one."""
+    """Seats as in a referee but without the game, to question them one by one."""
 
     def __init__(self, loans: Sequence[Loan], clock: Clock) -> None:
         self.own = OwnRunQueue()
@@ -183,7 +183,7 @@ class Table:
         self._steps = 0
 
     def start(self) -> None:
-        """Every agent is loaded and waits for its first move."""
+        """Load every agent; each then waits for its first move."""
         questions = [seat.starting(CONFIGURATION, SEED) for seat in self.seats]
         ask_all(questions, self.own, time.monotonic() + 60)
         for seat, question in zip(self.seats, questions, strict=True):
@@ -194,9 +194,11 @@ class Table:
     def step(
         self, observation: dict[str, object], parse: Callable[[object], object] | None = None
     ) -> tuple[float, float, float]:
-        """One move of every seat: seconds until all were written down as questions, until all
-        answers had come, until all answers were read and found legal, by the geese's rules if not
-        by ``parse``."""
+        """Ask every seat for one move.
+
+        Returns seconds until all questions were written, until all answers came, and until all were
+        checked. The geese's rules check the answers unless ``parse`` is given.
+        """
         self._steps += 1
         at = time.perf_counter()
         questions = [seat.asking(self._steps, observation) for seat in self.seats]
@@ -211,13 +213,13 @@ class Table:
         return asked_at - at, answered_at - asked_at, time.perf_counter() - answered_at
 
     def close(self) -> None:
-        """Give back what the table itself opened; the loans are their borrower's."""
+        """Close the resources of the table; the borrower keeps the loans."""
         self.own.close()
 
 
 @contextlib.contextmanager
 def seated(node: Node, bundles: Sequence[Path], clock: Clock) -> Iterator[Table]:
-    """Started agents at a table; ``node`` may be a remote daemon."""
+    """Agents that are started and ready; ``node`` may be a remote daemon."""
     requests = [node.request(path) for path in bundles]
     with borrow_seats(node.socket, requests, BORROW_SECONDS, node.socket) as lent:
         loans = [loan for loan in lent if isinstance(loan, Loan)]
@@ -227,7 +229,7 @@ def seated(node: Node, bundles: Sequence[Path], clock: Clock) -> Iterator[Table]
 
 
 def observation() -> dict[str, object]:
-    """What a seat is shown in the middle of a game."""
+    """An observation from the middle of a game."""
     random = referee.game_random(SEED)
     state, _ = GEESE.reset(CONFIGURATION, SEATS, random)
     for _ in range(STEPS // 2):
@@ -244,7 +246,7 @@ _START = GEESE.reset(CONFIGURATION, SEATS, referee.game_random(SEED))
 
 
 def timed(act: Callable[[], object]) -> float:
-    """Seconds that this took."""
+    """The seconds of this call."""
     began = time.perf_counter()
     act()
     return time.perf_counter() - began

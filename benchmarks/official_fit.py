@@ -1,14 +1,13 @@
-"""The official fit on the largest leagues we promise, beside the bare ``trueskill`` package.
+"""Measures the official fit of the largest supported leagues, beside the ``trueskill`` package.
 
     python -m benchmarks.official_fit [--rounds 3]
 
-Skills are normal with a standard deviation of 1 beta, lineups of four random among those within
-about a beta of the first seat, results by TrueSkill's model with ties and one fault in fifty seats.
+Skills are normal with a standard deviation of 1 beta. A lineup has four random agents within about
+a beta of the first seat. Results follow TrueSkill's model, with ties and one fault in fifty seats.
 
-*Cold* fits the whole log from nothing; *warm* fits it from the messages of a fit of its first 95 %,
-as the rater does whenever the log has grown by a twentieth. Times include all that a fit returns
-(intervals, kappa, messages for the next one), not the loading of the log. The peer rates games of
-the same league one by one.
+*Cold* fits the whole log from nothing. *Warm* starts from the messages of a fit of the first 95 %,
+as the rater does after a growth of one twentieth. Times include all results of a fit (intervals,
+kappa, messages) but not the loading of the log. The peer rates games of the same league one by one.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ from ladder.ratings.official.ranks import draw_ranks, rank_outlook, remaining_un
 
 SEATS = 4
 GRAIN = 0.05
-"""Performances are rounded to this, so that some seats tie."""
+"""Performances are rounded to this step, so that some seats tie."""
 FAULTS = 0.02
 GROWTH = 0.05
 PEER_GAMES = 1000
 DRAWS = 200
 POINTS = 150.0
-"""To a beta."""
+"""Points in one beta."""
 WARM_SECONDS = {100_000: 0.25, 1_000_000: 3.0}
 Result = TypeVar("Result")
 
@@ -56,14 +55,14 @@ def league(seed: int, n: int, games: int) -> GameTable:
 
 
 def timed(work: Callable[[], Result]) -> tuple[float, Result]:
-    """Seconds by the wall, and what it gave."""
+    """The wall seconds and the result of a call."""
     began = time.perf_counter()
     result = work()
     return time.perf_counter() - began, result
 
 
 def peer(games: GameTable, n: int) -> float:
-    """Seconds a game of the trueskill package, each game rated from what the last ones left."""
+    """Seconds a game of the trueskill package, rating games in order."""
     environment = trueskill.TrueSkill(0.0, 1.0, 1.0, 0.0, 0.05)
     ratings = [environment.create_rating() for _ in range(n)]
     began = time.perf_counter()
@@ -77,7 +76,7 @@ def peer(games: GameTable, n: int) -> float:
 
 
 def rows(n: int, count: int, rounds: int) -> Iterator[Target]:
-    """One league's figures."""
+    """The figures of one league."""
     games = league(1, n, count)
     prior = Prior.unknown(n)
     size = f"{n:,} x {count:,}"
@@ -103,7 +102,7 @@ def rows(n: int, count: int, rounds: int) -> Iterator[Target]:
         floor=f"x{package * len(games) / ours:.0f} of ours",
     )
     yield Target(
-        "  games/s that the fit keeps up with",
+        "  games/s that the fit can sustain",
         [GROWTH * len(games) / ours],
         "/s",
         20_000,

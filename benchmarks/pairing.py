@@ -1,7 +1,7 @@
-"""What it takes to decide who plays whom: ``python -m benchmarks.pairing``.
+"""Measures the time to choose the next lineups: ``python -m benchmarks.pairing``.
 
-Whole decisions are timed, from the candidates as the store gives them to lineups ready to be
-written. The peer in the same run draws lineups at random, under the same rules.
+It measures whole decisions, from the stored candidates to lineups ready to write. The peer in the
+same run draws random lineups under the same rules.
 """
 
 from __future__ import annotations
@@ -54,8 +54,7 @@ def league(agents: int) -> list[Candidate]:
 
 
 def crowd() -> list[Candidate]:
-    """A team that fills a league with entries that have nobody to meet: the few others hold one
-    bundle."""
+    """A league of one large team without opponents: the few others share one bundle."""
     field = league(CROWD + SEATS)
     team, bundle = field[0].team_id, field[-1].digest
     return [
@@ -68,7 +67,7 @@ def crowd() -> list[Candidate]:
 
 
 def past(field: Sequence[Candidate], matches: int) -> EncounterCounts:
-    """Meetings of that many matches among near neighbours: a tenth of the league to each side."""
+    """Encounters of that many matches among neighbours within a tenth of the league."""
     draw = np.random.default_rng(1)
     by_rating = np.argsort([each.mu for each in field])
     numbers = {each.entry_id: n for n, each in enumerate(field)}
@@ -85,7 +84,7 @@ def past(field: Sequence[Candidate], matches: int) -> EncounterCounts:
 
 
 def at_random(field: Sequence[Candidate], lineups: int, rng: Random) -> list[list[LineupSeat]]:
-    """The peer: entries in any order, once more when they may not sit together."""
+    """The peer: entries in random order; it draws again when two may not meet."""
     made: list[list[LineupSeat]] = []
     while len(made) < lineups:
         drawn = rng.sample(field, SEATS)
@@ -95,7 +94,7 @@ def at_random(field: Sequence[Candidate], lineups: int, rng: Random) -> list[lis
 
 
 def timed(decide: Callable[[int], object], seconds: float) -> list[float]:
-    """Seconds that each call took, after two that do not count."""
+    """The seconds of each call, after two calls that do not count."""
     for number in range(2):
         decide(number)
     times: list[float] = []
@@ -108,7 +107,7 @@ def timed(decide: Callable[[int], object], seconds: float) -> list[float]:
 
 
 def rows(agents: int, matches: int, seconds: float) -> Iterator[Target]:
-    """Ours and the peer in one field."""
+    """Our pairing and the peer on one field."""
     field = league(agents)
     met = past(field, matches)
 
@@ -131,7 +130,7 @@ def rows(agents: int, matches: int, seconds: float) -> Iterator[Target]:
 
 
 def unseatable(seconds: float) -> Iterator[Target]:
-    """What it takes to see that nothing can be made."""
+    """The time to find that no lineup is possible."""
     field = crowd()
 
     def ours(number: int) -> None:
@@ -139,7 +138,7 @@ def unseatable(seconds: float) -> Iterator[Target]:
         assert not propose_lineups(field, seats=SEATS, lineups=BATCH, rng=rng, beta=BETA).lineups
 
     times = timed(ours, seconds / 2)
-    what = f"a decision of {BATCH}, {CROWD:,} entries of a team that nobody can meet"
+    what = f"a decision of {BATCH}, {CROWD:,} entries of a team without opponents"
     yield Target(what, [1e3 * t for t in times], "ms", 10)
 
 
@@ -149,7 +148,7 @@ def _each(times: Sequence[float]) -> list[float]:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--seconds", type=float, default=4.0, help="of measuring in each field")
+    options.add_argument("--seconds", type=float, default=4.0, help="of measurement in each field")
     options.add_argument("--matches", type=int, default=10_000_000, help="of the largest league")
     chosen = options.parse_args()
     print(f"Pairing, {SEATS} seats: {machine()}\n", flush=True)

@@ -1,12 +1,12 @@
-"""What one rater does on one core, rows and commits included, beside the ``trueskill`` package.
+"""Measures one rater on one core, with rows and commits, beside the ``trueskill`` package.
 
     python -m benchmarks.rating_throughput [--agents 1000] [--matches 100000]
 
-A season with a log of four-seat matches lies ready in a real Postgres. *Live* folds its beginning
-into ratings as the rater does, a stretch a transaction. *Official* fits the second half of the log
-whenever it has grown by a twentieth: loading what is new, drawing ranks and writing each version is
-in it, so its rate is that at which results can come in for ever. Then both are computed again from
-the log alone and compared to the bit.
+A real Postgres holds a season with a log of four-seat matches. *Live* folds the beginning of the
+log into ratings as the rater does, one stretch a transaction. *Official* fits the second half after
+each growth by a twentieth. It includes loading, drawing ranks and writing each version, so its rate
+is the sustainable rate of results. Finally the benchmark computes both again from the log alone;
+every bit must agree.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PEER_GAMES = 1000
 
 
 def log_of(conn: Connection, season_id: SeasonId, matches: int) -> list[RatedResult]:
-    """Writes this many accepted matches of the season's entries; what is in them."""
+    """Write this many accepted matches of the season's entries; returns their results."""
     entries = [row[0] for row in conn.execute("select id from entries order by id")]
     games = league(1, len(entries), matches)
     names = [MatchId(ids.new_id("mat")) for _ in range(len(games))]
@@ -100,7 +100,7 @@ def live(conn: Connection, season_id: SeasonId) -> float:
 
 
 def fits(conn: Connection, season_id: SeasonId, matches: int) -> tuple[float, list[float]]:
-    """Matches a second of a log that is fitted as it grows, and the seconds of each version."""
+    """Matches a second of repeated fits of a growing log, and the seconds of each version."""
     fitter, seconds = fitting.OfficialFitter(), list[float]()
     number = START * matches
     while True:
@@ -117,7 +117,7 @@ def fits(conn: Connection, season_id: SeasonId, matches: int) -> tuple[float, li
 
 
 def is_replayed(conn: Connection, season_id: SeasonId, results: Sequence[RatedResult]) -> bool:
-    """Whether the log alone gives the same bits: the ratings, and the last official version."""
+    """Whether the log alone gives the same bits for the ratings and the last official version."""
     anew = online.rate_all(RatingParameters(), results[:LIVE])
     rows = conn.execute("select id, mu, sigma from entries where games > 0")
     same = all((anew[entry].mu, anew[entry].sigma) == (mu, sigma) for entry, mu, sigma in rows)
@@ -134,7 +134,7 @@ def main() -> None:
     parser.add_argument("--matches", type=int, default=100_000)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="peck-bench-", dir="/var/tmp") as made:
-        Path(made).chmod(0o711)  # Postgres is another user's where we are root
+        Path(made).chmod(0o711)  # under root, Postgres runs as another user
         _measure(Path(made), options)
 
 

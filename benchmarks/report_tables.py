@@ -1,4 +1,4 @@
-"""Samples, and the tables in which benchmarks print them."""
+"""Samples, and the tables that benchmarks print."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from typing import Literal
 
 
 def quantile(samples: Sequence[float], share: float) -> float:
-    """The sample below which this share of them lies; the largest for small numbers of them."""
+    """The sample below which this share lies; for few samples the largest."""
     ordered = sorted(samples)
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
 
 
 @dataclass(frozen=True)
 class Target:
-    """A measured figure beside what it is to be; None where there is no target.
+    """A measured figure beside its target; the target is None if there is none.
 
-    ``unit`` stands behind every number of the row; ``floor`` says in words what no implementation
-    gets below.
+    ``unit`` follows every number of the row. ``floor`` states the lower limit of every
+    implementation in words.
     """
 
     what: str
     measured: Sequence[float] | str
-    """Samples, or why there are none."""
+    """Samples, or a reason for their absence."""
     unit: str
     median: float | None = None
     p99: float | None = None
@@ -34,7 +34,7 @@ class Target:
     better: Literal["less", "more"] = "less"
 
     def cells(self) -> tuple[str, ...]:
-        """what, measured, the best tenth (without neighbours), target, met?, floor"""
+        """The columns: what, measured, best tenth (without neighbours), target, met?, floor."""
         if isinstance(self.measured, str):
             return (self.what, self.measured, "-", self._aim(), "-", self.floor)
         middle = statistics.median(self.measured)
@@ -68,14 +68,14 @@ HEAD = ("what", "measured", "best tenth", "target", "met?", "floor")
 
 
 def aligned(lines: Sequence[Sequence[str]]) -> str:
-    """The lines with their columns under each other, the first one as head."""
+    """The lines with aligned columns; the first line is the header."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     rows = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
     return "\n".join([rows[0], "-" * max(map(len, rows)), *rows[1:]])
 
 
 def machine() -> str:
-    """The machine and what else it was doing, for a table's head."""
+    """The machine and its other load, for a table's heading."""
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
     return f"{os.cpu_count()} cores, Linux {platform.release()}, load average {load}"
 

@@ -1,9 +1,8 @@
-"""What a node and its boxes use of the machine: processor time, and memory of their own.
+"""Measures the processor time and the own memory of a node and its boxes.
 
-Processor time is counted by the kernel in version 2 control groups: one of this benchmark's own,
-in which it runs with its node and everything the node starts (of a Docker box the zygote and the
-match's children), and the engine's group of every container (its init and supervisor). The shims
-that stand beside containers are added thread by thread.
+The kernel counts processor time in version 2 control groups. The benchmark runs in its own group
+with its node and all child processes. For Docker it adds each container's group: zygote and match
+children, init and supervisor. It adds the container shims thread by thread.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ from sandbox.launchers import cgroups
 
 SETTLE_SECONDS = 60.0
 RESTING_SECONDS = 0.004
-"""What the boxes of a node that rests use of the cores between two looks."""
+"""The processor time that idle boxes of a node use between two readings."""
 _UNIFIED = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified"))
 
 
 @contextlib.contextmanager
 def own_group() -> Iterator[Path | None]:
-    """This process, and all it starts inside the block, in a group of their own.
+    """Puts this process and all its children inside the block into their own group.
 
-    None where it may not make one.
+    Yields None if that is not permitted.
     """
     root = next((path for path in _UNIFIED if (path / "cgroup.procs").exists()), None)
     before = _own_path()
@@ -70,7 +69,7 @@ def _own_path() -> str | None:
 
 @dataclass(frozen=True)
 class Spent:
-    """Processor seconds, in all and of whom; ``children`` are the matches' own."""
+    """Processor seconds in all and by part; ``children`` are the processes of matches."""
 
     total: float
     referee: float
@@ -81,7 +80,7 @@ class Spent:
 
     @property
     def children(self) -> float:
-        """What nobody else used."""
+        """The seconds that no other part used."""
         known = self.referee + self.node + self.supervisors + self.zygotes + self.shims
         return max(0.0, self.total - known)
 
@@ -97,7 +96,7 @@ class Spent:
 
 
 def spent(group: Path, node: Node) -> Spent:
-    """What has been used until now; boxes that were removed meanwhile fall out of the parts."""
+    """The seconds used until now; removed boxes drop out of the parts."""
     containers = containers_of(node)
     total = group_seconds(group)
     for container in containers:
@@ -118,20 +117,21 @@ def spent(group: Path, node: Node) -> Spent:
 
 
 def containers_of(node: Node) -> list[str]:
-    """Ids of the containers that this node has now."""
+    """Ids of the current containers of this node."""
     if node.launcher != "docker":
         return []
     import docker
 
     engine = docker.from_env()
     with contextlib.closing(engine):
-        # Named by the run directory's key, which is not ours to know, and by the node.
+        # Container names contain the run directory's key, which we do not know, and the node's
+        # name.
         found = engine.api.containers(quiet=True, filters={"name": f"-{node.name}-"})
     return [str(entry["Id"]) for entry in found]
 
 
 def processes_of(node: Node, containers: list[str]) -> list[int]:
-    """Every process of this node's boxes on this host, and the shims beside them."""
+    """Every process of this node's boxes on this host, and their shims."""
     parents, lines = _parents()
     if node.launcher == "docker":
         roots = {pid for pid, line in lines.items() if _is_shim(line, containers)}
@@ -145,7 +145,7 @@ def processes_of(node: Node, containers: list[str]) -> list[int]:
 
 
 def settle(node: Node) -> None:
-    """Until no box of the node is being started, or forks its next child."""
+    """Wait until no box of the node starts or forks its next child."""
     give_up_at = time.monotonic() + SETTLE_SECONDS
     containers, used = containers_of(node), -1.0
     while time.monotonic() < give_up_at:
@@ -159,7 +159,7 @@ def settle(node: Node) -> None:
 
 
 def anonymous_mib(node: Node) -> float:
-    """Memory of the boxes that is no file's, shared pages by their share, in MiB."""
+    """Memory of the boxes that belongs to no file, shared pages by their share, in MiB."""
     return sum(map(_anonymous_kib, processes_of(node, containers_of(node)))) / 1024
 
 
@@ -204,14 +204,14 @@ def _parents() -> tuple[dict[int, int], dict[int, str]]:
 
 
 def group_seconds(folder: Path) -> float:
-    """Processor seconds that a version 2 group and those below it have used."""
+    """Processor seconds of a version 2 group and all groups below it."""
     with contextlib.suppress(OSError):
         return int((folder / "cpu.stat").read_text().split()[1]) / 1e6
     return 0.0
 
 
 def _ran(pid: int) -> float:
-    """Processor seconds of the threads that a process has now."""
+    """Processor seconds of the current threads of a process."""
     total = 0
     with contextlib.suppress(OSError):
         for thread in Path(f"/proc/{pid}/task").iterdir():
@@ -220,7 +220,7 @@ def _ran(pid: int) -> float:
 
 
 def _process_seconds(pid: int) -> float:
-    """Of a process with the threads that have ended."""
+    """Processor seconds of a process, including ended threads."""
     with contextlib.suppress(OSError):
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

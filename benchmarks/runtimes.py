@@ -1,10 +1,12 @@
-"""What a box costs under each runtime of the engine, in one run: ``python -m benchmarks.runtimes``.
+"""Measures a box under each runtime of the engine, in one run: ``python -m benchmarks.runtimes``.
 
-``[--runtime NAME ...] [--profile NAME ...] [--matches 20] [--moves 200]``; by default ``runc`` and
-gVisor where the engine knows it, profiles ``python`` and ``numpy``. Moves go back to back through
-the descriptor that a worker has, without a referee; a start is from the loan's request to ready, on
-a box that is bound to the bundle, once with a pause before it and once at the heels of the last
-match, when its child is still being forked; an end is until the box is swept and proven.
+``[--runtime NAME ...] [--profile NAME ...] [--matches 20] [--moves 200]``; the default is ``runc``,
+gVisor if the engine has it, and profiles ``python`` and ``numpy``.
+
+Moves run without a pause through a worker's descriptor, without a referee. A start is from the
+loan's request to ready, on a box bound to the bundle. One start follows a pause. The other directly
+follows a match, while the next child is still being forked. An end lasts until the box is swept and
+proven clean.
 """
 
 from __future__ import annotations
@@ -27,33 +29,33 @@ from sandbox.match import loans
 
 START = {"k": "start", "configuration": {"rows": 7}, "seed": "00" * 16, "load": "own"}
 PAUSE_SECONDS = 0.2
-"""Longer than any runtime forks."""
+"""Longer than the fork of any runtime."""
 
 
 @dataclass
 class Measured:
-    """One row; all in seconds."""
+    """One row; all values in seconds."""
 
     runtime: str
     profile: str
     moves: list[float] = field(default_factory=list)
     starts: list[float] = field(default_factory=list)
-    """On a box bound to the bundle, whose child waits."""
+    """Starts on a bound box whose child waits."""
     starts_at_once: list[float] = field(default_factory=list)
-    """The same at the heels of another match."""
+    """Starts directly after another match."""
     ends: list[float] = field(default_factory=list)
     boxes: list[float] = field(default_factory=list)
-    """The same start where a box must be started first."""
+    """Starts that must first start a box."""
 
 
 def measure(runtime: str, profile: str, bundle: Path, matches: int, moves: int) -> Measured | str:
-    """Matches of one seat on one box, and a few on boxes of their own; or why there are none."""
+    """Play one-seat matches on one box, and some on new boxes; returns a reason if impossible."""
     row = Measured(runtime, profile)
     options = ("--runtime", runtime, "--warm", "0")
     with running("docker", profile, *options) as node:
         if isinstance(node, str):
             return node
-        for _ in range(3):  # the first starts the box
+        for _ in range(3):  # the first match starts the box
             _match(node, bundle, Measured(runtime, profile), moves)
         for _ in range(matches):
             time.sleep(PAUSE_SECONDS)
@@ -91,12 +93,14 @@ def _ask(loan: loans.Loan, message: Mapping[str, object]) -> None:
     select.select([loan.socket], [], [], 30)
     answer = json.loads(loan.socket.recv(1 << 15))
     if answer["k"] not in ("ready", "reply"):
-        raise SystemExit(f"not the answer that was to be measured: {answer}")
+        raise SystemExit(f"unexpected answer: {answer}")
 
 
 def table(rows: list[Measured]) -> str:
-    """For a page in Markdown: medians, and in brackets the best tenth, which neighbours on the
-    machine have not slowed."""
+    """The table in Markdown: medians, and in brackets the best tenth.
+
+    Neighbours on the machine disturb the best tenth least.
+    """
     lines = [
         "| runtime | profile | move µs | start ms | start at once ms | end ms | box's start ms |",
         "|---|---|---|---|---|---|---|",
@@ -115,7 +119,7 @@ def _cell(seconds: list[float], digits: int) -> str:
 
 
 def main() -> None:
-    """Measure what the engine knows and print the table."""
+    """Measure all runtimes of the engine and print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.runtimes", description=__doc__)
     parser.add_argument("--runtime", action="append")
     parser.add_argument("--profile", action="append", choices=("python", "numpy"))

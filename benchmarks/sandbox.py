@@ -1,14 +1,14 @@
-"""The sandbox's figures beside their targets, through a real node, referee and boxes.
+"""Measures the sandbox against its targets, with a real node, referee and boxes.
 
     python -m benchmarks.sandbox [--launcher NAME ...] [--seconds 5] [--profile]
 
-One table for each launcher that this machine has. A figure of several samples shows their median
-and 99th percentile, and the best tenth of them, which neighbours on the machine disturbed least.
+There is one table for each launcher on this machine. A figure of several samples shows median, 99th
+percentile and best tenth; neighbours on the machine disturb the best tenth least. A "median"
+under *met?* means that the median meets the target and the 99th percentile does not.
 
-"median" under *met?* says that the median is as wanted and the 99th percentile is not. The same
-JSON work in process, and a fresh box for every seat, are measured beside it. Matches per second of
-a core count the referee, the node and the boxes as ``benchmarks.resource_usage`` says.
-``--profile`` adds where the time of a move, of a start and of a match goes.
+The peers are the same JSON work in process, and a new box for every seat. Matches per second of a
+core count the referee, the node and the boxes as in ``benchmarks.resource_usage``. ``--profile``
+adds the time of a move, of a start and of a match by part.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ IDLE_MIB = {"python": 15, "numpy": 26, "torch": 165}
 
 
 def main() -> None:
-    """Measure what this machine has and print the tables."""
+    """Measure all launchers of this machine and print the tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sandbox", description=__doc__)
     parser.add_argument("--seconds", type=float, default=5.0, help="length of each rate")
     parser.add_argument("--moves", type=int, default=2000, help="moves of each kind")
     parser.add_argument("--starts", type=int, default=100, help="starts of each kind")
     parser.add_argument("--launcher", action="append", choices=LAUNCHERS)
     parser.add_argument("--state-dir", type=Path, default=STATE, help="libraries of profiles")
-    parser.add_argument("--profile", action="store_true", help="also show where the time goes")
+    parser.add_argument("--profile", action="store_true", help="also show the time by part")
     options = parser.parse_args()
     for launcher in options.launcher or LAUNCHERS:
         with (

@@ -1,15 +1,14 @@
-"""Whether a fresh season finds the reference agents' order, through the real sandbox.
+"""Checks that a fresh season finds the true order of the reference agents, in the real sandbox.
 
-First a long round robin tells the order: every lineup, every agent in every seat, fitted by the
-official method without any pairing. Then fresh seasons begin from nothing with our own pairing and
-fit, and after each few matches it is seen whether the board has the round robin's order; counted is
-the match from which on it has it for good.
+    python -m benchmarks season_order [--game NAME] [--rounds 2] [--seasons 3] [--matches 90]
 
-What was to be expected is told by seasons whose results
-are drawn from the round robin's skills. Pairs that the round robin itself does not tell apart (less
-than two deviations) count neither way.
+First a long round robin gives the order: every lineup, every agent in every seat, with an official
+fit and no pairing. Then fresh seasons start from nothing with our pairing and fit. After each few
+matches the benchmark compares the board with the round robin's order. It counts the match after
+which the board always has the right order.
 
-    python -m benchmarks season_order [--game hungry_geese] [--rounds 2] [--seasons 3] [--matches 90]
+Simulated seasons with the round robin's skills give the expected count. Pairs less than two
+deviations apart in the round robin do not count.
 """
 
 from __future__ import annotations
@@ -42,9 +41,9 @@ from sandbox.match.seat_loans import borrow_seats
 AGENTS: Final = Path(__file__).resolve().parent.parent / "agents"
 BORROW_SECONDS: Final = 120.0
 TOLD_APART: Final = 2.0
-"""Deviations between two agents of the round robin whose order counts."""
+"""Pairs of the round robin count from this many deviations on."""
 BATCH: Final = 3
-"""Matches between two looks at the board."""
+"""Matches between two comparisons of the board."""
 DRAWN_SEASONS: Final = 200
 FIRST_SEED: Final = 4001
 CONFIGURATIONS: Final[dict[str, dict[str, Json]]] = {
@@ -103,7 +102,7 @@ class Arena:
 
 
 def round_robin(count: int, seats: int, rounds: int) -> Ints:
-    """Every lineup ``rounds`` times, the agents moving on by a seat each time."""
+    """Every lineup ``rounds`` times; the agents rotate by a seat each time."""
     lineups = [
         [*lineup[turn % seats :], *lineup[: turn % seats]]
         for turn in range(rounds)
@@ -113,7 +112,7 @@ def round_robin(count: int, seats: int, rounds: int) -> Ints:
 
 
 def clear_pairs(known: Fit) -> list[tuple[int, int]]:
-    """Better and worse, of the pairs that the round robin tells apart."""
+    """Pairs (better, worse) that the round robin separates."""
     order = np.argsort(-known.mu)
     return [
         (int(one), int(other))
@@ -126,7 +125,7 @@ def clear_pairs(known: Fit) -> list[tuple[int, int]]:
 def season(
     count: int, seats: int, matches: int, play: Play, pairs: Sequence[tuple[int, int]], seed: int
 ) -> int | None:
-    """The match from which on the board has all pairs in their order for good; None: never."""
+    """The match after which the board always has all pairs in their order; None: never."""
     ladder = Official(seats, weight=0.0)
     rng = np.random.default_rng([seed, 3])
     active = np.arange(count, dtype=np.int32)
@@ -146,14 +145,14 @@ def season(
 
 
 def world_of(known: Fit, seats: int) -> World:
-    """Agents as good as the round robin says, whose results are drawn."""
+    """A world with the round robin's skills and simulated results."""
     count = len(known.mu)
     skill: Floats = np.asarray(known.mu, dtype=np.float64)
     return World(seats, 0.0, skill, np.zeros(count), np.zeros((count, 2)))
 
 
 def main() -> int:
-    """Print the order, what was to be expected of a season, and what real ones did."""
+    """Print the order, the expected count of a season, and the counts of real seasons."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks season_order")
     parser.add_argument("--game", default="hungry_geese", choices=sorted(GAMES))
     parser.add_argument("--agents", nargs="*", help="folders of agents/GAME; all when left out")
@@ -211,7 +210,7 @@ def report(arena: Arena, names: Sequence[str], seats: int, options: argparse.Nam
     print(report_tables.aligned(rows))
     pairs = clear_pairs(known)
     of = count * (count - 1) // 2
-    print(f"told apart: {len(pairs)} of {of} pairs; kappa {known.kappa:.2f}\n")
+    print(f"clearly ordered: {len(pairs)} of {of} pairs; kappa {known.kappa:.2f}\n")
     world = world_of(known, seats)
     drawn = [
         season(count, seats, options.matches, world.play, pairs, FIRST_SEED + number)
@@ -219,7 +218,7 @@ def report(arena: Arena, names: Sequence[str], seats: int, options: argparse.Nam
     ]
     late = sorted(found if found is not None else options.matches + 1 for found in drawn)
     print(
-        f"to be expected: that order for good from match {report_tables.quantile(late, 0.5)} on "
+        f"expected: the right order for good from match {report_tables.quantile(late, 0.5)} on "
         f"(nine of ten seasons by {report_tables.quantile(late, 0.9)}; "
         f"{sum(found is None for found in drawn)} of {len(drawn)} not within {options.matches})"
     )

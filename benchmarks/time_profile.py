@@ -1,4 +1,4 @@
-"""Where the time of a move, a start and a match goes, so that a floor can be argued."""
+"""Splits the time of a move, a start and a match into parts, to justify lower limits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ FUNCTIONS = 15
 
 
 def report(launcher: str, folder: Path, state: Path, group: Path | None) -> str:
-    """The parts of a move, of a start, of a match's cpu, and the referee's busiest functions."""
+    """The parts of a move, of a start and of a match's cpu time, and the referee's busiest
+    functions."""
     with running(launcher, "numpy", "--warm", "4", state=state) as node:
         assert not isinstance(node, str), node
         bundles = write_agents(folder, box_starts.source_for(node.profile))
@@ -74,7 +75,7 @@ def _cpu(node: Node, bundles: Sequence[Path], group: Path | None) -> list[tuple[
 
 
 def _functions(node: Node, bundles: Sequence[Path]) -> str:
-    """By the profiler, whose own cost makes everything look slower than it is."""
+    """The referee's busiest functions; the profiler's own cost inflates every time."""
     profiler = cProfile.Profile()
     play(node, bundles)
     profiler.enable()

@@ -1,8 +1,8 @@
-"""Real servers for the tests: those of PECK_TEST_*_URL, else embedded ones of our own.
+"""Real servers for the tests: those of PECK_TEST_*_URL, or embedded ones.
 
-A test marked ``docker``, ``bubblewrap`` or ``browser`` is reported as not run where that is
-missing. Under CI=true a missing sandbox or browser fails instead, and so does an engine where
-PECK_REQUIRE_DOCKER=1 says that there is one.
+A test marked ``docker``, ``bubblewrap`` or ``browser`` is reported as not run if that is missing.
+Under CI=true a missing sandbox or browser is a failure. A missing engine is a failure if
+PECK_REQUIRE_DOCKER=1.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from ladder.database import db
 from services import embedded, system_packages
 from tests import processes, servers
 
-# How long an example takes is the machine's affair; nothing here asserts a time.
+# Slow machines make slow examples; no test here asserts a time.
 hypothesis.settings.register_profile("peck", deadline=None)
 hypothesis.settings.load_profile("peck")
 
 
 @cache
 def no_engine() -> str | None:
-    """Why no Docker engine can be used, or None."""
+    """The reason why no Docker engine is usable, or None."""
     address = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(5.0)
@@ -40,7 +40,7 @@ def no_engine() -> str | None:
 
 @cache
 def no_bubblewrap() -> str | None:
-    """Why bubblewrap cannot be used, or None."""
+    """The reason why bubblewrap is not usable, or None."""
     if not system_packages.is_installed("bubblewrap"):
         return "bubblewrap is missing; ./peck test installs it as root"
     command = ["bwrap", "--ro-bind", "/", "/", "--unshare-all", "true"]
@@ -50,7 +50,7 @@ def no_bubblewrap() -> str | None:
 
 @cache
 def no_browser() -> str | None:
-    """Why no Chromium can be used, or None."""
+    """The reason why no Chromium is usable, or None."""
     found = system_packages.is_installed("chromium")
     return None if found else "chromium is missing; ./peck test installs it as root"
 
@@ -77,14 +77,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session")
 def server_state() -> Iterator[Path]:
-    """A short folder, open to the servers' uid, that goes with the session."""
+    """A folder with a short path, open to the servers' uid, removed after the session."""
     with servers.short_folder() as folder:
         yield folder
 
 
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
-    """The address of a Postgres server as a role that may create databases and roles."""
+    """The address of a Postgres server, with a role that may create databases and roles."""
     try:
         with servers.postgres() as url:
             yield url
@@ -117,21 +117,21 @@ def migrated_template(postgres_url: str) -> str:
 
 @pytest.fixture
 def database_url(postgres_url: str, migrated_template: str) -> Iterator[str]:
-    """The address of a fresh, migrated database that is the test's alone."""
+    """The address of a fresh, migrated database for one test."""
     with servers.cloned(postgres_url, migrated_template) as url:
         yield url
 
 
 @pytest.fixture
 def worker_role(postgres_url: str) -> Iterator[None]:
-    """The right to change the workers' role, which belongs to the whole server."""
+    """The exclusive right to change the workers' role, which belongs to the whole server."""
     with servers.worker_role(postgres_url):
         yield
 
 
 @pytest.fixture
 def worker_database_url(postgres_url: str, database_url: str) -> Iterator[str]:
-    """The same database as the role that may only lease."""
+    """The address of the same database with the workers' role, which may only lease."""
     parts = urlsplit(database_url)
     place = f"{db.WORKER_ROLE}:{servers.WORKER_PASSWORD}@{parts.netloc.rpartition('@')[2]}"
     with servers.worker_login(postgres_url):

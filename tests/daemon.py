@@ -1,4 +1,4 @@
-"""Finding a node's daemon behind its guard, for tests that kill it."""
+"""Finds a node's daemon behind its guard, for tests that kill the daemon."""
 
 from __future__ import annotations
 

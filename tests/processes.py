@@ -1,6 +1,6 @@
-"""A run on several processes (``pytest -n 2``): one Postgres for all, and who runs which tests.
+"""Several test processes (``pytest -n 2``): one shared Postgres, and the split of the tests.
 
-Register ``Director`` where pytest-xdist directs the others.
+Register ``Director`` in the process in which pytest-xdist directs the others.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ SITE = "tests/web/"
 
 
 class ByFile(LoadScopeScheduling):  # type: ignore[misc] # xdist has no types
-    """A file's tests run in one process; so do all sandbox tests of one launcher, and of the site.
+    """Keeps a file's tests in one process, and all sandbox tests of one launcher, and the site's.
 
-    They share a node, or a site with its matches, that each process would else make again.
+    They share a node or a site with its matches, so that each process need not make its own.
     """
 
     def _split_scope(self, nodeid: str) -> str:
@@ -43,7 +43,7 @@ class Director:
             os.environ[servers.GIVEN] = self.stack.enter_context(servers.postgres())
 
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Producer) -> ByFile:
-        config.option.loadscopereorder = False  # the folders come in the order of the command
+        config.option.loadscopereorder = False  # keeps the order of folders of the command line
         return ByFile(config, log)
 
     def pytest_unconfigure(self) -> None:

@@ -1,7 +1,7 @@
-"""One Postgres server for a whole run, and a database of its own for each test that asks.
+"""One Postgres server for a whole run, and a separate database for each test that needs one.
 
-All processes of a run (``pytest -n 2``) share the server. A template database holds the schema; its
-name is the digest of the SQL files, so that a server that is kept between runs makes it once.
+All processes of a run (``pytest -n 2``) share the server. A template database holds the schema. Its
+name is the digest of the SQL files, so that a kept server makes it only once.
 ``PECK_TEST_KEEP=FOLDER`` keeps the server's data in that folder.
 """
 
@@ -59,7 +59,7 @@ def short_folder() -> Iterator[Path]:
 
 @contextmanager
 def kept_folder() -> Iterator[Path]:
-    """The folder of PECK_TEST_KEEP; a new one when it is not set or another run uses it."""
+    """The folder of PECK_TEST_KEEP; a new one if it is not set or another run uses it."""
     named = os.environ.get(KEPT)
     with ExitStack() as stack:
         if named:
@@ -74,7 +74,7 @@ def kept_folder() -> Iterator[Path]:
 
 @contextmanager
 def postgres() -> Iterator[str]:
-    """The address of a Postgres server as a role that may create databases and roles."""
+    """The address of a Postgres server, with a role that may create databases and roles."""
     given = os.environ.get(GIVEN)
     if given:
         yield given
@@ -89,7 +89,7 @@ def postgres() -> Iterator[str]:
 
 
 def drop_leftovers(url: str) -> None:
-    """Drop databases of a run that was killed, and templates of other schemas."""
+    """Drop databases of a killed run, and templates of other schemas."""
     with psycopg.connect(url, autocommit=True) as conn:
         found = conn.execute(
             "select datname from pg_database where datname like 'peck\\_%%' and datname <> %s",
@@ -107,7 +107,7 @@ def template_name() -> str:
 
 
 def template(url: str) -> str:
-    """The name of a database with all migrations applied; made by whoever needs it first."""
+    """The name of a database with all migrations applied; the first caller makes it."""
     name = template_name()
     with psycopg.connect(url, autocommit=True) as conn:
         conn.execute("select pg_advisory_lock(%s)", (TEMPLATE_LOCK,))
@@ -128,7 +128,7 @@ def cloned(server_url: str, source: str) -> Iterator[str]:
     """The address of a database copied from ``source``, dropped at the end."""
     name = f"peck_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(server_url, autocommit=True) as conn:
-        # Copying files takes a fraction of the time that the write-ahead log takes.
+        # A copy of files is much faster than a copy by the write-ahead log.
         conn.execute(
             sql.SQL("create database {} template {} strategy file_copy").format(
                 sql.Identifier(name), sql.Identifier(source)
@@ -143,13 +143,13 @@ def cloned(server_url: str, source: str) -> Iterator[str]:
 
 
 def with_database(url: str, name: str) -> str:
-    """The same server, another database."""
+    """The address of another database on the same server."""
     return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
 
 
 @contextmanager
 def worker_role(url: str) -> Iterator[None]:
-    """The right to change the workers' role, which all databases of the server share."""
+    """The exclusive right to change the workers' role, which all databases of the server share."""
     with psycopg.connect(url, autocommit=True) as conn:
         conn.execute("select pg_advisory_lock(%s)", (ROLE_LOCK,))
         try:
@@ -160,7 +160,7 @@ def worker_role(url: str) -> Iterator[None]:
 
 @contextmanager
 def worker_login(url: str) -> Iterator[None]:
-    """While this lasts the workers' role logs in with WORKER_PASSWORD."""
+    """Inside this block the workers' role logs in with WORKER_PASSWORD."""
     with psycopg.connect(url, autocommit=True) as conn:
         conn.execute("select pg_advisory_lock_shared(%s)", (ROLE_LOCK,))
         yield

@@ -1,4 +1,4 @@
-"""The whole instance on real servers and real boxes, for tests that need all of it."""
+"""The whole instance with real servers and real boxes, for tests that need all of it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests import servers
 
 @dataclass(frozen=True)
 class Stack:
-    """A running instance: its address and a token that may do everything."""
+    """A running instance: its address and an administrator's token."""
 
     address: str
     admin_token: str
@@ -33,9 +33,9 @@ class Stack:
 
 @contextmanager
 def running(*, slots: int = 2, launcher: str = "auto") -> Iterator[Stack]:
-    """What `peck up` starts, without its demo league; nothing is left of it at the end.
+    """Starts the parts of `peck up` without its demo league; removes everything at the end.
 
-    Prints the logs when the test fails.
+    It prints the logs if the test fails.
     """
     folder = Path(tempfile.mkdtemp(prefix="peck-stack-", dir=servers.fast_place()))
     folder.chmod(0o711)

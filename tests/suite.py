@@ -1,7 +1,7 @@
-"""Runs everything that CI runs, in stages, and prints one line of totals at the end.
+"""Runs all CI steps in stages, and prints one line of totals at the end.
 
-The checks run beside the first tests. Tests marked ``alone`` run last, one at a time, because
-others beside them would disturb what they measure.
+The checks run beside the first tests. Tests marked ``alone`` run last, one at a time, because other
+tests would disturb their measurements.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ KINDS: Final = {"failure": "failed", "error": "error", "skipped": "skipped"}
 
 @dataclass
 class Totals:
-    """What all stages together found."""
+    """The results of all stages together."""
 
     counts: Counter[str] = field(default_factory=Counter)
     seconds: list[tuple[float, str]] = field(default_factory=list)
@@ -42,7 +42,7 @@ class Totals:
             )
 
     def slowest(self) -> list[str]:
-        """The tests that took longest, with fixtures, longest first."""
+        """The slowest tests with their fixtures, longest first."""
         longest = sorted(self.seconds, reverse=True)[:SLOWEST]
         return [f"{seconds:8.2f}s {name}" for seconds, name in longest]
 
@@ -61,7 +61,7 @@ def say(text: str) -> None:
 
 
 def tests(totals: Totals, name: str, *options: str) -> bool:
-    """Run one stage of tests. Returns whether it passed."""
+    """Run one stage of tests; returns whether it passed."""
     say(name)
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:

@@ -1,1 +1,1 @@
-"""Scripts that train the reference agents which learn; they need torch, the service does not."""
+"""Trains the reference agents that learn; the scripts need torch, the service does not."""

@@ -1,22 +1,22 @@
-"""Trains agents/hungry_geese/convolutional on what `peck dataset` exported.
+"""Trains agents/hungry_geese/convolutional on an export of `peck dataset`.
 
     python3 -m venv .torch
     .torch/bin/pip install -r sandbox/profiles/torch.lock    # torch's CPU wheels need its own index
     .torch/bin/python -m training.hungry_geese dataset.npz
 
-The network and its training are those of "Convolutional Neural Networks applied to the game Hungry
-Geese" (Damavis, 2021): planes of 11 x 7 x 17; six blocks of a 3 x 3 convolution with 24 filters,
-batch normalisation and leaky ReLU; global average pooling; dense layers of 1024 and 512; dropout of
-one half; four outputs; SGD with momentum 0.9 from a rate of 0.01, times 0.3 on a plateau, at least
-0.0001.
+The network follows "Convolutional Neural Networks applied to the game Hungry Geese" (Damavis,
+2021). Its input is planes of 11 x 7 x 17. Six blocks follow, each a 3 x 3 convolution with 24
+filters, batch normalisation and leaky ReLU. Then come global average pooling, dense layers of 1024
+and 512, dropout of one half, and four outputs. Training uses SGD with momentum 0.9 from a rate of
+0.01, times 0.3 on a plateau, at least 0.0001.
 
-Two things are ours: the borders of a convolution wrap around as the pond does, and each
-batch is mirrored at random in both directions, its moves with it. With --at-head the dense layers
-are given what the convolutions say of the own head's cell in place of the average of all cells.
+Two things are ours: convolutions wrap around like the pond, and each batch is mirrored at random in
+both directions. With --at-head the dense layers get the convolutions' output at the own head in
+place of the average.
 
-A tenth of the episodes, whole ones, is kept apart and never trained on; accuracy is the share of
-their moves that are the network's first choice. The weights go to the bundle as float16 with batch
-normalisation folded into the convolutions, so that it plays with numpy alone.
+Validation uses a tenth of the episodes, never seen in training. Accuracy is the share of their
+moves that are the network's first choice. The bundle gets float16 weights with batch normalisation
+folded into the convolutions, so that it plays with numpy alone.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ BUNDLE: Final = Path(__file__).resolve().parent.parent / "agents" / "hungry_gees
 FILTERS: Final = 24
 BLOCKS: Final = 6
 SLOPE: Final = 0.1
-"""Of the leaky ReLU; agents/hungry_geese/convolutional/main.py has the same."""
+"""The slope of the leaky ReLU; agents/hungry_geese/convolutional/main.py has the same."""
 BATCH: Final = 128
 LEAST_RATE: Final = 1e-4
-# NORTH, EAST, SOUTH, WEST as the columns or the rows are mirrored.
+# NORTH, EAST, SOUTH, WEST after mirroring the columns or the rows.
 FLIP_COLUMNS: Final = (0, 3, 2, 1)
 FLIP_ROWS: Final = (2, 1, 0, 3)
 
@@ -72,7 +72,7 @@ def scores(model: Any, planes: Any, at_head: bool) -> Any:
 
 
 def mirrored(planes: Any, moves: Any, generator: Any) -> tuple[Any, Any]:
-    """The batch as it is, or seen in a mirror: the moves turn with the planes."""
+    """The batch, randomly mirrored: the moves turn with the planes."""
     for axis, turned in ((2, FLIP_COLUMNS), (3, FLIP_ROWS)):
         if torch.rand((), generator=generator) < 0.5:
             planes = planes.flip(axis)
@@ -97,7 +97,7 @@ def accuracy(
 
 
 def folded(model: Any) -> dict[str, NDArray[np.float16]]:
-    """The weights as the bundle has them: (taps * inputs, outputs) and a bias for each layer."""
+    """The weights in the bundle's format: (taps * inputs, outputs) and a bias for each layer."""
     model.eval()
     arrays: dict[str, NDArray[np.float16]] = {}
     layers = list(model.to("cpu"))
@@ -116,7 +116,7 @@ def folded(model: Any) -> dict[str, NDArray[np.float16]]:
 
 
 def main() -> int:
-    """Train, tell each epoch, keep the best by the loss on what was kept apart."""
+    """Train, print each epoch, and keep the weights with the best validation loss."""
     parser = argparse.ArgumentParser(prog="python -m training.hungry_geese")
     parser.add_argument("dataset", type=Path, help=".npz that `peck dataset` wrote")
     parser.add_argument("--out", type=Path, default=BUNDLE, help="folder of the bundle")
@@ -128,7 +128,7 @@ def main() -> int:
     torch.manual_seed(options.seed)
     generator = torch.Generator().manual_seed(options.seed)
     with np.load(options.dataset, allow_pickle=False) as data:
-        # (samples, columns, rows, planes) as exported; torch wants the planes first
+        # exported as (samples, columns, rows, planes); torch wants the planes first
         planes = torch.from_numpy(np.ascontiguousarray(data["planes"].transpose(0, 3, 1, 2)))
         moves = torch.from_numpy(data["moves"].astype(np.int64))
         episode = torch.from_numpy(data["episode"])

@@ -1,12 +1,13 @@
-"""Asks the reference geese themselves: what a network that imitates them can reach at most.
+"""Measures how well a network can imitate the reference geese at most.
 
     .torch/bin/python -m training.teachers play --games 400 --out teachers.npz
     .torch/bin/python -m training.teachers ceiling --positions 1000
 
-``play`` has them play each other in this process, without boxes and clock, and writes arrays as
-`peck dataset` does, with the index of who moved in ``teacher``. ``ceiling`` stops such games now
-and then and asks every teacher for its move in the same position, the one that searches several
-times. Its 30 ms are those of the processor, so that a busy machine does not make it weaker.
+``play`` lets the geese play each other in this process, without boxes and clock. It writes arrays
+as `peck dataset` does, with the index of the mover in ``teacher``. ``ceiling`` stops such games at
+times and asks every teacher for a move in the same position. It asks the searching teacher several
+times. The searching teacher's 30 ms are processor time, so that a busy machine does not make it
+weaker.
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ AGENTS: Final = Path(__file__).resolve().parent.parent / "agents" / "hungry_gees
 TEACHERS: Final = ("searcher", "survivor", "numpy_heuristic")
 OTHERS: Final = ("greedy", "random_legal")
 REPEATS: Final = 6
-"""How often the one that searches is asked."""
+"""The number of questions to the searching teacher."""
 SHARE: Final = 0.15
-"""Of the moves of a game at which the teachers are asked."""
+"""The share of a game's moves at which the teachers are asked."""
 NAMES: Final = list(MOVES)
 BOTH: Final = ((False, False), (True, False), (False, True), (True, True))
 
 
 class Asked(NamedTuple):
-    """A move that one of the teachers is about to make."""
+    """A position with the next move of one teacher."""
 
     state: State
     before: State | None
@@ -64,12 +65,12 @@ class Teacher:
             self._globals["time"] = SimpleNamespace(perf_counter=time.process_time)
 
     def move(self, state: State, seat: int) -> str:
-        """Its move, as one of an episode in which it is asked every step."""
+        """The teacher's move in an episode that asks it at every step."""
         observation = {**GAME.observe(state, seat), "remainingOverageTime": 60}
         return str(self._globals["agent"](_Seen(observation), _Seen(self._configuration)))
 
     def opinion(self, state: State, seat: int) -> str:
-        """What it would do here, whoever played until now."""
+        """The teacher's move here, whoever played until now."""
         last = state.last_moves[seat]
         if self.name == "searcher":
             self._globals["prepare"](self._configuration)
@@ -83,7 +84,7 @@ class Teacher:
         return self.move(state, seat)
 
     def first_choice(self, one: Asked) -> int:
-        """The network's, of all four moves."""
+        """The network's first choice among all four moves."""
         scores = self._globals["scores"](planes_of(one))
         return int(scores.argmax())
 
@@ -95,13 +96,13 @@ class _Seen(dict[str, Any]):
 
 
 def planes_of(one: Asked) -> Any:
-    """What a network is shown of the position."""
+    """The network's input planes for the position."""
     past = None if one.before is None else GAME.observe(one.before, one.seat)
     return goose_planes(GAME.observe(one.state, one.seat), past, 7, 11)
 
 
 def games(count: int, seed: int, names: Sequence[str]) -> Iterator[Asked]:
-    """The teachers' moves of so many games; who sits where is drawn."""
+    """The teachers' moves of that many games with random seats."""
     configuration = GAME.configure({})
     for number in range(count):
         random = Random(f"{seed} {number}")
@@ -120,7 +121,7 @@ def games(count: int, seed: int, names: Sequence[str]) -> Iterator[Asked]:
 
 
 def play(count: int, seed: int, names: Sequence[str], of: Sequence[str], target: Path) -> None:
-    """Write the moves that these teachers made in so many games."""
+    """Write these teachers' moves of that many games."""
     arrays: dict[str, list[Any]] = {
         name: [] for name in ("planes", "moves", "episode", "seat", "step", "teacher")
     }
@@ -213,16 +214,16 @@ def ceiling(positions: int, seed: int, names: Sequence[str], weights: Sequence[f
 
 
 def mirrors(positions: int, seed: int, names: Sequence[str], weights: Sequence[float]) -> None:
-    """Print how often the teachers that do not search choose alike in a mirror.
+    """Print how often the teachers without search make the same choice in a mirror.
 
-    Who takes the first of equal moves does not; and a network whose batches are mirrored at random
-    learns to do so, which no such teacher can be imitated by.
+    A teacher that takes the first of equal moves often does not. A network with randomly mirrored
+    batches learns mirrored choices, so it cannot imitate such a teacher.
     """
     configuration = GAME.configure({})
     asked = [Teacher(name, configuration, seed) for name in TEACHERS[1:]]
     random = Random(seed)
     told: list[list[list[int]]] = []
-    """By position and teacher: what it chooses in each mirror, turned back."""
+    """By position and teacher: its choice in each mirror, mirrored back."""
     for one in games(10**6, seed, names):
         if random.random() > SHARE:
             continue
@@ -255,7 +256,7 @@ def mirrors(positions: int, seed: int, names: Sequence[str], weights: Sequence[f
 
 
 def mirrored(state: State, across: bool, down: bool) -> State:
-    """The position with east and west, or north and south, the other way round."""
+    """The position with east and west, or north and south, swapped."""
     cells = [
         (6 - cell // 11 if down else cell // 11) * 11 + (10 - cell % 11 if across else cell % 11)
         for cell in range(77)
@@ -273,7 +274,7 @@ def _turned(move: str, across: bool, down: bool) -> str:
 
 
 def main() -> int:
-    """Play, or print the ceiling."""
+    """Run ``play``, ``ceiling`` or ``mirrors``."""
     parser = argparse.ArgumentParser(prog="python -m training.teachers")
     parser.add_argument("what", choices=("play", "ceiling", "mirrors"))
     parser.add_argument("--games", type=int, default=400)

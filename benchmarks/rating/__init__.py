@@ -1,11 +1,11 @@
-"""Simulated ladders: the real rating, pairing and standings code beside other people's schemes.
+"""Simulates ladders: the real rating, pairing and standings code beside other schemes.
 
     python -m benchmarks rating [--quick] [--world NAME ...] [--seeds N] [--json FILE]
 
-A world knows how strong everybody is, a ladder sees results only, and the measures say how far
-what the ladder shows is from what is so. Unit of skill: beta, the spread of one player's luck in
-one game. ``g`` is games per agent.
+A world knows every agent's strength, and a ladder sees only results. The measures compare the
+ladder's board with the true strengths. The unit of skill is beta, the spread of one player's luck
+in one game. ``g`` is games per agent.
 
-``plans`` says what is run, ``worlds`` what is so, ``official`` and ``baselines`` who rates and
-pairs, ``seasons`` plays, ``measures`` compares and ``report`` prints.
+``experiments`` says what to run and ``worlds`` holds the true strengths. ``official`` and
+``baselines`` rate and pair. ``seasons`` plays, ``measures`` compares and ``report`` prints.
 """

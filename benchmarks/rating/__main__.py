@@ -1,4 +1,4 @@
-"""Runs the simulated ladders and prints the tables: ``python -m benchmarks rating``."""
+"""Run the simulated ladders and print the tables: ``python -m benchmarks rating``."""
 
 from __future__ import annotations
 
@@ -15,16 +15,21 @@ from benchmarks.rating.experiments import FIRST_PRINTED, PLANS, TUNED, Record, s
 
 
 def main() -> None:
-    """One world after another, on one core."""
+    """Run one world after another, on one core."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks rating", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few short seasons, about a minute")
-    parser.add_argument("--world", action="append", choices=list(PLANS), help="this one only")
+    parser.add_argument("--world", action="append", choices=list(PLANS), help="run only this one")
     parser.add_argument(
-        "--ladder", action="append", help="this one only, by its name in the tables"
+        "--ladder", action="append", help="run only this one, by its name in the tables"
     )
     parser.add_argument("--seeds", type=int, help="seasons of each ladder in each world")
-    parser.add_argument("--first-seed", type=int, default=FIRST_PRINTED, help="the others follow")
-    parser.add_argument("--json", type=Path, help="everything measured goes there")
+    parser.add_argument(
+        "--first-seed",
+        type=int,
+        default=FIRST_PRINTED,
+        help="of the first season; the next seeds follow",
+    )
+    parser.add_argument("--json", type=Path, help="file for all measures")
     options = parser.parse_args()
     names = options.world or [
         name for name, plan in PLANS.items() if plan.quick or not options.quick

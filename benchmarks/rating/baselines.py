@@ -1,4 +1,4 @@
-"""Other people's ladders: TrueSkill as results come in, and who meets whom by their rules."""
+"""Ladders of other contests: TrueSkill game by game, with their own pairing rules."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from benchmarks.rating import online
 from benchmarks.rating.worlds import Flags, Floats, Ints
 
 POINTS = 150.0
-"""One beta in points."""
+"""Points in one beta."""
 KAGGLE_FLOOR = 35 / POINTS
 KAGGLE_SIGMA = 200 / POINTS
 KAGGLE_WIDTH = 0.5
-"""Opponents are drawn by a bell curve of this width around one's own rating."""
+"""The width of the bell curve around an agent's rating from which opponents are drawn."""
 KAGGLE_NEW, KAGGLE_HASTE = 50, 6.0
-"""Below so many games an agent leads so much more often."""
+"""Below this number of games, an agent leads this many times more often."""
 HALITE_TAU = 0.008 / (25 / 6)
 HALITE_AMONG = 20
-"""The seed of a game is one of so many that have the fewest games."""
+"""A game starts from one of this many agents with the fewest games."""
 
 
 @dataclass
 class View:
-    """What a ladder shows of some agents, in units of beta; the best are first by ``order``."""
+    """The board of some agents, in units of beta; ``order`` ranks the best first."""
 
     mu: Floats
     sigma: Floats
@@ -35,7 +35,7 @@ class View:
 
 @dataclass
 class Known:
-    """What a matchmaker may look at, of the active agents."""
+    """The facts that a matchmaker may use about the active agents."""
 
     mu: Floats
     sigma: Floats
@@ -46,7 +46,7 @@ Matchmaker = Callable[[Known, int, int, np.random.Generator], Ints]
 
 
 class Online:
-    """A ladder that moves ratings game by game and keeps no history."""
+    """A ladder that updates ratings game by game and keeps no history."""
 
     def __init__(
         self,
@@ -64,19 +64,19 @@ class Online:
         self._games = np.zeros(0, dtype=np.int64)
 
     def enter(self, parents: Ints) -> None:
-        """Newcomers; a new version of an agent starts like anybody."""
+        """Add newcomers; a new version of an agent starts like a new agent."""
         count = len(parents)
         self._mu = np.append(self._mu, np.zeros(count))
         self._sigma = np.append(self._sigma, np.full(count, self._sigma0))
         self._games = np.append(self._games, np.zeros(count, dtype=np.int64))
 
     def lineups(self, active: Ints, count: int, rng: np.random.Generator) -> Ints:
-        """The next so many games."""
+        """The next games, as many as asked."""
         known = Known(self._mu[active], self._sigma[active], self._games[active])
         return active[self._matchmaker(known, self._seats, count, rng)]
 
     def learn(self, lineups: Ints, ranks: NDArray[np.int16], faults: Flags) -> None:
-        """Results in this order; a fault is a last place like another."""
+        """Learn results in this order; a fault counts as a last place."""
         for wave in online.waves(lineups, len(self._mu)):
             who = lineups[wave]
             sigma = np.sqrt(self._sigma[who] ** 2 + self._tau**2)
@@ -85,19 +85,19 @@ class Online:
         np.add.at(self._games, lineups.ravel(), 1)
 
     def close_uploads(self) -> None:
-        """Nothing changes for the finals."""
+        """Do nothing: the finals change nothing here."""
 
     def settle(self) -> None:
-        """Nothing is left to do at the end."""
+        """Do nothing: the ratings are already final."""
 
     def view(self, active: Ints) -> View:
-        """The board as it stands."""
+        """The current board."""
         mu, sigma = self._mu[active], self._sigma[active]
         return View(mu, sigma, mu - 3 * sigma if self._cautious else mu)
 
 
 def at_random(known: Known, seats: int, count: int, rng: np.random.Generator) -> Ints:
-    """Everybody equally often, with anybody."""
+    """Pairs all agents equally often, with random opponents."""
     agents = len(known.mu)
     tables = agents // seats
     drawn = [rng.permutation(agents)[: tables * seats] for _ in range(-(-count // tables))]
@@ -105,14 +105,15 @@ def at_random(known: Known, seats: int, count: int, rng: np.random.Generator) ->
 
 
 def by_similar_rating(known: Known, seats: int, count: int, rng: np.random.Generator) -> Ints:
-    """Kaggle's, as far as it is known: anybody leads, new agents more often, against their like."""
+    """Kaggle's pairing as far as it is known: any agent leads, new ones more often, against similar
+    ones."""
     haste = np.where(known.games < KAGGLE_NEW, KAGGLE_HASTE, 1.0)
     shuffled = rng.permutation(len(haste))
     total = np.cumsum(haste[shuffled])
     ticks = (rng.random() + np.arange(count)) * total[-1] / count
     leads = shuffled[np.minimum(np.searchsorted(total, ticks), len(haste) - 1)]
     apart = (known.mu[leads, None] - known.mu[None, :]) / KAGGLE_WIDTH
-    # The largest of these are a draw without replacement by likeness.
+    # The largest values are a weighted draw without replacement.
     likely = rng.gumbel(size=apart.shape) - 0.5 * apart**2
     likely[np.arange(count), leads] = -np.inf
     others = np.argpartition(-likely, seats - 1, axis=1)[:, : seats - 1]
@@ -120,7 +121,7 @@ def by_similar_rating(known: Known, seats: int, count: int, rng: np.random.Gener
 
 
 def by_near_rank(known: Known, seats: int, count: int, rng: np.random.Generator) -> Ints:
-    """Halite III's: one of those with the fewest games, and some of those nearest by mean."""
+    """Halite III's pairing: one of those with the fewest games, and some of the nearest by mean."""
     agents = len(known.mu)
     games = known.games.astype(float)
     made = []
@@ -140,20 +141,20 @@ def by_near_rank(known: Known, seats: int, count: int, rng: np.random.Generator)
 
 
 def random_trueskill(seats: int) -> Online:
-    """As the package comes: tau a hundredth of the first sigma."""
+    """The package's defaults: tau is a hundredth of the first sigma."""
     return Online(seats, at_random, tau=0.02)
 
 
 def random_trueskill_still(seats: int) -> Online:
-    """Without the noise for players who change."""
+    """The same without the noise for players that change."""
     return Online(seats, at_random)
 
 
 def kaggle_like(seats: int) -> Online:
-    """Opponents of similar rating, and a sigma that never falls below 35 points."""
+    """Opponents of similar rating, with a sigma of at least 35 points."""
     return Online(seats, by_similar_rating, sigma0=KAGGLE_SIGMA, floor=KAGGLE_FLOOR)
 
 
 def halite_like(seats: int) -> Online:
-    """Near ranks; the board shows mu - 3 sigma."""
+    """Opponents of near rank; the board shows mu - 3 sigma."""
     return Online(seats, by_near_rank, tau=HALITE_TAU, cautious=True)

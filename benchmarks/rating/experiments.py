@@ -1,4 +1,4 @@
-"""What is run: worlds, the ladders in each, and how often."""
+"""The list of experiments: worlds, the ladders in each, and the numbers of seasons."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from benchmarks.rating.worlds import Floats, World
 from ladder.ratings.fitting import FINAL_WEIGHT
 
 TUNED = range(0, 32)
-"""Seeds on which settings were chosen; no table shows them."""
+"""Seeds that chose the settings; no table uses them."""
 FIRST_PRINTED = 9001
 
 ORDER, LADDER, FINALS = "ours, order", "ours, ladder", "ours, finals"
@@ -52,25 +52,25 @@ GAMES = (5, 10, 20, 40, 80, 160, 320)
 
 @dataclass(frozen=True)
 class Plan:
-    """One world and the ladders that are tried in it."""
+    """One world and the ladders to try in it."""
 
     title: str
     world: Callable[[np.random.Generator], World]
     ladders: Mapping[str, Make]
     games: tuple[int, ...] = GAMES
-    """Per agent, where the board is measured."""
+    """Games per agent at which the board is measured."""
     seeds: int = 8
     seconds: float = 60.0
-    """About, for one seed."""
+    """The approximate time for one seed."""
     finals_at: float | None = None
     life: Life | None = None
     bundles: bool = False
     limit: tuple[float, float] | None = None
-    """Games for Spearman .95 and .99 that no scheme gets below, where they are known."""
+    """Lower bounds of games for a Spearman of .95 and .99, where known."""
     quick: bool = False
 
     def shorter(self) -> Plan:
-        """The same for a first look."""
+        """A shorter form of the plan."""
         life = None if self.life is None else replace(self.life, open_days=9, frozen_days=2)
         return replace(self, games=self.games[:5], seeds=min(self.seeds, 2), life=life)
 
@@ -155,7 +155,7 @@ PLANS: Mapping[str, Plan] = {
 
 @dataclass
 class Record:
-    """One season of one ladder."""
+    """The measures of one season of one ladder."""
 
     world: str
     ladder: str
@@ -163,12 +163,12 @@ class Record:
     snapshots: list[dict[str, float]] = field(default_factory=list)
     story: dict[str, Any] | None = None
     spread: float | None = None
-    """Beta by which a score moved when the log was permuted and everybody renumbered."""
+    """The score change in beta after a permutation of the log and a renumbering of all entries."""
     bundles: dict[str, float] | None = None
 
 
 def season(name: str, plan: Plan, ladder_name: str, seed: int) -> Record:
-    """Plays one and measures it."""
+    """Play one season and measure it."""
     world = plan.world(np.random.default_rng([seed, 0]))
     ladder = plan.ladders[ladder_name](world)
     record = Record(name, ladder_name, seed)
@@ -194,7 +194,7 @@ def season(name: str, plan: Plan, ladder_name: str, seed: int) -> Record:
 
 
 def _luck(view: View, truth: Floats) -> dict[str, float]:
-    """What ten copies of one agent, the last ten, make of their luck; in beta."""
+    """The luck of ten copies of one agent (the last ten of the league), in beta."""
     off = (view.mu - view.mu.mean() - truth + truth.mean())[-10:]
     sigma = float(view.sigma[-10:].mean())
     return {

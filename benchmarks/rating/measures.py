@@ -1,4 +1,4 @@
-"""How far what a ladder shows is from what is so."""
+"""Measures the distance between a ladder's board and the true strengths."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ NORMAL_95 = 1.96
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One ladder at one moment; shares unless said otherwise."""
+    """The measures of one ladder at one moment; shares unless another unit is given."""
 
     games: float
     """Games per agent."""
     rho: float
     medal_error: float
-    """True medallists that are not in their class."""
+    """The share of true medallists without a medal of their class."""
     rank_cover: float
     score_cover: float
     top_ten: float
@@ -35,11 +35,11 @@ class Snapshot:
     sealed_wrong: int
     expected_wrong: float
     wrong: int
-    """Awarded medals that belong to another class or to nobody."""
+    """The number of awarded medals of a wrong class."""
 
 
 def places(strength: Floats) -> NDArray[np.int64]:
-    """Ranks from 1, the strongest first; equals in the order of their numbers."""
+    """Ranks from 1, strongest first; ties in the order of their numbers."""
     order = np.argsort(-strength, kind="stable")
     ranks = np.empty(len(order), dtype=np.int64)
     ranks[order] = np.arange(1, len(order) + 1)
@@ -47,7 +47,7 @@ def places(strength: Floats) -> NDArray[np.int64]:
 
 
 def spearman(ours: NDArray[np.int64], true: NDArray[np.int64]) -> float:
-    """The correlation of two orders."""
+    """The Spearman correlation of two orders."""
     agents = len(true)
     return float(1 - 6 * np.sum((ours - true) ** 2.0) / (agents * (agents**2 - 1)))
 
@@ -66,10 +66,10 @@ def snapshot(
     equal_within: float = 0.0,
     steady: Flags | None = None,
 ) -> Snapshot:
-    """Everything that is measured of a board, against the strengths of those on it.
+    """All measures of a board against the true strengths.
 
-    Scores are looked at of those only whose results one number can describe (``steady``). Whom
-    less than ``equal_within`` keeps from the medal shown deserves it, too.
+    Scores count only for ``steady`` agents, whose results one number can describe. An agent less
+    than ``equal_within`` away from a medal deserves it too.
     """
     shown, true = places(view.order), places(truth)
     cuts = MedalRules().cuts(len(truth))
@@ -100,7 +100,7 @@ def snapshot(
 
 
 def games_until(games: Sequence[float], values: Sequence[float], aim: float) -> float | None:
-    """Where a falling curve first meets the aim, straight between logarithms; None: never."""
+    """The point where a falling curve first meets the aim, or None; interpolates logarithms."""
     floor = 1e-4
     for number, value in enumerate(values):
         if value > aim:
@@ -115,7 +115,7 @@ def games_until(games: Sequence[float], values: Sequence[float], aim: float) -> 
 
 
 def _span(truth: Floats, equal_within: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The best and the worst rank that each could have if agents so near were equal."""
+    """The best and the worst possible rank of each agent if agents this near count as equal."""
     ordered = np.sort(truth)
     above = len(truth) - np.searchsorted(ordered, truth + equal_within, side="right")
     below = np.searchsorted(ordered, truth - equal_within, side="left")

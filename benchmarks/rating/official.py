@@ -1,4 +1,4 @@
-"""Our ladder: the official fit of all games, and the pairing that spends them, as they are."""
+"""Our ladder in the simulation: the real official fit and the real pairing."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from ladder.ratings.official.games import GameTable
 from ladder.ratings.official.ranks import draw_ranks, remaining_uncertainty
 
 START, BETA = 600.0, 150.0
-"""Points."""
+"""The first mean and one beta, in points."""
 DRAWS = 200
-"""Of the ranks, to read the losses from."""
+"""The number of draws of the ranks that estimate losses."""
 
 
 class Official:
-    """A ladder that fits all games again before each batch of lineups, and cold at the end.
+    """A ladder that fits all games before each batch of lineups, and makes a cold fit at the end.
 
-    ``matchmaker`` replaces the pairing, to tell what the fit alone is worth. ``parents`` False: new
-    versions of an agent start like anybody. ``bundle``: by entry, the contender that it is.
+    ``matchmaker`` replaces the pairing, to test the fit alone. If ``parents`` is False, new
+    versions start like new agents. ``bundle`` gives the contender of each entry.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Official:
         self._stale = True
 
     def enter(self, parents: Ints) -> None:
-        """Newcomers, and new versions that start from what is known of the old ones."""
+        """Add newcomers, and new versions that start from the estimate of the old ones."""
         self._parent = np.append(
             self._parent, parents if self._parents else np.full_like(parents, -1)
         )
@@ -60,7 +60,7 @@ class Official:
         self._stale = True
 
     def lineups(self, active: Ints, count: int, rng: np.random.Generator) -> Ints:
-        """The next games, by the official standing of this moment."""
+        """The next games, by the current official standing."""
         board = self._fitted()
         who = self._contender(active)
         games = self._games[active]
@@ -98,7 +98,7 @@ class Official:
         return np.array(found, dtype=np.int32).reshape(-1, self._seats)
 
     def learn(self, lineups: Ints, ranks: NDArray[np.int16], faults: Flags) -> None:
-        """Results at the end of the log."""
+        """Append results to the log."""
         log = self._log
         self._log = GameTable(
             np.concatenate([log.contenders, self._contender(lineups)]),
@@ -109,21 +109,21 @@ class Official:
         self._stale = True
 
     def close_uploads(self) -> None:
-        """From here on games go to the medal boundaries."""
+        """Spend the following games on the medal boundaries."""
         self._weight = self._finals_weight
 
     def settle(self) -> None:
-        """The final standing: a cold fit."""
+        """Make the final standing: a cold fit."""
         self._fit = self.refitted(self._log, np.arange(len(self._parent), dtype=np.int32))
         self._stale = False
 
     def view(self, active: Ints) -> View:
-        """The official standing, with the uncertainty that is shown."""
+        """The official standing with its displayed uncertainty."""
         board, who = self._fitted(), self._contender(active)
         return View(board.mu[who], board.shown_sigma[who], board.mu[who])
 
     def shuffled_spread(self, seed: int) -> float:
-        """Beta by which a score differs when the log is permuted and everybody renumbered."""
+        """The score change in beta if the log is permuted and all entries are renumbered."""
         rng = np.random.default_rng(seed)
         count = len(self._parent)
         straight = self.refitted(self._log, np.arange(count, dtype=np.int32)).mu
@@ -133,7 +133,7 @@ class Official:
         return float(np.abs(self.refitted(renamed, number).mu[number] - straight).max())
 
     def refitted(self, log: GameTable, number: Ints) -> Fit:
-        """A cold fit in which contender i has this number."""
+        """A cold fit that numbers contender i by ``number[i]``."""
         return fit(log, self._prior(log, number))
 
     def _fitted(self) -> Fit:

@@ -1,8 +1,8 @@
-"""TrueSkill game by game, vectorised over games that share no player: what the baselines run.
+"""TrueSkill game by game, vectorised over games without a common player; used by the baselines.
 
-The same model and the same message passing as the ``trueskill`` package without a draw margin (a
-tie is an equality of performances), which takes hundreds of microseconds a game;
-tests/unit/benchmarks holds the two against each other.
+It has the model and the messages of the ``trueskill`` package without a draw margin: a tie means
+equal performances. The package needs hundreds of microseconds a game. tests/unit/benchmarks
+compares the two.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ERFC = (
 
 
 def normal_cdf(x: Floats) -> Floats:
-    """The share of a standard normal that lies below."""
+    """The share of a standard normal below each value."""
     z = np.abs(x) / sqrt(2)
     tail = 0.5 * np.exp(-z * z) * _scaled_erfc(z)
     result: Floats = np.where(x > 0, 1 - tail, tail)
@@ -49,7 +49,7 @@ def update(
     share = mean * precision
     players = len(mean)
     tied = (ranked[:, 1:] == ranked[:, :-1]).T
-    # Natural parameters of what each difference says about the player ahead and the one behind.
+    # Natural parameters of each difference for the player ahead and the player behind.
     ahead = np.zeros((2, players - 1, len(mu)))
     behind = np.zeros((2, players - 1, len(mu)))
     steps = [*range(players - 1), *range(players - 3, -1, -1)]
@@ -78,7 +78,7 @@ def update(
     heard = np.zeros((2, players, len(mu)))
     heard[:, :-1] += ahead
     heard[:, 1:] += behind
-    # Of performances; luck lies between them and the players' skills.
+    # The messages are about performances; luck separates performance and skill.
     weight = heard[0] / (1 + heard[0])
     after = 1 / (1 / own + weight)
     moved = after * (mean / own + heard[1] / (1 + heard[0]))
@@ -89,7 +89,7 @@ def update(
 
 
 def waves(lineups: NDArray[np.int32], contenders: int) -> list[NDArray[np.intp]]:
-    """Games in as few groups as keep everybody's own order with nobody twice in a group."""
+    """Split games into few groups, in which no player is twice and each player's order stays."""
     last = [0] * contenders
     group = np.empty(len(lineups), dtype=np.intp)
     for number, lineup in enumerate(lineups.tolist()):
@@ -101,7 +101,7 @@ def waves(lineups: NDArray[np.int32], contenders: int) -> list[NDArray[np.intp]]
 
 
 def _mills(t: Floats) -> Floats:
-    """density(t) / share below t: how far the mean of what lies above zero is moved."""
+    """density(t) / share below t: the shift of the mean of a normal truncated at zero."""
     z = np.abs(t) / sqrt(2)
     scaled = _scaled_erfc(z)
     density = np.exp(-z * z)

@@ -1,4 +1,4 @@
-"""The tables: what every ladder reached, with standard errors, and the aims beside it."""
+"""Prints the tables: the results of every ladder with standard errors, beside the aims."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from benchmarks.rating.measures import games_until
 from benchmarks.report_tables import aligned
 
 NEAR = 0.05
-"""Share of the league within which a newcomer is placed."""
+"""A newcomer is placed if its rank error is below this share of the league."""
 BIN = 1.25
-"""Newcomers' own games are pooled in steps of this factor."""
+"""Newcomers' numbers of games are pooled in bins of this ratio."""
 COVER = (0.93, 0.985)
 PARENTED, ORPHANED = 12, 25
-"""Own games within which a newcomer is to be placed."""
+"""Aims for the number of games until a newcomer is placed, with and without a parent."""
 
 
 @dataclass(frozen=True)
@@ -63,13 +63,13 @@ def tables(name: str, plan: Plan, records: Sequence[Record]) -> str:
 
 
 def aims(results: dict[str, Sequence[Record]]) -> str:
-    """What was asked for beside what was measured, for the worlds that were run."""
+    """The aims beside the measured figures, for the worlds that were run."""
     head = ("what", "measured", "aim", "Kaggle-like", "limit", "met?")
     return "\n".join(["== aims", aligned([head, *_aims(results)])])
 
 
 def mean(records: Iterable[Record], read: Callable[[Record], float]) -> Figure:
-    """The mean of something over seasons."""
+    """The mean of a value over seasons."""
     values = np.array([read(each) for each in records])
     if not len(values):
         return Figure(None, None)
@@ -78,7 +78,7 @@ def mean(records: Iterable[Record], read: Callable[[Record], float]) -> Figure:
 
 
 def pooled(records: Sequence[Record], share: Callable[[Sequence[Record]], float | None]) -> Figure:
-    """Something read from all seasons together; its error by leaving out one at a time."""
+    """A value from all seasons together, with a jackknife error."""
     value = share(records)
     count = len(records)
     without = [share([*records[:n], *records[n + 1 :]]) for n in range(count)] if count > 1 else []
@@ -89,7 +89,7 @@ def pooled(records: Sequence[Record], share: Callable[[Sequence[Record]], float 
 
 
 def until(records: Sequence[Record], loss: str, aim: float) -> Figure:
-    """Games per agent until the mean curve is as low as that; ``loss`` is 1 - rho or medals."""
+    """Games per agent until the mean curve falls to ``aim``; ``loss`` is 1 - rho or medals."""
 
     def crossing(some: Sequence[Record]) -> float | None:
         if not some:
@@ -113,12 +113,12 @@ def ratio(records: Sequence[Record], above: str, below: str, at: int | None = -1
 
 
 def cover(records: Sequence[Record], which: str) -> Figure:
-    """The share of true values inside 95 % intervals, over all moments measured."""
+    """The share of true values inside 95 % intervals, over all measured moments."""
     return mean(records, lambda one: float(np.mean([shot[which] for shot in _shots(one)])))
 
 
 def placed(records: Sequence[Record], parent: bool | None) -> Figure:
-    """Own games until newcomers are on average as near to their places as they are to be."""
+    """Games until newcomers are on average as near to their true places as the aim asks."""
 
     def crossing(some: Sequence[Record]) -> float | None:
         found = np.array(
@@ -141,7 +141,7 @@ def placed(records: Sequence[Record], parent: bool | None) -> Figure:
 
 
 def falling(values: Sequence[float], weights: Sequence[float]) -> list[float]:
-    """The nearest curve that never rises: neighbours that do share their mean."""
+    """The nearest curve that never rises; neighbours that rise share their mean."""
     blocks = list[tuple[float, float, int]]()
     for value, weight in zip(values, weights, strict=True):
         total, heavy, count = value * weight, float(weight), 1
@@ -313,7 +313,8 @@ def _aims(results: dict[str, Sequence[Record]]) -> Iterable[tuple[str, ...]]:
 
 
 def _honest(world: str, ours: Sequence[Record]) -> Iterable[tuple[str, ...]]:
-    """Of one world: our ladders' intervals, seals and expectations, and the order of the log."""
+    """Our ladders' intervals, seals and predictions in one world, and the effect of the log's
+    order."""
     if not ours or PLANS[world].bundles:
         return
     names = sorted({each.ladder for each in ours})

@@ -1,4 +1,4 @@
-"""A season of one ladder in one world: games, results, and what is measured on the way."""
+"""Plays a season of one ladder in one world and measures it on the way."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from benchmarks.rating.measures import Snapshot, classes, places, snapshot
 from benchmarks.rating.worlds import Flags, Floats, Ints, World
 
 GROWTH = 0.05
-"""Games are proposed in batches of this share of the log, and of one game an agent at least."""
+"""The size of a batch as a share of the log; at least one game an agent."""
 
 
 class Ladder(Protocol):
-    """What a season asks of a ladder; agents are numbered as they enter."""
+    """The methods that a season needs of a ladder; agents are numbered by entry."""
 
     def enter(self, parents: Ints) -> None:
-        """So many more, each with the agent it replaces or -1."""
+        """Add agents; each item is the agent it replaces, or -1."""
 
     def lineups(self, active: Ints, count: int, rng: np.random.Generator) -> Ints:
         """The next games."""
 
     def learn(self, lineups: Ints, ranks: NDArray[np.int16], faults: Flags) -> None:
-        """What came of them."""
+        """Learn the results of these games."""
 
     def close_uploads(self) -> None:
-        """The finals begin."""
+        """Begin the finals."""
 
     def settle(self) -> None:
-        """The last game was played."""
+        """Finish after the last game."""
 
     def view(self, active: Ints) -> View:
-        """The board of those who are active."""
+        """The board of the active agents."""
 
 
 def static(
@@ -48,9 +48,9 @@ def static(
     finals_at: float | None = None,
     seen: Callable[[View, Floats], None] | None = None,
 ) -> list[Snapshot]:
-    """Nobody comes and nobody goes; uploads close after ``finals_at`` games an agent.
+    """Play a league without arrivals; uploads close after ``finals_at`` games an agent.
 
-    ``seen`` is called with the board that stands at the end, and the truth.
+    ``seen`` gets the final board and the true strengths.
     """
     rng = np.random.default_rng([seed, 1])
     agents = len(world.skill)
@@ -80,45 +80,46 @@ def static(
 
 @dataclass(frozen=True)
 class Life:
-    """What a living league is."""
+    """The settings of a league in which agents come and go."""
 
     arrivals: int = 2
     resubmissions: int = 4
-    """A day, while uploads are open."""
+    """Resubmissions a day, while uploads are open."""
     open_days: int = 24
     frozen_days: int = 6
     games: int = 8
-    """Per agent and day."""
+    """Games per agent and day."""
     rounds: int = 16
-    """A day; agents come and go between them."""
+    """Rounds a day; agents come and go between rounds."""
 
 
 SETTLED_DAYS = 5
-"""Who has been there for so long is settled."""
+"""An agent is settled after this many days."""
 FIRST_DAY = 5
-"""Newcomers are followed from here on, and movement from the middle of the open days."""
+"""The first day on which newcomers are measured; movement counts from the middle of the open days.
+"""
 MOST_GAMES = 160
 
 
 @dataclass
 class Story:
-    """What happened in a living league."""
+    """The measures of a league in which agents come and go."""
 
     opened: Snapshot
-    """When uploads closed."""
+    """The board when uploads closed."""
     final: Snapshot
     moved: float
-    """Mean change of a settled agent's rank in a day, as a share of the league."""
+    """The mean change of a settled agent's rank in a day, as a share of the league."""
     jumped: float
-    """The hundredth largest of a hundred such changes."""
+    """The 99th percentile of these changes."""
     flipped: float
-    """Share of settled agents' medals that are of another class a day later."""
+    """The share of settled agents' medals that have another class a day later."""
     newcomers: list[tuple[bool, int, float]] = field(default_factory=list)
-    """Has a parent; own games; distance from the true rank, as a share of the league."""
+    """For each newcomer: has a parent, own games, distance from the true rank as a share."""
 
 
 def living(ladder: Ladder, world: World, life: Life, seed: int) -> Story:
-    """A league into which agents come, improve and crash, and which then closes."""
+    """Play a league in which agents arrive, improve and crash, and then close uploads."""
     league = _League(ladder, world, life, np.random.default_rng([seed, 2]))
     moves, flips, newcomers = list[float](), list[float](), list[tuple[bool, int, float]]()
     before: _Board | None = None
@@ -157,7 +158,7 @@ _Board = tuple[Ints, NDArray[np.int64]]
 
 
 class _League:
-    """Who is there, since when, and what they played."""
+    """The agents in the league, their arrival times and their games."""
 
     def __init__(self, ladder: Ladder, world: World, life: Life, rng: np.random.Generator) -> None:
         self.ladder, self.world, self.life, self.rng = ladder, world, life, rng
@@ -169,7 +170,7 @@ class _League:
         ladder.enter(self.parents)
 
     def admit(self, coming: Sequence[int], day: float) -> None:
-        """Newcomers (-1) and those who replace an agent of theirs."""
+        """Add newcomers (-1) and agents that replace others."""
         if not coming:
             return
         entering = np.array(coming, dtype=np.int32)
@@ -183,7 +184,7 @@ class _League:
         self.games = np.append(self.games, np.zeros(len(coming), dtype=np.int64))
 
     def play(self) -> None:
-        """One part of a day."""
+        """Play one part of a day."""
         share = self.life.games / self.life.rounds / self.world.seats
         lineups = self.ladder.lineups(self.active, round(len(self.active) * share), self.rng)
         self.ladder.learn(lineups, *self.world.play(lineups, self.rng))
@@ -193,7 +194,7 @@ class _League:
         return self.active, places(self.ladder.view(self.active).order)
 
     def newcomers(self) -> list[tuple[bool, int, float]]:
-        """How far from their places those are who came lately."""
+        """The distance of recent newcomers from their true places."""
         off = np.abs(self.board()[1] - places(self.world.truth(self.active))) / len(self.active)
         young = (self.born[self.active] >= FIRST_DAY) & (self.games[self.active] <= MOST_GAMES)
         return [
@@ -208,11 +209,11 @@ class _League:
 
 
 def _coming(life: Life, turn: int, active: Ints, rng: np.random.Generator) -> list[int]:
-    """Who comes in this part of the day: the agents that are replaced, -1 for new ones."""
+    """The arrivals in this part of the day: the agents they replace, -1 for new ones."""
     day = life.arrivals + life.resubmissions
     numbers = range(turn * day // life.rounds, (turn + 1) * day // life.rounds)
     replaced = iter(rng.choice(active, len(numbers), replace=False).tolist())
-    # Every so-manieth of a day's comers is new.
+    # A fixed part of each day's arrivals is new.
     return [
         -1 if number * life.arrivals % day < life.arrivals else next(replaced) for number in numbers
     ]
@@ -225,7 +226,7 @@ def _compare(
     moves: list[float],
     flips: list[float],
 ) -> None:
-    """What a day changed in the order of those who were there before and after."""
+    """The changes of a day in the order of agents that were present before and after."""
     both = np.intersect1d(before[0], after[0])
     first, second = (
         places(-ranks[np.searchsorted(who, both)].astype(float)) for who, ranks in (before, after)

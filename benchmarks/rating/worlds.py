@@ -1,4 +1,4 @@
-"""Worlds: agents whose strength is known, and the games they play."""
+"""Worlds: agents of known strength, and the games they play."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ Flags = NDArray[np.bool_]
 
 CRASHERS = 0.08
 CRASHES = 0.9
-"""The share of agents that crash, and of games that those do not survive."""
+"""The share of agents that crash (above), and the share of their games that they crash in."""
 CYCLE = 0.2
 COPY_GAPS = (0.01, 0.05)
 TIED = 0.05
-"""Agents nearer than this are equal where a world has near-copies."""
+"""Agents nearer than this are equal in a world with near-copies."""
 
 
 @dataclass
 class World:
-    """Everybody who ever entered, by number; grows as agents arrive.
+    """All agents that ever entered, by number; the world grows as agents arrive.
 
-    ``cycle`` is the spread of what one agent has against another beyond their strengths (rock,
-    paper, scissors): agents lie in a plane, and each beats those to its right.
+    ``cycle`` is the spread of pairwise advantages beyond strength (rock, paper, scissors). Agents
+    lie in a plane, and each beats those to its right.
     """
 
     seats: int
@@ -38,10 +38,10 @@ class World:
     plane: Floats
     equal_within: float = 0.0
     bundle: Ints | None = None
-    """By entry, the first one with the same bytes, where some are equal; None: each its own."""
+    """For each entry the first entry with the same bytes; None if all are different."""
 
     def play(self, lineups: Ints, rng: np.random.Generator) -> tuple[NDArray[np.int16], Flags]:
-        """Ranks from 1 and faults, by seat; those who crash share the last place."""
+        """Ranks from 1 and faults, by seat; crashed seats share the last place."""
         strength = self.skill[lineups]
         if self.cycle:
             strength = strength + self._edges(lineups)
@@ -52,7 +52,7 @@ class World:
         return ranks.astype(np.int16), faults
 
     def truth(self, active: Ints) -> Floats:
-        """Each one's strength against an opponent drawn evenly from the active ones."""
+        """Each agent's strength against a random active opponent."""
         strength = self.skill[active].copy()
         if self.cycle:
             middle = self.plane[active].mean(axis=0)
@@ -68,7 +68,7 @@ class World:
         return strength
 
     def enter(self, parents: Ints, rng: np.random.Generator) -> None:
-        """Newcomers of their own (-1), and new versions of older agents: as good, give or take."""
+        """Add new agents (-1), and new versions with nearly the strength of their parents."""
         count = len(parents)
         skill = rng.standard_normal(count)
         changed = self.skill[np.maximum(parents, 0)] + rng.normal(0.1, 0.4, count)
@@ -80,8 +80,11 @@ class World:
         self.plane = np.concatenate([self.plane, own])
 
     def _edges(self, lineups: Ints) -> Floats:
-        """What each seat has against the field of its game: the part of pairs that one number can
-        tell, so that a duel shows a pair's edge whole."""
+        """The advantage of each seat against the field of its game.
+
+        It covers the part of pairs that one number can express, so a duel shows the whole advantage
+        of a pair.
+        """
         x, y = self.plane[lineups, 0], self.plane[lineups, 1]
         mean_x, mean_y = x.mean(axis=1, keepdims=True), y.mean(axis=1, keepdims=True)
         edge: Floats = self.cycle / sqrt(2) * (x * mean_y - y * mean_x)
@@ -91,7 +94,7 @@ class World:
 def normal(
     agents: int, seats: int, rng: np.random.Generator, *, spread: float = 1.0, cycle: float = 0.0
 ) -> World:
-    """Strengths drawn from one bell curve."""
+    """Strengths drawn from one normal distribution."""
     return World(
         seats,
         cycle,
@@ -112,9 +115,9 @@ def near_copies(agents: int, seats: int, rng: np.random.Generator) -> World:
 
 
 def ten_bundles(agents: int, seats: int, rng: np.random.Generator, *, equal: bool) -> World:
-    """A field whose last ten are one agent under ten teams, good for a place among the medals.
+    """A field whose last ten entries are one agent of ten teams, near the medals.
 
-    Their bundles differ in a comment, or (``equal``) in nothing.
+    Their bundles differ in a comment, or with ``equal`` in nothing.
     """
     world = normal(agents, seats, rng)
     world.skill[-10:] = 1.0
@@ -124,7 +127,7 @@ def ten_bundles(agents: int, seats: int, rng: np.random.Generator, *, equal: boo
 
 
 def living(agents: int, seats: int, rng: np.random.Generator) -> World:
-    """The first day of a living league: some crash, some beat their betters."""
+    """The first day of a living league: some crash, some are unusually strong."""
     world = normal(agents, seats, rng, cycle=CYCLE)
     world.crash = np.where(rng.random(agents) < CRASHERS, CRASHES, 0.0)
     return world

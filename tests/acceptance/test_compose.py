@@ -1,4 +1,4 @@
-"""`docker compose up`, as an operator types it: a filling board, and a worker killed in a match."""
+"""Runs `docker compose up` as an operator: matches fill the board, also after a killed worker."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ENOUGH_GAMES = 1
 
 @dataclass(frozen=True)
 class Deployment:
-    """A project of compose with a name, a port and volumes of its own."""
+    """A compose project with its own name, port and volumes."""
 
     project: str
     environment: dict[str, str]
@@ -84,7 +84,7 @@ def wait_until(done: Callable[[], bool], what: str, seconds: float) -> None:
 
 
 def games(deployment: Deployment) -> list[int]:
-    """Games of each agent on the demo league's board, over the published port."""
+    """Games of each agent on the demo league's board, read over the published port."""
     try:
         with httpx.Client(base_url=deployment.address, timeout=5) as http:
             board = http.get("/v1/seasons/hungry-geese/leaderboard")
@@ -94,7 +94,7 @@ def games(deployment: Deployment) -> list[int]:
 
 
 def killed(deployment: Deployment) -> list[str]:
-    """Kill the worker and start it again; the matches that it was playing."""
+    """Kill the worker and restart it; returns the ids of the matches that it was playing."""
     under_way = "select id from matches where state = 'running' and kind = 'rated'"
     wait_until(lambda: bool(deployment.query(under_way)), "a match is under way", 60)
     deployment.compose("kill", "worker")
@@ -111,7 +111,7 @@ def test_a_killed_worker_loses_no_match(deployment: Deployment) -> None:
     wait_until(filled, "every demo agent is on the board and the quick ones have played", 300)
 
     struck: list[str] = []
-    while not struck:  # else the worker was killed between two matches
+    while not struck:  # repeats if the kill fell between two matches
         struck = killed(deployment)
 
     names = ", ".join(f"'{match}'" for match in struck)

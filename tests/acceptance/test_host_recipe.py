@@ -1,4 +1,4 @@
-"""Runs the host's commands of the README as they are printed there; one agent is enough to play."""
+"""Runs the README's host commands as printed; one agent plays matches."""
 
 from __future__ import annotations
 

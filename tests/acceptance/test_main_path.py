@@ -1,8 +1,8 @@
-"""The main path, through the public API alone: real servers, workers, rater and boxes.
+"""Walks the main path through the public API: real servers, workers, rater and boxes.
 
-Two teams and four agents in a league of two seats; one upload is rejected with its reason; forty
-rated matches; the leaderboard; a replay that kaggle_environments loads; logs refused to a
-stranger; a scrim.
+A league of two seats has two teams and four agents. One upload is rejected with a reason. Forty
+rated matches fill the leaderboard. kaggle_environments loads a replay, a stranger sees no logs, and
+a scrim is played.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def stack() -> Iterator[Stack]:
 
 
 def until(ready: Callable[[], bool], seconds: float, what: str) -> None:
-    """Waits; fails the test when it takes too long."""
+    """Wait; fail when it takes too long."""
     deadline = time.monotonic() + seconds
     while not ready():
         assert time.monotonic() < deadline, f"{what} took more than {seconds:.0f} s"
@@ -37,7 +37,7 @@ def until(ready: Callable[[], bool], seconds: float, what: str) -> None:
 
 
 def team(stack: Stack, name: str) -> Client:
-    """A new user with a team, and the API as that user sees it."""
+    """A client of the API for a new user with a new team."""
     admin = stack.client(stack.admin_token)
     user = admin.create_user(name)
     admin.create_team(f"Team {name}", name, owner=user["id"])
@@ -45,7 +45,7 @@ def team(stack: Stack, name: str) -> Client:
 
 
 def validated(ladder: Client, made: Json) -> Json:
-    """The entry of an upload once its validation is over."""
+    """The entry of an upload after its validation."""
     entry: Json = made["entry"]
 
     def is_over() -> bool:
@@ -84,7 +84,7 @@ def test_uploaded_agents_reach_leaderboard_replay_and_scrim(stack: Stack) -> Non
         entry = validated(ada if name.endswith("ada") else bob, made)
         assert entry["state"] == "active", entry["reason"]
 
-    # A bad upload is rejected with a reason that its owner alone can read.
+    # A bad upload is rejected with a reason that only its owner can read.
     broken = validated(bob, bob.upload(agents["greedy bob"]["id"], CRASHES, season="geese"))
     assert broken["state"] == "rejected"
     assert "ZeroDivisionError" in broken["reason"]
@@ -96,7 +96,7 @@ def test_uploaded_agents_reach_leaderboard_replay_and_scrim(stack: Stack) -> Non
             other.entry_log(broken["id"])
         assert refused.value.status in (401, 403, 404)
 
-    # The ladder fills by itself.
+    # The ladder fills without further requests.
     def finished() -> list[Json]:
         rows = stranger.matches(season=season["id"], kind="rated", most=200)
         return [row for row in rows if row["state"] == "finished"]
@@ -119,7 +119,7 @@ def test_uploaded_agents_reach_leaderboard_replay_and_scrim(stack: Stack) -> Non
 
 
 def check_replay_and_logs(ada: Client, bob: Client, stranger: Client, match: Json) -> None:
-    """The replay is public and Kaggle's own software plays it; each log is its owner's."""
+    """The replay is public and Kaggle's software plays it; only the owner sees each log."""
     replay = stranger.replay(match["id"], form="kaggle")
     environments = pytest.importorskip("kaggle_environments")
     made = environments.make(
@@ -148,7 +148,7 @@ def check_replay_and_logs(ada: Client, bob: Client, stranger: Client, match: Jso
 
 
 def check_scrim(ada: Client, bob: Client, season: str, agents: dict[str, Json]) -> None:
-    """An agent takes no scrim of another team until it is opened; then it plays in private."""
+    """A closed agent takes no scrim of another team; an opened one plays in private."""
     mine, theirs = agents["survivor ada"]["id"], agents["random_legal bob"]["id"]
     lineup = [mine, theirs, agents["greedy ada"]["id"], theirs]
     with pytest.raises(ApiError, match="not open") as refused:

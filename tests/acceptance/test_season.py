@@ -1,8 +1,7 @@
-"""A small season from its first day to its last, through the public API alone, on the real
-instance.
+"""Runs a small season from the first day to the last through the public API.
 
-Opened with its terms, four teams, a resubmission, uploads locked, finals, results judged again
-after a look at what hangs on them, the end, and a standing that stays as it is.
+It opens with its terms and four teams. Then come a resubmission, locked uploads, finals and a
+rejudgement with its preview. The final standing stays unchanged.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ def upload(ladder: Client, agent: str, name: str, version: int) -> Json:
 
 
 def board(ladder: Client, season: str) -> Json:
-    """The whole board with its head."""
+    """The whole board with its metadata."""
     return ladder.get(f"/v1/seasons/{season}/leaderboard", limit=1000)
 
 
@@ -88,7 +87,7 @@ def test_a_season_runs_from_opening_to_final_standing(stack: Stack) -> None:
 
 
 def check_repair(host: Client, other: Client, key: str, agent: str) -> None:
-    """A look that changes nothing, then matches of one agent judged again, and a log of it."""
+    """A preview changes nothing; then matches of one agent are judged again and logged."""
     played = [row for row in host.matches(season=key, kind="rated", most=500)]
     moments = sorted(row["finished_at"] for row in played if row["state"] == "finished")
     predicate = {"agent": agent, "until": moments[5]}
@@ -106,7 +105,7 @@ def check_repair(host: Client, other: Client, key: str, agent: str) -> None:
 
 
 def check_end(host: Client, key: str) -> None:
-    """What was under way is played, the last standing is fitted, and nothing moves any more."""
+    """Running matches end, the last standing is fitted, and then nothing changes."""
 
     def is_final() -> bool:
         live = [
@@ -121,7 +120,7 @@ def check_end(host: Client, key: str) -> None:
     until(is_final, 90, "the final standing")
     last = board(host, key)
     assert sum(row["medal"] is not None for row in last["items"]) >= 1
-    time.sleep(QUIET_SECONDS)  # the scheduler's rounds and the rater have nothing to do
+    time.sleep(QUIET_SECONDS)  # the scheduler and the rater find no work
     again = board(host, key)
     assert again["items"] == last["items"]
     assert again["fitted"] == last["fitted"]

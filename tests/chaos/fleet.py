@@ -1,4 +1,4 @@
-"""Every process of a small deployment, each of which can be killed and started again."""
+"""The processes of a small deployment; a test can kill and restart each one."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class Fleet:
         self.database_url = self.postgres.url
         self.children: dict[str, Child] = {}
         self.stalled: list[str] = []
-        """Workers that ended themselves because they got no message, and were started again."""
+        """Workers that exited because they got no message, and were started again."""
 
     def start(self, name: str) -> Child:
-        """Start one of ours: node, scheduler, rater, worker-1, worker-2."""
+        """Start one of our processes: node, scheduler, rater, worker-1, worker-2."""
         kind = name.partition("-")[0]
         module = {
             "node": [
@@ -77,7 +77,7 @@ class Fleet:
         return self.children[name]
 
     def kill(self, name: str) -> None:
-        """SIGKILL, and nothing said to anybody; of the node its daemon, behind the guard."""
+        """SIGKILL the process; for the node, the daemon behind its guard."""
         child = self.children[name]
         if name == "node":
             os.kill(daemon_of(child.process.pid), signal.SIGKILL)
@@ -86,26 +86,26 @@ class Fleet:
         child.process.wait()
 
     def strike(self, name: str) -> None:
-        """Kill and start again at once."""
+        """Kill and restart at once."""
         self.kill(name)
         self.start(name)
 
     def start_stalled_again(self) -> None:
-        """What `peck up` and compose do for a worker that ended itself."""
+        """Restart each worker that exited, as `peck up` and compose do."""
         for name, child in list(self.children.items()):
             if child.process.poll() == STALLED_STATUS:
                 self.stalled.append(name)
                 self.start(name)
 
     def empty_redis(self) -> None:
-        """Kill Redis, lose all it held, start it again."""
+        """Kill Redis, lose its data, restart it."""
         self.redis.child.process.kill()
         self.redis.child.process.wait()
         shutil.rmtree(self.state / "redis")
         self.redis = embedded.start_redis(self.state)
 
     def restart_postgres(self) -> None:
-        """Stop Postgres as a crash would, with everybody connected; start it again."""
+        """Crash Postgres with all clients connected, and restart it."""
         self.postgres.child.process.send_signal(signal.SIGQUIT)
         self.postgres.child.process.wait()
         self.postgres = embedded.start_postgres(self.state)
@@ -124,7 +124,7 @@ class Fleet:
 
 @contextmanager
 def running() -> Iterator[Fleet]:
-    """A fleet without its processes of Python; everything is gone at the end."""
+    """Runs the servers without Python processes; stops everything at the end."""
     folder = Path(tempfile.mkdtemp(prefix="peck-chaos-", dir=servers.fast_place()))
     folder.chmod(0o711)
     fleet = Fleet(folder)

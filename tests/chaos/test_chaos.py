@@ -1,4 +1,4 @@
-"""Machines die all the time, and no match is lost, played out twice, or rated twice."""
+"""Parts die all the time, but each match is finished and rated exactly once."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MATCHES = sized(30, 110)
 LANDED = sized(7, 22)
 KILL_EVERY_SECONDS = 2.0
 REST_SECONDS = 6.0
-"""Between kills once enough have landed: a slow machine must come to finish matches too."""
+"""The pause between kills after enough have landed, so that slow machines finish matches too."""
 LONGEST_SECONDS = 400.0
 STRUCK = {"child", "worker", "node"}
 AGENTS = Path(__file__).resolve().parents[2] / "agents" / "hungry_geese"
@@ -89,7 +89,7 @@ def make_league(fleet: Fleet) -> LeagueId:
 
 
 def ask(fleet: Fleet, query: str) -> list[tuple[object, ...]]:
-    """Rows, through a restart of Postgres."""
+    """Rows, with retries during a restart of Postgres."""
     deadline = time.monotonic() + 30
     while True:
         try:
@@ -107,7 +107,7 @@ def count(fleet: Fleet, query: str) -> int:
 
 
 class Killer:
-    """Kills by turns and remembers which attempts were being played under each kill."""
+    """Kills parts in turn and records the attempts in play at each kill."""
 
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
@@ -119,7 +119,7 @@ class Killer:
         self.random = random.Random(7)
 
     def strike(self) -> None:
-        """The next kill, on something that plays."""
+        """Kill the next part while matches play."""
         what = next(self.turns)
         playing: list[HeldLease] = []
         deadline = time.monotonic() + 5
@@ -147,7 +147,7 @@ class Killer:
         self.hits.append((what, struck))
 
     def landed(self) -> Counter[str]:
-        """Kills after which at least one attempt under them did not finish."""
+        """Kills after which at least one running attempt did not finish."""
         rows = ask(self.fleet, "select match_id, attempt from attempts where ended = 'finished'")
         finished = set(rows)
         return Counter(
@@ -212,7 +212,7 @@ def test_every_match_is_rated_once_despite_killed_processes() -> None:
 
 
 def left(fleet: Fleet, query: str) -> int:
-    """What is still to be done; workers that ended themselves are started again meanwhile."""
+    """The count of unfinished work; restarts workers that exited."""
     fleet.start_stalled_again()
     return count(fleet, query)
 
@@ -260,12 +260,12 @@ def check(fleet: Fleet, killer: Killer) -> None:
 
 
 def shown(fleet: Fleet) -> dict[object, tuple[object, object]]:
-    """The ratings that stand on the entries."""
+    """The stored ratings of the entries."""
     return {row[0]: (row[1], row[2]) for row in ask(fleet, "select id, mu, sigma from entries")}
 
 
 def recomputed(fleet: Fleet) -> dict[object, tuple[object, object]]:
-    """The ratings that the season's log means, folded anew."""
+    """The ratings computed anew from the season's log."""
     rows = ask(
         fleet,
         "select a.no, a.match_id, array_agg(s.entry_id order by s.seat),"

@@ -1,4 +1,4 @@
-"""Sends hundreds of generated requests to each operation; no answer is undeclared.
+"""Sends hundreds of generated requests to each operation; every answer is declared.
 
 scripts/drill api-fuzzing [pytest options]
 """

@@ -1,4 +1,4 @@
-"""Kills every part of a fleet by turns while 110 matches are played; each counts once.
+"""Kills every part of a deployment in turn during 110 matches; each match counts once.
 
 scripts/drill chaos [pytest options]
 """

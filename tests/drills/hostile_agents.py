@@ -1,4 +1,4 @@
-"""Hostile agents and archives: each of them in a box of each launcher."""
+"""Runs all hostile agents and archives in a box of each launcher."""
 
 from __future__ import annotations
 

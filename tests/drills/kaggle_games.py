@@ -1,4 +1,4 @@
-"""Plays 970 games here and in kaggle-environments; each step agrees and every rule is used.
+"""Plays 970 games here and in kaggle-environments; all steps agree and every rule is used.
 
 scripts/drill kaggle-games [pytest options]
 """

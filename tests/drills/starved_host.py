@@ -2,10 +2,11 @@
 
     scripts/drill starved-host [--launcher NAME] [--busy 40] [--seconds 600] [--least 50]
 
-Plays two-seat matches of ten moves, with 0.3 s of processor time a move, one after another. Clock,
-attempts and forgiven waiting are those of a worker. Then three agents try to gain a void match by
-being late: one sleeps, one starts thirty children, one fills its memory. Exits with 1 if fewer than
-``--least`` matches finish, if an honest agent has a fault, or if one of the three gains anything.
+Matches run one after another, with two seats, ten moves and 0.3 s of processor time a move. Clock,
+attempts and forgiven waiting are those of a worker. Then three agents try to void a match by being
+late: one sleeps, one starts thirty children, one fills its memory. The drill exits with 1 if fewer
+than ``--least`` matches finish. It also exits with 1 if an honest agent has a fault or one of the
+three succeeds.
 """
 
 from __future__ import annotations
@@ -58,13 +59,13 @@ LATE = {
 
 @dataclass
 class Tried:
-    """The results of some matches; each match is played again after a void attempt."""
+    """The results of some matches; a void match is played again."""
 
     finished: int = 0
     void: int = 0
-    """Attempts that rated nobody."""
+    """Attempts without a rated result."""
     verdicts: Counter[str] = field(default_factory=Counter)
-    """Verdicts of the first seat, with their number of matches."""
+    """Counts of the first seat's verdicts."""
     faults: list[str] = field(default_factory=list)
     """Reasons of the faults of honest seats."""
     waited_most: float = 0.0
@@ -72,7 +73,7 @@ class Tried:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the drill; the exit status."""
+    """Run the drill; returns the exit status."""
     parser = argparse.ArgumentParser(prog="scripts/drill starved-host", description=__doc__)
     parser.add_argument("--launcher", choices=LAUNCHERS, default="bubblewrap")
     parser.add_argument("--busy", type=int, default=40, help="busy processes beside the matches")
@@ -120,7 +121,7 @@ def _bundles(folder: Path, work: float) -> dict[str, Path]:
 
 
 def _play(node: Node, bundles: Sequence[Path], honest_from: int, seconds: float = 0.0) -> Tried:
-    """Play matches of these bundles until ``seconds`` have passed, but at least one."""
+    """Play matches of these bundles for ``seconds``, but at least one."""
     tried, until = Tried(), time.monotonic() + seconds
     while True:
         started = time.monotonic()

@@ -1,4 +1,4 @@
-"""A game as small as can be, which forgives what it is told to: seats say the step's number."""
+"""A minimal game with configurable forgiveness: seats answer with the step's number."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from games.protocol import InvalidMove, Json, Outcome, Verdict, placements_from_
 
 @dataclass(frozen=True)
 class State:
-    """How often each seat was right, and what was told of it at each step."""
+    """The count of right answers by seat, and the messages of each step."""
 
     steps: int
     step: int
@@ -20,7 +20,7 @@ class State:
 
 
 class Counting:
-    """Seats answer ``step`` of the observation; whoever was right more often is placed before."""
+    """Seats answer ``step`` of the observation; more right answers give a better place."""
 
     name, title, version = "counting", "Counting", "1"
     seats = range(1, 9)
@@ -82,7 +82,7 @@ class Counting:
 
 
 class Snakes(Counting):
-    """What Battlesnake shows, and always the same: the right answer is up."""
+    """Shows a constant Battlesnake observation: the right answer is up."""
 
     name = "snakes"
 
@@ -105,7 +105,7 @@ class Snakes(Counting):
 
 
 class Cells(Counting):
-    """What GOLAD shows, and always the same: the right answer kills the first cell of player 0."""
+    """Shows a constant GOLAD observation: the right answer kills the first cell of player 0."""
 
     name = "cells"
 

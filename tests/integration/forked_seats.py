@@ -1,7 +1,7 @@
-"""Seats whose processes are forked by the test itself, each in a control group of its own.
+"""Seats whose processes the test itself forks, each in its own control group.
 
-The harness, the connection, the meter and the clock are the real ones; there is no box around the
-agent, so these agents must be the test's own.
+Harness, connection, meter and clock are real. No box surrounds the agent, so only trusted agents
+may run here.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _FILES = {
 
 
 class ForkedLoan(Loan):
-    """A child of this process in the place of a box; it ends when the test does."""
+    """A child of this process in place of a box; it ends with the test."""
 
     def __init__(self, agent: socket.socket, meter: CpuMeter) -> None:
         self.socket, self.meter, self.memory_mb = agent, meter, 0
@@ -55,7 +55,7 @@ class ForkedLoan(Loan):
 
 
 class Table:
-    """Seats that are asked for moves with no game between them."""
+    """Seats that answer questions without a game."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Table:
         self.meters = meters
         self.step = 0
         self.lost_seconds = 0.0
-        """What this machine's hypervisor took of a core in the last move, which is forgiven."""
+        """The core time that the hypervisor took in the last move, which is forgiven."""
         questions = [
             seat.starting(configuration, seat_seed(seed, seat.index)) for seat in self.seats
         ]
@@ -85,7 +85,7 @@ class Table:
             assert seat.fault is None, seat.fault
 
     def move(self, index: int = 0, **observation: Any) -> Any:
-        """What this seat answers, or its verdict; the others are not asked."""
+        """The answer of this seat, or its verdict; no other seat is asked."""
         self.step += 1
         seat = self.seats[index]
         before = self.meters[index].losses()
@@ -98,7 +98,7 @@ class Table:
         return answer
 
     def last(self, index: int = 0) -> SeatAnswer:
-        """What the last move of this seat took."""
+        """The cost of this seat's last move."""
         return self.seats[index].record.answers[-1]
 
 
@@ -111,8 +111,11 @@ def seated(
     configuration: Mapping[str, Any] | None = None,
     waiting_seconds: float = 1e9,
 ) -> Iterator[Table]:
-    """Start agents from the texts of their main.py. Each is forgiven ``waiting_seconds`` of
-    waiting; a time-out that further waiting causes is HostTooSlow."""
+    """Start agents from the texts of their main.py.
+
+    Each is forgiven ``waiting_seconds`` of waiting. A time-out that further waiting causes is
+    HostTooSlow.
+    """
     groups = _tree()
     with contextlib.ExitStack() as stack:
         lost = stack.enter_context(_watched())
@@ -129,7 +132,7 @@ def seated(
 
 @contextlib.contextmanager
 def hogs(count: int) -> Iterator[None]:
-    """Processes that want a core each, for ever."""
+    """Runs processes that use a core each without end."""
     pids = []
     try:
         for _ in range(count):
@@ -150,7 +153,7 @@ def _spin() -> NoReturn:
 
 
 def _tree() -> Path:
-    """Where control groups of version 2 can be made; skips where they cannot."""
+    """The folder where version 2 control groups can be made; skips the test if there is none."""
     for line in Path("/proc/mounts").read_text().splitlines():
         _, where, kind, *_ = line.split()
         if kind == "cgroup2":
@@ -169,7 +172,7 @@ def _tree() -> Path:
 
 @contextlib.contextmanager
 def _watched() -> Iterator[int]:
-    """The descriptor of what a steal monitor sees; -1 where a node would have none."""
+    """The descriptor of a steal monitor's data; -1 where a node would have none."""
     if not (may_have_hypervisor() and may_run_above_others()):
         yield -1
         return
@@ -224,7 +227,7 @@ def _child(sock: socket.socket, folder: Path, group: Path) -> NoReturn:
 
 
 def _remove(group: Path) -> None:
-    """Killed processes leave their group a moment after they were reaped."""
+    """Remove the group; killed processes leave it a moment after they are reaped."""
     give_up_at = time.monotonic() + 10
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Scripted players for Hungry Geese, and a counter of the rules that a step made use of."""
+"""Scripted players for Hungry Geese, and a counter of the rules that each step uses."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ NONSENSE: tuple[Any, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Temper:
-    """How a player plays: chances per move, the rest goes to careful legal moves."""
+    """How a player plays: chances for each move; the remaining moves are careful and legal."""
 
     wild: float = 0.0
-    """Any of the four moves."""
+    """The chance of any of the four moves."""
     greedy: float = 0.3
-    """Food next to the head is taken."""
+    """The chance to take food next to the head."""
     fails: float = 0.0
-    """ERROR, INVALID or TIMEOUT."""
+    """The chance of ERROR, INVALID or TIMEOUT."""
     silent: float = 0.0
-    """Answers None."""
+    """The chance to answer None."""
     bold: float = 0.0
-    """Enters cells that other heads can reach, and tails that are about to leave."""
+    """The chance to enter cells that other heads can reach, and tails that are about to leave."""
 
 
 def answer(state: State, seat: int, temper: Temper, rng: Random) -> Answer:
-    """What this player answers; depends on nothing but the arguments."""
+    """The answer of this player; it depends only on the arguments."""
     dice = rng.random()
     if dice < temper.fails:
         kind = rng.randrange(3)
@@ -83,13 +83,13 @@ RULES = (
     "sole survivor", "several survive the last step", "all die in one step", "ends in a tie",
     "one player", "ERROR", "INVALID", "TIMEOUT", "a failed goose, the others go on",
 )  # fmt: skip
-"""Each rule of the game that the conformance test must have seen in play."""
+"""Each rule of the game that the conformance test must have used."""
 
 
 def rules_used(
     before: State, moves: Mapping[int, Any], answers: Mapping[int, Answer], after: State
 ) -> Counter[str]:
-    """Which rules this step made use of."""
+    """The rules that this step used."""
     used: Counter[str] = Counter()
     rules = before.rules
     step = after.step

@@ -1,8 +1,8 @@
 """kaggle-environments 1.33.2 as the peer that our Hungry Geese must equal, step by step.
 
-The peer spends more than half of its time checking its own constant schemas with jsonschema, again
-for every action. ``fast_peer`` checks each schema once and then runs the same validation of the
-same data: what it accepts, refuses and returns is unchanged.
+The peer spends over half of its time on jsonschema checks of its own constant schemas, for every
+action. ``fast_peer`` checks each schema once and then runs the same validation of the same data. It
+accepts, refuses and returns exactly the same.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.St
 jsonschema: ModuleType = utils.jsonschema
 
 Answer = Any
-"""What an agent gave back: JSON, an exception it raised, or DeadlineExceeded."""
+"""An agent's result: JSON, an exception it raised, or DeadlineExceeded."""
 
 
 def _validate_with_schemas_checked_once() -> Any:
@@ -53,7 +53,7 @@ def _validate_with_schemas_checked_once() -> Any:
 
 @contextlib.contextmanager
 def fast_peer() -> Iterator[None]:
-    """The peer without its repeated checks of constant schemas; restored afterwards."""
+    """Runs the peer without its repeated checks of constant schemas; restored afterwards."""
     utils.jsonschema = SimpleNamespace(validate=_validate_with_schemas_checked_once())
     try:
         yield
@@ -67,7 +67,7 @@ def make(configuration: Mapping[str, Any] | None = None, **more: Any) -> Any:
 
 
 def make_with_bank(configuration: Mapping[str, Any], bank_seconds: float) -> Any:
-    """As ``make``, with another overage bank, which the peer takes from the specification only."""
+    """As ``make`` with another overage bank; the peer reads it only from the specification."""
     specification = json.loads(Path(peer_game.jsonpath).read_text(encoding="utf-8"))
     specification["observation"]["remainingOverageTime"] = bank_seconds
     return kaggle.make(
@@ -83,14 +83,14 @@ def make_with_bank(configuration: Mapping[str, Any], bank_seconds: float) -> Any
 
 
 def reset(environment: Any, seats: int, seed: int) -> None:
-    """A new game drawn from the peer's generator, which is Python's global one."""
+    """Start a new game from the peer's generator, which is Python's global one."""
     random.seed(seed)
     with contextlib.redirect_stdout(io.StringIO()):
         environment.reset(seats)
 
 
 def feed(state: State, answers: Mapping[int, Answer]) -> dict[int, Any]:
-    """What our referee would hand to the rules for these answers."""
+    """The moves that our referee would pass to the rules for these answers."""
     return {seat: _move(state, seat, answers[seat]) for seat in GAME.to_move(state)}
 
 
@@ -106,7 +106,7 @@ def _move(state: State, seat: int, answer: Answer) -> Any:
 
 
 def view(states: Sequence[Any]) -> dict[str, Any]:
-    """The peer's state in the words of ``GAME.frame``."""
+    """The peer's state in the format of ``GAME.frame``."""
     shared = states[0]["observation"]
     return {
         "step": shared["step"],

@@ -1,4 +1,4 @@
-"""A Docker engine of a test's own, which it may stop, kill and start again."""
+"""A private Docker engine that a test may stop, kill and restart."""
 
 from __future__ import annotations
 
@@ -26,24 +26,23 @@ START_SECONDS = 60.0
 
 @dataclass
 class OwnEngine:
-    """``dockerd`` on a folder of its own, with a ``containerd`` of its own."""
+    """A ``dockerd`` with its own folder and its own ``containerd``."""
 
     folder: Path
     process: subprocess.Popen[bytes] | None = None
 
     @property
     def address(self) -> str:
-        """For DOCKER_HOST."""
+        """The address for DOCKER_HOST."""
         return f"unix://{self.folder}/docker.sock"
 
     def start(self) -> None:
-        """Returns when the engine answers."""
-        # Both look whether the process of an old pid file lives, and take a dead one for alive
-        # where nobody reaps it.
+        """Start the engine; returns when it answers."""
+        # Both check the process of an old pid file; without a reaper a dead process looks alive.
         for left in ("pid", "exec/containerd/containerd.pid"):
             (self.folder / left).unlink(missing_ok=True)
-        # Namespaces of its own: an engine without a bridge removes the host's docker0, and one
-        # that is killed leaves its mounts.
+        # Own namespaces: an engine without a bridge removes the host's docker0, and a killed one
+        # leaves its mounts.
         command = ["unshare", "--net", "--mount", "dockerd", "--host", self.address]
         command += ["--data-root", f"{self.folder}/data", "--exec-root", f"{self.folder}/exec"]
         command += ["--pidfile", f"{self.folder}/pid", "--bridge", "none"]
@@ -59,13 +58,13 @@ class OwnEngine:
             time.sleep(0.05)
 
     def end(self, number: signal.Signals) -> None:
-        """SIGTERM is how a service manager restarts it, SIGKILL is a crash."""
+        """End the engine: SIGTERM as a service manager, SIGKILL as a crash."""
         assert self.process is not None
         self.process.send_signal(number)
         self.process.wait(60)
 
     def load(self) -> None:
-        """The box's image, built by the usual engine where it is missing."""
+        """Load the box's image; the usual engine builds it if necessary."""
         with contextlib.closing(DockerLauncher(self.folder / "run")) as kind:
             made = kind.prepare(profiles.get_profile("python"), print)
         with contextlib.closing(docker.from_env(timeout=30)) as usual:
@@ -79,7 +78,7 @@ class OwnEngine:
             )
 
     def _answers(self) -> bool:
-        # First by hand: the library leaves a socket open that finds nobody.
+        # Probe by hand first: the library leaves a socket open if the connection fails.
         with socket.socket(socket.AF_UNIX) as probe:
             if probe.connect_ex(f"{self.folder}/docker.sock") != 0:
                 return False
@@ -88,7 +87,7 @@ class OwnEngine:
 
 
 def missing() -> str | None:
-    """Why there can be no such engine here, or None."""
+    """The reason why no such engine can run here, or None."""
     for program in ("dockerd", "containerd", "unshare", "docker"):
         if shutil.which(program) is None:
             return f"no engine of the test's own: {program} is not installed"
@@ -104,7 +103,7 @@ def missing() -> str | None:
 
 @contextlib.contextmanager
 def running() -> Iterator[OwnEngine]:
-    """A started engine with an image for boxes; skips the test where there can be none."""
+    """A started engine with an image for boxes; skips the test if impossible."""
     reason = missing()
     if reason is not None:
         pytest.skip(reason)

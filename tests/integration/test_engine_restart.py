@@ -1,4 +1,4 @@
-"""An engine restarted in the middle of a match: it is played once more, and nobody is blamed."""
+"""After an engine restart during a match, the match is repeated and no agent is blamed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The charge with real processes in real control groups, on a node as busy as the test makes it.
+"""The charge with real processes in real control groups, on a busy node.
 
-Here times are what is tested. An upper bound is asserted only where the issue demands it, of a
-median or of a limit that is 2.5 times what the agent needs.
+Times are the subject here. An upper bound applies only to a median, or to a limit of 2.5 times the
+agent's need.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def test_a_burst_of_work_does_not_excuse_an_earlier_sleep(tmp_path: Path) -> Non
 
 
 def test_pressure_from_the_same_match_is_not_forgiven(tmp_path: Path) -> None:
-    """Other load of the machine makes waits too, and those are forgiven."""
+    """Other load of the machine causes waits too, and those are forgiven."""
     rival = HELPERS + "    def agent():\n        helpers(16, 60)\n        return 1\n"
     with seated(tmp_path, [WORKER, rival], AMPLE) as table:
         table.move(1)
@@ -243,7 +243,7 @@ def test_random_moves_of_a_seat_repeat_with_the_seed(
 def test_without_pressure_data_a_late_node_voids_the_match(
     tmp_path: Path, late_node: bool, lenient: tuple[Verdict, ...]
 ) -> None:
-    """A canary that is never run is one that gets no core."""
+    """A canary that never runs measures a core that is never free."""
     clock = Clock(act_seconds=0.05, bank_seconds=0.0)
     source = "import time\ndef agent():\n    time.sleep(30)\n"
     with seated(tmp_path, [source], clock) as table:

@@ -1,4 +1,4 @@
-"""``peck game check`` as a game's author types it, and a game of theirs on the site."""
+"""``peck game check`` for a game's author, and an external game on the site."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent gets from the harness and what comes back, over the real connection."""
+"""An agent's view of the harness and its answers, over the real connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hungry Geese here and in kaggle-environments 1.33.2: the same geese, food, rewards, statuses."""
+"""Hungry Geese equals kaggle-environments 1.33.2: geese, food, rewards, statuses."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _quick_peer() -> Iterator[None]:
 def play_both(
     environment: Any, seats: int, seed: int, temper: Temper, used: Counter[str]
 ) -> tuple[Episode, State]:
-    """One game on both sides from one seed; every state is compared. Our record of it."""
+    """Play one game on both sides from one seed and compare every state; returns our record."""
     rng = Random(f"players {seed}")
     reset(environment, seats, seed)
     ours = Random(seed)
@@ -182,7 +182,7 @@ def test_a_seeded_kaggle_game_draws_like_two_resets_here() -> None:
 
 
 class Crash(Exception):
-    """What a crashing agent of these tests raises."""
+    """The exception of a crashing agent in these tests."""
 
 
 def crash(_: Any) -> str:
@@ -237,7 +237,7 @@ def test_failing_agents_get_the_same_statuses_in_kaggle() -> None:
             shadow["state"] = state
             environment.step(*runner.act())
             for seat in state.active:
-                # A loaded machine can time out anybody; what we check is what follows from it.
+                # A loaded machine can time out any seat; the test checks only the consequences.
                 if environment.state[seat].status == "TIMEOUT":
                     raw[seat] = DeadlineExceeded()
             state, _ = GAME.step(state, feed(state, raw), ours)
@@ -300,7 +300,7 @@ def test_an_exported_episode_loads_in_kaggle() -> None:
 
 
 def test_an_exported_episode_with_failed_seats_loads_in_kaggle() -> None:
-    """The peer fills in its defaults for null where it loads a last state: reward 0, NORTH."""
+    """The peer replaces null in a last state by its defaults: reward 0, NORTH."""
     failed = 0
     for episode, state in episodes(12, BRAWL):
         document = exported(episode)

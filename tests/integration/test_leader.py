@@ -1,4 +1,4 @@
-"""Who leads: one at a time, and somebody always, whatever is stopped or restarted."""
+"""There is exactly one leader, whatever process stops or restarts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a game forgives an answer, the seat plays on, and nobody pays for more than that."""
+"""A forgiven answer lets the seat play on, and affects no other seat."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_late_answer_is_dropped(node: RealNode, tmp_path: Path) -> None:
     played = _play(node, tmp_path, source)
     moves = _moves(played)
     assert moves[:2] == [LATE, LATE]
-    # It stands still between its turns: what is left of the sleep passes in the next questions.
+    # The agent stands still between its turns: the rest of its sleep passes in the next questions.
     assert moves[4:] == [4, 5], moves
     assert played.seats[0].pardoned == {Verdict.TIMEOUT: moves.count(LATE)}
     assert {step.bank_seconds[0] for step in played.episode.steps[4:]} == {0.0}

@@ -1,4 +1,4 @@
-"""A real worker whose pool no longer answers ends itself."""
+"""A real worker with a dead pool ends itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``peck run`` as a person types it, with real boxes."""
+"""``peck run`` as a command, with real boxes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A mirrored pair in real boxes: by a worker, and on one's own machine."""
+"""A mirrored pair in real boxes: by a worker, and by a local run."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_worker_reports_a_mirrored_pair_as_one_result(
         assert entry.validation_match_id is not None
         if bundle is PASS:
             assert match_attempt.play_match(worker_context, entry.validation_match_id) == "accepted"
-        else:  # it would not pass
+        else:  # otherwise it would fail validation
             conn.execute("update entries set state = 'active' where id = %s", (entry.id,))
         lineup.append(entry.id)
     seats = [

@@ -143,7 +143,7 @@ def test_a_seat_beyond_its_memory_fails_with_the_limit_named(
     report = played.seats[0]
     assert (report.verdict, report.failed_step) == (Verdict.ERROR, 4), report.reason
     assert report.reason is not None
-    # Without control groups the interpreter itself runs against the limit and raises.
+    # Without control groups the interpreter hits the limit and raises.
     assert "128 MB of memory" in report.reason or "MemoryError" in report.reason
     _others_played_on(played, after=4)
 

@@ -1,4 +1,4 @@
-"""Workers that play remote agents: what they say they serve, and what becomes of their matches."""
+"""Workers that play remote agents: their announcements, and the results of their matches."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def folder(server_state: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def node(folder: Path) -> Iterator[Path]:
-    """A node that says what it has and is asked for nothing: all seats are remote."""
+    """A node that announces its abilities and gets no request: all seats are remote."""
     digests = {"python": "none"}
     told = {"node": "node-none", "launcher": "none", "profiles": ["python"], "lacks": []}
     connections = Listener(
@@ -191,7 +191,7 @@ def test_an_agent_absent_after_the_first_game_of_a_pair_loses(
     def leaving(line: socket.socket, path: str, body: bytes) -> None:
         if path.startswith("/leaves") and not path.endswith(("/start", "/move", "/end")):
             asked.append(path)
-            if len(asked) == 6:  # two games of its validation, in both seats, and one that is rated
+            if len(asked) == 6:  # two games of its validation, in both seats, and one rated game
                 line.shutdown(socket.SHUT_RDWR)
                 return
         ok(line)
@@ -204,7 +204,7 @@ def test_an_agent_absent_after_the_first_game_of_a_pair_loses(
     assert match_attempt.play_match(worker_context, rated) == "accepted"
     match = history.get_match(contest.conn, rated)
     assert [seat.verdict for seat in match.seats] == ["ERROR", "DONE"]
-    # Who came first in the first game is a matter of where they began.
+    # The start positions decide the first place in the first game.
     assert match.seats[1].placement == 1
 
 

@@ -1,4 +1,4 @@
-"""The leader's jobs on real rows."""
+"""The leader's jobs in a real database."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def contest(conn: Connection) -> Contest:
 
 
 class Sender:
-    """Wake-up messages that are only counted, or that fail."""
+    """A sender of wake-up messages that only counts, or fails."""
 
     def __init__(self) -> None:
         self.woken: list[tuple[str, str, str]] = []
@@ -112,7 +112,7 @@ def test_rounds_continue_despite_unplayable_entries(conn: Connection) -> None:
     able, *unable = (alone.active() for _ in range(1 + pairing_round.MATCHES_PER_SLOT))
     conn.execute("update entries set profile = 'torch-gpu' where id = any (%s)", (unable,))
     silence_workers(conn)
-    # It has the profile, and no GPU: such entries wait for another node.
+    # This worker has the profile but no GPU: GPU entries wait for another node.
     workers.register_worker(conn, hello("w1", slots=1, profiles=("numpy", "torch-gpu")))
     assert pairing_round.make_rated_matches(conn, Random(1)) == {
         "paired": pairing_round.MATCHES_PER_SLOT

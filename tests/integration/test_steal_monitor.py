@@ -1,4 +1,4 @@
-"""The process that sees cores go away, on this machine's real cores."""
+"""The process that measures lost cores, on this machine's real cores."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _until_awake(steal_monitor: StealMonitor, awake: bool = True) -> None:
 
 
 def _takes_a_core(core: int, seconds: float) -> None:
-    """Nobody else runs on it meanwhile, the steal monitor neither: as if a hypervisor had it."""
+    """Block the core for all other processes, the steal monitor included, as a hypervisor would."""
     pid = os.fork()
     if pid == 0:
         os.sched_setaffinity(0, {core})
@@ -172,7 +172,7 @@ def test_the_steal_monitor_ends_with_its_node() -> None:
 
 
 def _runs(pid: int) -> bool:
-    """Whether it does; one whose end nobody has asked for does not."""
+    """Whether the process still runs; a zombie does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):

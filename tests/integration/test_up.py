@@ -1,4 +1,4 @@
-"""``peck up``: one command, a clean stop, nothing left and nothing lost however it ends."""
+"""``peck up``: one command, a clean stop, and no leftovers or lost data in any end."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ COMMAND = [sys.executable, "-P", "-m", "services.cli", "up", "--launcher", "bubb
 
 @dataclass
 class Running:
-    """A ``peck up`` and what it printed."""
+    """A ``peck up`` and its output."""
 
     process: subprocess.Popen[str]
     address: str
@@ -111,7 +111,7 @@ def end(up: Running, number: signal.Signals) -> int:
 
 
 def descendants(pid: int) -> set[int]:
-    """Every process below this one, by the parents the kernel tells."""
+    """Every process below this one, by the kernel's parent ids."""
     parents: dict[int, int] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -128,7 +128,7 @@ def descendants(pid: int) -> set[int]:
 
 
 def living(pids: set[int]) -> dict[int, str]:
-    """Those still there and no zombies, with their names."""
+    """The processes that still run (no zombies), with their names."""
     names = {}
     for pid in pids:
         try:
@@ -211,7 +211,7 @@ def answers(up: Running) -> bool:
 
 @pytest.fixture(scope="module")
 def instance() -> Iterator[tuple[Running, Path]]:
-    """A `peck up` without demo leagues, in which the commands that it suggested were typed."""
+    """A `peck up` without demo leagues, in which the suggested commands were run."""
     with folder() as state:
         up = start(state, "--no-demo")
         try:
@@ -248,8 +248,10 @@ def test_a_dead_part_is_restarted(instance: tuple[Running, Path]) -> None:
                 struck.append(pid)
                 is_node = b"sandbox.node" in line
                 nice.add((is_node, os.getpriority(os.PRIO_PROCESS, pid)))
-    assert len(struck) == 6  # the node is a guard and its daemon, remote has its callers' maker
-    if os.geteuid() == 0:  # nobody else may raise a priority
+    assert (
+        len(struck) == 6
+    )  # the node has a guard and a daemon; the remote part also has the callers' maker
+    if os.geteuid() == 0:  # only root may raise a priority
         assert nice == {(True, 0), (False, SERVICE_NICE)}, "a page does not wait for boxes"
     for pid in struck:
         os.kill(pid, signal.SIGKILL)

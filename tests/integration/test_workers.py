@@ -1,4 +1,4 @@
-"""A worker's attempt at a match: results, refusals, and faults that are nobody's."""
+"""A worker's attempt at a match: results, refusals, and faults without blame."""
 
 from __future__ import annotations
 

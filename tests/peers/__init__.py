@@ -1,1 +1,1 @@
-"""Second implementations of rules, written from the rule books alone, for the tests to compare."""
+"""Second implementations of game rules, written from the rule books alone, for comparison."""

@@ -1,9 +1,11 @@
-"""Battlesnake a second time: plain, slow, and written without sight of the first.
+"""A second implementation of Battlesnake: plain, slow, and written without the first.
 
 It works on frames: ``{"turn", "width", "height", "snakes": [{"body", "health", "cause",
-"eliminated_on"}], "food", "hazards"}``, cells as ``[x, y]`` from the bottom left, bodies head
-first. What a map adds is drawn, so ``after`` is told it, and the ``…_fits`` functions say whether a
-map could have drawn that; they return a sentence for what could not be, or None.
+"eliminated_on"}], "food", "hazards"}``. Cells are ``[x, y]`` from the bottom left, and bodies are
+head first.
+
+A map draws its additions at random, so they are arguments of ``after``. The ``…_fits`` functions
+check whether a map could have drawn them. They return a sentence for an impossible draw, or None.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ class Rules:
 
 
 def over(frame: Frame, rules: Rules) -> bool:
-    """Nobody moves any more: at most one is left, or nobody where one played alone."""
+    """Whether the game is over: at most one snake is left, or none after a game alone."""
     alone = rules.ruleset == "solo" or len(frame["snakes"]) == 1
     return len(living(frame)) <= (0 if alone else 1)
 
@@ -58,8 +60,10 @@ def after(
     food: list[list[int]],
     hazards: list[list[int]] | None,
 ) -> Frame:
-    """The frame a turn later; ``food`` was added by the map, ``hazards`` are all there are then
-    (None: those that there were)."""
+    """The frame a turn later.
+
+    ``food`` is the map's new food; ``hazards`` are all hazards then (None: unchanged).
+    """
     frame = ruled(before, moves, rules)
     frame["food"] = frame["food"] + deepcopy(food)
     if hazards is not None:
@@ -69,7 +73,7 @@ def after(
 
 
 def ruled(before: Frame, moves: Mapping[int, str], rules: Rules) -> Frame:
-    """The frame as the stages of the ruleset leave it, before the map and the turn's number."""
+    """The frame after the ruleset's stages, before the map and the turn's number."""
     frame = deepcopy(before)
     if over(frame, rules):
         return frame
@@ -84,7 +88,7 @@ def ruled(before: Frame, moves: Mapping[int, str], rules: Rules) -> Frame:
 
 
 def constrict(frame: Frame) -> None:
-    """No food, full health and a stacked tail for every snake, dead ones too."""
+    """Remove food and give every snake full health and a stacked tail, dead snakes too."""
     frame["food"] = []
     for snake in frame["snakes"]:
         snake["health"] = FULL_HEALTH
@@ -93,7 +97,7 @@ def constrict(frame: Frame) -> None:
 
 
 def heading(snake: Mapping[str, Any], width: int, height: int) -> str:
-    """Where a snake came from says where it goes on; up, if it never moved."""
+    """A snake continues in its last direction; up, if it never moved."""
     body = snake["body"]
     if len(body) < 2 or body[0] == body[1]:
         return "up"
@@ -187,7 +191,7 @@ def _on_board(frame: Frame, cell: list[int]) -> bool:
 
 
 def places(frame: Frame) -> list[int]:
-    """1 for who is left, then by the turn of the end, the latest first; one turn, one place."""
+    """Places: 1 for a survivor, then by the turn of the end, latest first; equal turns tie."""
     lasted = [
         float("inf") if snake["cause"] is None else snake["eliminated_on"]
         for snake in frame["snakes"]
@@ -196,7 +200,7 @@ def places(frame: Frame) -> list[int]:
 
 
 def start_fits(frame: Frame, rules: Rules) -> str | None:
-    """Whether a game can start so."""
+    """Whether a game can start like this."""
     width, height, snakes = frame["width"], frame["height"], frame["snakes"]
     heads = [_cell(snake["body"][0]) for snake in snakes]
     length = START_LENGTH
@@ -224,7 +228,7 @@ def start_fits(frame: Frame, rules: Rules) -> str | None:
 
 
 def first_food_fits(frame: Frame, rules: Rules) -> str | None:
-    """Whether the standard map can lay its first food so."""
+    """Whether the standard map can place its first food like this."""
     width, height = frame["width"], frame["height"]
     heads = [_cell(snake["body"][0]) for snake in frame["snakes"]]
     food = [_cell(cell) for cell in frame["food"]]
@@ -254,7 +258,7 @@ def first_food_fits(frame: Frame, rules: Rules) -> str | None:
 
 
 def _matchings(near: list[Cell], heads: list[Cell], frame: Frame) -> Any:
-    """Ways to give each head one food; snakes stand apart, so that few foods fit a head."""
+    """Ways to assign one food to each head; snakes stand apart, so that few foods fit a head."""
     choices = [[cell for cell in near if _is_near(head, cell, frame)] for head in heads]
     return (order for order in itertools.product(*choices) if len(set(order)) == len(order))
 
@@ -270,7 +274,7 @@ def _is_near(head: Cell, cell: Cell, frame: Frame) -> bool:
 
 
 def food_fits(ruled_frame: Frame, added: list[list[int]], rules: Rules) -> str | None:
-    """Whether the standard map can add this food to what the rules left."""
+    """Whether the standard map can add this food after the rules."""
     free = _roomy(ruled_frame)
     cells = [_cell(cell) for cell in added]
     if len(set(cells)) != len(cells) or not set(cells) <= free:
@@ -279,7 +283,7 @@ def food_fits(ruled_frame: Frame, added: list[list[int]], rules: Rules) -> str |
     if missing > 0:
         wanted = min(missing, len(free))
         return None if len(cells) == wanted else f"{wanted} foods are due, not {cells}"
-    # A chance of 1 in 100 comes to nothing: 100 less 0..99 is below 1 never.
+    # A chance of 1 in 100 never applies: 100 less 0..99 is never below 1.
     most = 1 if rules.food_chance > 1 else 0
     return None if len(cells) <= most else f"at most {most} food comes by chance, not {cells}"
 
@@ -295,7 +299,7 @@ def _roomy(frame: Frame) -> set[Cell]:
 
 
 def royale_fits(frame: Frame, rules: Rules) -> str | None:
-    """Whether the hazards are all cells outside a rectangle that shrank once each N turns."""
+    """Whether the hazards are all cells outside a rectangle that shrinks once every N turns."""
     width, height = frame["width"], frame["height"]
     hazards = [_cell(cell) for cell in frame["hazards"]]
     if len(set(hazards)) != len(hazards):

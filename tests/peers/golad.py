@@ -1,4 +1,4 @@
-"""Game of Life and Death a second time: plain, slow, and written without sight of the first.
+"""A second implementation of Game of Life and Death: plain, slow, written without the first.
 
 A field is a list of rows, y downwards, of ``"."``, ``"0"`` and ``"1"``.
 """
@@ -15,7 +15,7 @@ class Illegal(Exception):
 
 
 def after_move(field: Field, player: str, line: str) -> Field:
-    """The field once ``player`` had its say; the very same where the line is no legal move."""
+    """The field after this line of ``player``; unchanged if the line is no legal move."""
     try:
         return moved(field, player, line)
     except Illegal:
@@ -23,7 +23,7 @@ def after_move(field: Field, player: str, line: str) -> Field:
 
 
 def moved(field: Field, player: str, line: str) -> Field:
-    """The field after a legal move. Raises Illegal with the first thing that is wrong."""
+    """The field after a legal move; raises Illegal with the first fault."""
     after = deepcopy(field)
     words = line.split(" ")
     kind = words[0].lower()
@@ -68,7 +68,10 @@ def _needs_board(field: Field, x: int, y: int) -> None:
 
 
 def after_generation(field: Field) -> Field:
-    """A generation later: 2 or 3 neighbours keep alive, exactly 3 give birth for their majority."""
+    """The next generation:
+
+    2 or 3 neighbours keep a cell, exactly 3 create one of their majority.
+    """
     after = deepcopy(field)
     for y in range(len(field)):
         for x in range(len(field[0])):
@@ -93,20 +96,20 @@ def _neighbours(field: Field, x: int, y: int) -> list[str]:
 
 
 def living(field: Field) -> tuple[int, int]:
-    """How many cells each player has."""
+    """The number of cells of each player."""
     cells = [cell for row in field for cell in row]
     return cells.count("0"), cells.count("1")
 
 
 def after_half(field: Field, player: str, line: str) -> Field:
-    """What one player's half of a round does."""
+    """The field after one player's half of a round."""
     return after_generation(after_move(field, player, line))
 
 
 def over(field: Field, half: str, rounds_played: int, max_rounds: int) -> bool:
-    """Whether nobody is asked after this half: one has no cells left, or the rounds are played.
+    """Whether the game ends after this half: a player has no cells left, or all rounds are over.
 
-    ``rounds_played`` counts the round of this half once player 1's half is done.
+    ``rounds_played`` counts a round after player 1's half.
     """
     if min(living(field)) == 0:
         return True
@@ -114,7 +117,7 @@ def over(field: Field, half: str, rounds_played: int, max_rounds: int) -> bool:
 
 
 def winner(field: Field) -> str | None:
-    """Who alone has cells."""
+    """The only player with cells, or None."""
     zero, one = living(field)
     if zero and not one:
         return "0"
@@ -122,7 +125,7 @@ def winner(field: Field) -> str | None:
 
 
 def start_fits(field: Field, cells: int, separate: bool) -> str | None:
-    """Whether a game can start so: the bottom is the top turned round, with its owners swapped."""
+    """Whether a game can start like this: a half turn swaps the owners."""
     height, width = len(field), len(field[0])
     other = {".": ".", "0": "1", "1": "0"}
     for y in range(height):

@@ -1,4 +1,4 @@
-"""What `peck dataset` gathers of matches, without a ladder."""
+"""The data that `peck dataset` collects from matches, without a ladder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.unit.games.test_encoders import SMALL, episode
 
 
 def match_of(*episodes: Episode) -> tuple[dict[str, Any], list[Any]]:
-    """A match as the API tells it, and its replays."""
+    """A match in the API's format, and its replays."""
     replays = [json.loads(gzip.decompress(to_bytes(one))) for one in episodes]
     return {"id": "mat_1", "season_id": "sea_1"}, replays
 

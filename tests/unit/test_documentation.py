@@ -1,4 +1,4 @@
-"""The pages of the documentation, compared with the files and the code that they name."""
+"""The documentation pages agree with the files and the code that they name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REFERENCE = CHECKOUT / "docs" / "reference"
 SCHEMA = CHECKOUT / "ladder" / "database" / "migrations" / "0001_schema.sql"
 EGRESS = {f"PECK_EGRESS_{name}" for name in ("ALLOW", "DENY", "PORTS")}
 LAUNCHED_BY_SHELL = {"PECK_PYTHON"}
-"""Variables that the script ``peck`` reads before there is any Python."""
+"""Variables that the script ``peck`` reads before Python starts."""
 
 
 def prose(page: Path) -> str:
@@ -37,7 +37,7 @@ def prose(page: Path) -> str:
 
 
 def anchors(page: Path) -> set[str]:
-    """The addresses of a page's headings, as GitHub forms them."""
+    """The anchors of a page's headings, as GitHub forms them."""
     headings = re.findall(r"^#+ (.+)$", prose(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in headings}
 

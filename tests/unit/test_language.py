@@ -1,4 +1,4 @@
-"""The check of the language: what counts as a sentence, a paragraph and a replaced word."""
+"""The language check: sentences, paragraphs and replaced words."""
 
 from __future__ import annotations
 

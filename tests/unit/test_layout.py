@@ -1,4 +1,4 @@
-"""The size of things: packages of the contest, modules, and arguments of functions."""
+"""Size limits: packages of the contest, modules, and arguments of functions."""
 
 from __future__ import annotations
 

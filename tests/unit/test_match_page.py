@@ -1,4 +1,4 @@
-"""What the page of a match says of a replay that it cannot show."""
+"""The message of a match page for a replay that it cannot show."""
 
 from __future__ import annotations
 

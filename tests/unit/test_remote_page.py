@@ -1,4 +1,4 @@
-"""The server of docs/how-to/run-a-remote-agent.md, called as a match calls it."""
+"""The server of docs/how-to/run-a-remote-agent.md answers a match's requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SEEN = {
     "board": {"width": 3, "height": 3, "snakes": [{"body": [{"x": 0, "y": 2}, {"x": 1, "y": 2}]}]},
     "you": {"head": {"x": 0, "y": 2}},
 }
-"""In the upper left corner, with its body to the right."""
+"""A snake in the upper left corner, with its body to the right."""
 
 
 def test_the_documented_remote_server_answers_moves(capfd: pytest.CaptureFixture[str]) -> None:

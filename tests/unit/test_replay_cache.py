@@ -1,4 +1,4 @@
-"""Documents of replays: each is made once, and what is kept of them is bounded."""
+"""Documents of replays: each is made once, and the cache is bounded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the environment is read, and that every variable is described."""
+"""The places that read the environment, and the description of every variable."""
 
 from __future__ import annotations
 

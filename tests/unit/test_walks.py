@@ -1,4 +1,4 @@
-"""docs/architecture/walks.md names only functions that are there."""
+"""docs/architecture/walks.md names only existing functions."""
 
 from __future__ import annotations
 

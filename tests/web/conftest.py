@@ -38,7 +38,7 @@ START_SECONDS = 60
 
 @dataclass
 class Site:
-    """A running server and what is on it."""
+    """A running server and its contest."""
 
     address: str
     database_url: str
@@ -57,7 +57,7 @@ class Site:
 
 @dataclass
 class Tab:
-    """A page of the browser; what it complained about is checked when the test ends."""
+    """A page of the browser; the end of the test checks its complaints."""
 
     page: Page
     address: str
@@ -79,13 +79,13 @@ class Tab:
 
 
 def press(page: Page, name: str) -> None:
-    """Presses a form's button from the keyboard and waits for the page that answers."""
+    """Press a form's button from the keyboard and wait for the next page."""
     with page.expect_navigation():
         page.get_by_role("main").get_by_role("button", name=name).press("Enter")
 
 
 def sign_in(client: httpx.Client, token: str) -> httpx.Response:
-    """Signs a client in through the form, as a browser without script does."""
+    """Sign a client in through the form, as a browser without script does."""
     form = client.get("/sign-in").text
     proof = form.split('name="form_token" value="', 1)[1].split('"', 1)[0]
     return client.post("/sign-in", data={"token": token, "form_token": proof, "next": "/me"})
@@ -95,7 +95,7 @@ def sign_in(client: httpx.Client, token: str) -> httpx.Response:
 def seeded_database(
     postgres_url: str, migrated_template: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[str, str, Contest]]:
-    """Addresses of a database and a blob folder with a contest in them."""
+    """Addresses of a database and a blob folder with a contest."""
     folder = tmp_path_factory.mktemp("blobs")
     with cloned(postgres_url, migrated_template) as url:
         with db.connect(url) as conn:
@@ -136,7 +136,7 @@ def site(
 
 
 def wait_for(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
-    """Returns once the server answers."""
+    """Wait until the server answers."""
     until = time.monotonic() + START_SECONDS
     while time.monotonic() < until and server.poll() is None:
         try:

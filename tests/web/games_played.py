@@ -1,6 +1,6 @@
-"""Real matches for the pages: reference agents played in this process, stored as a worker does.
+"""Real matches for the pages: reference agents play in this process; results go to the database.
 
-No box and no referee here: what the pages show is the point, not how it was played.
+There is no box and no referee, because only the pages matter here.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Observation(dict[str, Any]):
 
 @dataclass
 class Play:
-    """One seat while it plays."""
+    """One seat during a match."""
 
     agent: Agent
     bank: float
@@ -57,7 +57,7 @@ class Play:
 
 
 def reference(name: str) -> Agent:
-    """A fresh copy of a reference agent: the last callable of its file, as Kaggle takes it."""
+    """A fresh copy of a reference agent: the last callable of its file, as on Kaggle."""
     source = (AGENTS / name / "main.py").read_text()
     space: dict[str, Any] = {"__name__": "agent"}
     exec(compile(source, f"{name}/main.py", "exec"), space)
@@ -66,7 +66,7 @@ def reference(name: str) -> Agent:
 
 
 def crashing(step: int, name: str = "greedy") -> Agent:
-    """Plays like a reference agent, prints what a page must not run, and raises at a step."""
+    """An agent like a reference agent that prints script tags and raises at a step."""
     inner = reference(name)
 
     def agent(observation: dict[str, Any], configuration: dict[str, Any]) -> str:
@@ -80,7 +80,7 @@ def crashing(step: int, name: str = "greedy") -> Agent:
 def play_order(
     conn: Connection, blobs: Blobs, order: MatchOrder, agents: Sequence[Agent]
 ) -> Episode:
-    """Plays the attempt, stores replay and logs, and reports the result."""
+    """Play the attempt, store replay and logs, and report the result."""
     game = GAMES[order.game]
     chance_of = random.Random(order.seed)
     bank = float(order.clock["bank_seconds"])
@@ -153,7 +153,7 @@ def play_order(
 def ask(
     seat: Play, observation: dict[str, Any], configuration: dict[str, Any], step: int
 ) -> tuple[Any, float]:
-    """One move of a seat and what it cost; a failure is kept in the seat."""
+    """One move of a seat and its cost; the seat records a failure."""
     seen = Observation(observation, remainingOverageTime=seat.bank)
     began = time.perf_counter()
     raw, stderr = None, ""
@@ -198,11 +198,11 @@ def log_of(seat: Play) -> bytes:
 def play_queued(
     conn: Connection, blobs: Blobs, match_id: MatchId, agents: Sequence[Agent]
 ) -> Episode:
-    """Claims and plays one match that waits."""
+    """Claim and play one waiting match."""
     workers.register_worker(conn, WORKER)
     workers.record_heartbeat(conn, WORKER.id)
     order = lease.claim_match(conn, match_id, WORKER.id)
-    # It is heard of for as long as the tests take.
+    # Its last heartbeat stays recent for as long as the tests take.
     conn.execute("update workers set seen_at = now() + interval '1 hour'")
     conn.commit()
     assert order is not None, f"{match_id} could not be claimed"

@@ -27,7 +27,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "snake": {"maxSteps": 60},
 }
 SEEDS = {"battlesnake": 184, "golad": 2, "snake": 0}
-"""Long games, with ends of several kinds."""
+"""Seeds of long games, with ends of several kinds."""
 
 
 def safe_step(name: str) -> Agent:
@@ -49,7 +49,7 @@ def safe_step(name: str) -> Agent:
 
 
 def gardener(name: str) -> Agent:
-    """Births and kills by turns in the Game of Life and Death."""
+    """An agent for Game of Life and Death that alternates births and kills."""
     rng = Random(name)
 
     def agent(observation: dict[str, Any], configuration: dict[str, Any]) -> str:
@@ -69,7 +69,7 @@ def gardener(name: str) -> Agent:
 
 
 def wanderer(name: str) -> Agent:
-    """Any free neighbour, in Snake."""
+    """An agent for Snake that takes any free neighbour."""
     rng = Random(name)
 
     def agent(observation: dict[str, Any], configuration: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""A contest to show: teams, agents, validated entries, rated matches, a scrim, on real rows."""
+"""A contest for the pages: teams, agents, validated entries, rated matches and a scrim."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ ROSTER = (
 
 @dataclass
 class Contest:
-    """What was seeded, for tests to name."""
+    """The seeded objects that tests refer to."""
 
     league: League
     season: Season
@@ -194,7 +194,7 @@ def enter(
 
 
 def play_rated(conn: Connection, blobs: Blobs, contest: Contest, lineup: list[Entry]) -> MatchId:
-    """One rated match, played and rated."""
+    """Play and rate one match."""
     match_id = matches.create_match(
         conn,
         season=contest.season,
@@ -210,7 +210,7 @@ def play_rated(conn: Connection, blobs: Blobs, contest: Contest, lineup: list[En
 
 
 def play_many(conn: Connection, blobs: Blobs, contest: Contest, count: int) -> None:
-    """Rated matches of random lineups, one entry of a team in each."""
+    """Play rated matches of random lineups, one entry of a team in each."""
     draw = random.Random(7)
     for _ in range(count):
         lineup: list[Entry] = []
@@ -221,7 +221,7 @@ def play_many(conn: Connection, blobs: Blobs, contest: Contest, count: int) -> N
 
 
 def play_scrim(conn: Connection, blobs: Blobs, contest: Contest, team: Team, games: int) -> None:
-    """A scrim of the owner's team, with a game or two still to be played."""
+    """Play a scrim of the owner's team, and leave one or two games unplayed."""
     lineup = [contest.own[0], contest.own[1], contest.active[0], contest.own[0]]
     scrim = scrims.request_scrim(
         conn,

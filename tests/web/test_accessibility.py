@@ -98,7 +98,7 @@ def paths(site: Site) -> list[str]:
 
 
 def settle(page: Page) -> None:
-    """Waits for the player where there is one."""
+    """Wait for the player if the page has one."""
     if page.locator("[data-player]").count():
         page.wait_for_selector("[data-ready]")
 

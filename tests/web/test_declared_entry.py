@@ -1,4 +1,4 @@
-"""The form by which a team says what it stands by."""
+"""The form in which a team declares its entry for the standings."""
 
 from __future__ import annotations
 

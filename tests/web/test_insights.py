@@ -1,4 +1,4 @@
-"""What the pages tell a competitor of an entry's games, and of a league that fell silent."""
+"""The pages' reports to a competitor about an entry's games and about a stalled league."""
 
 from __future__ import annotations
 

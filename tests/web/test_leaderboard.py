@@ -1,4 +1,4 @@
-"""The leaderboard in a browser: it shows, renews itself, and works without script."""
+"""The leaderboard in a browser: it loads, updates itself, and works without script."""
 
 from __future__ import annotations
 

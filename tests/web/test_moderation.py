@@ -1,4 +1,4 @@
-"""A host's page of repair."""
+"""A host's moderation page."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ FORM = "/new-league"
 
 
 def fields(site: Site, client: httpx.Client, **changed: str) -> dict[str, Any]:
-    """What the form would send as it was loaded, with some fields filled in."""
+    """The data of the loaded form, with some fields changed."""
     page = client.get(FORM).text
     sent = {
         name: page.split(f'name="{name}" value="', 1)[1].split('"', 1)[0]

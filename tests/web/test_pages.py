@@ -1,4 +1,4 @@
-"""What the server sends: headers, escaping, who is let in. No browser needed."""
+"""The server's responses: headers, escaping, access control. No browser needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The replay player, by mouse and by keyboard, held against the episode."""
+"""The replay player, by mouse and by keyboard, compared with the episode."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture(scope="module")
 def episode(site: Site) -> dict[str, Any]:
-    """A long episode, as the API gives it, under ``match`` the id of its match."""
+    """A long episode from the API, with its match id under ``match``."""
     found = []
     for match in site.contest.rated[:12]:
         answer = httpx.get(f"{site.address}/v1/matches/{match}/replay", params={"format": "kaggle"})
@@ -38,7 +38,7 @@ def at_step(page: Page, step: int) -> None:
 
 
 def holds(page: Page, episode: dict[str, Any], step: int) -> None:
-    """What is drawn and told at a step is what the episode says."""
+    """The drawing and the text at a step agree with the episode."""
     at_step(page, step)
     geese = episode["steps"][step][0]["observation"]["geese"]
     for seat, body in enumerate(geese):

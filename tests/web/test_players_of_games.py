@@ -1,4 +1,4 @@
-"""The replay players of the games beside Hungry Geese, held against their episodes' frames."""
+"""The replay players of the games beside Hungry Geese, compared with their episodes' frames."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def card(page: Page, seat: int, part: str) -> Any:
 
 
 def go(page: Page, step: int) -> None:
-    """To a step by the address, as a link to it does."""
+    """Go to a step by the address, as a link does."""
     page.evaluate(f"location.hash = '#step={step}'")
     expect(page.locator("[data-player]")).to_have_attribute("data-step", str(step))
 

@@ -1,4 +1,4 @@
-"""Remote agents on the pages: an address is submitted, shown to its team alone, and resumed."""
+"""Remote agents on the pages: submission, visibility of the address and resumption."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.web.test_moderation import fine
 
 URL = "https://snake.example.org/k3J9"
 SHOTS = os.environ.get("PECK_SHOTS")
-"""A folder: the pages are kept there as pictures, for people to look at."""
+"""A folder that keeps pictures of the pages for people."""
 
 
 def keep(page: Page, name: str) -> None:
@@ -51,7 +51,7 @@ def make_season(site: Site) -> None:
 
 
 def pause(site: Site, entry: EntryId) -> None:
-    """The rows as three strikes leave them."""
+    """Write the rows that three strikes would leave."""
     with connect(site.database_url) as conn:
         conn.execute(
             "update entries set state = 'paused', activated_at = now(), paused_at = now(),"
@@ -73,12 +73,12 @@ def test_a_remote_agent_is_submitted_on_a_phone_without_script(
     mine.sign_in(contest.owner_token)
     page = mine.open(path)
     form = page.get_by_role("region", name="Submit an address")
-    assert form.get_by_label("Season").input_value() != ""  # the only one there is
+    assert form.get_by_label("Season").input_value() != ""  # the only one
     form.get_by_role("textbox", name="Address").fill("https://snake.example.org/?a=b")
     press(page, "Submit")
     refusal = page.get_by_role("region", name="Submit an address").get_by_role("alert")
     expect(refusal).to_be_in_viewport()
-    assert refusal.inner_text() == "Please correct these fields: address. Nothing was changed yet."
+    assert refusal.inner_text() == "Nothing was changed. Look at address."
     field = page.get_by_role("textbox", name="Address")
     assert field.get_attribute("aria-invalid") == "true"
     assert "Leave out the query" in form.inner_text()
@@ -114,18 +114,18 @@ def test_a_remote_agent_is_submitted_on_a_phone_without_script(
     assert fine(board) == []
     keep(tab().open("/leagues/far-snakes"), "league")
     press(page, "Resume now")
-    assert "A new try is under way" in listed.inner_text()
+    assert "It is being tried" in listed.inner_text()
     assert page.get_by_role("button", name="Resume now").count() == 0
     for token in (contest.stranger_token, contest.host_token, None):
         seen = site.get(path, token).text
         assert "snake.example" not in seen
         assert "no connection" not in seen
-        assert "Its address did not answer" in seen
-        assert 'data-sign="paused"' in seen  # how many strikes it has is its owner's to know
+        assert "Its address was away" in seen
+        assert 'data-sign="paused"' in seen  # only its owner may know the number of strikes
     host = tab(width=360)
     host.sign_in(contest.host_token)
     making = host.open("/new-league?game=battlesnake")
-    assert making.get_by_label("Allow remote agents").count() == 1
+    assert making.get_by_label("Agents may run at addresses").count() == 1
     keep(making, "new-league-360")
     assert fine(making) == []
     assert "remote_agents" not in site.get("/new-league?game=hungry_geese", contest.host_token).text
@@ -140,7 +140,7 @@ BROKEN = """() => [...document.querySelectorAll("tbody th .name")].flatMap((name
     });
     return words.map((word) => word[0]);
 })"""
-"""Words of names that stand on two lines."""
+"""Words of names that are split over two lines."""
 
 
 @pytest.mark.browser

@@ -1,4 +1,4 @@
-"""The shortest way to the nearest food it can reach; without one, the step with the most room."""
+"""Takes the shortest path to the nearest food; if there is none, the step with the most room."""
 
 from collections import deque
 
@@ -20,7 +20,7 @@ def agent(observation, configuration):
         return 0 <= cell[0] < width and 0 <= cell[1] < height and cell not in taken
 
     def explored(first):
-        """How far the nearest food is from this cell, and how many cells can be reached."""
+        """The distance to the nearest food, and the number of cells in reach."""
         seen, nearest, waiting = {first}, None, deque([(first, 1)])
         while waiting:
             cell, steps = waiting.popleft()

@@ -1,8 +1,8 @@
-"""Paints a weight on each cell, then grows a tree of paths and walks the best: a v1 server.
+"""Weights each cell, then grows a tree of paths and takes the best one. A server for API version 1.
 
-After the idea of the tournament snakes of 2017: food is painted bright, what is near a longer
-snake's head dark, and paths grow breadth-first while the worst two fifths of each level are cut.
-PORT is where it listens. No dependency.
+The idea comes from tournament snakes of 2017. Food gets a high weight; cells near the head of a
+longer snake get a low one. Paths grow breadth-first, and each level drops its worst two fifths. The
+server listens on PORT. It needs no libraries.
 """
 
 import json
@@ -13,7 +13,7 @@ STEPS = {"up": (0, 1), "down": (0, -1), "left": (-1, 0), "right": (1, 0)}
 DEPTH = 10
 KEPT = 0.6
 FADE = 0.92
-"""A cell later on a path counts by this much less."""
+"""Each further step on a path multiplies the value of a cell by this factor."""
 LOOKS = {"apiversion": "1", "author": "peck", "color": "#d55e00", "head": "default"}
 
 
@@ -22,7 +22,7 @@ def cell_of(point):
 
 
 class Canvas:
-    """The board as a painter sees it."""
+    """The board with a weight for each cell."""
 
     def __init__(self, request):
         board, self.you = request["board"], request["you"]
@@ -64,7 +64,7 @@ class Canvas:
         return [near for _, near in self.ways(cell)]
 
     def ways(self, cell):
-        """Moves from a cell and where they go, off the board left out."""
+        """The moves from a cell and the cells they lead to, without moves off the board."""
         for move, (right, up) in STEPS.items():
             x, y = cell[0] + right, cell[1] + up
             if self.wraps:
@@ -79,9 +79,9 @@ def others(request):
 
 
 def decide(request):
-    """The first move of the best path; a path that ends early is worse than any that goes on."""
+    """The first move of the best path; a path that ends early ranks below all that continue."""
     canvas = Canvas(request)
-    # A path: what its cells are worth, its first move, its cells.
+    # A path: the value of its cells, its first move, and its cells.
     level = [(0.0, None, (cell_of(canvas.you["head"]),))]
     best = "up"
     for depth in range(1, DEPTH + 1):
@@ -101,7 +101,7 @@ def decide(request):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """GET / tells the looks; POST /move answers; /start and /end are heard."""
+    """``GET /`` returns the appearance, ``POST /move`` a move, /start and /end nothing."""
 
     protocol_version = "HTTP/1.1"
 
@@ -121,7 +121,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format, *args):
-        """Says nothing of each request."""
+        """Turns off the log line for each request."""
 
 
 if __name__ == "__main__":

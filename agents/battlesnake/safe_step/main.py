@@ -1,4 +1,4 @@
-"""A random step among those that hit nothing now: neither a wall nor a body. Looks no further."""
+"""Takes a random step that hits no wall and no body in this turn. It looks no further ahead."""
 
 import random
 
@@ -9,7 +9,7 @@ def agent(observation, configuration):
     board = observation["board"]
     width, height = board["width"], board["height"]
     wraps = observation["game"]["ruleset"]["name"].startswith("wrapped")
-    # A tail goes away in this turn, unless its snake has just eaten and it lies on another cell.
+    # A tail leaves its cell in this turn, unless the snake has just eaten.
     taken = {(part["x"], part["y"]) for snake in board["snakes"] for part in snake["body"][:-1]}
     head = observation["you"]["head"]
     safe = []

@@ -1,8 +1,8 @@
-"""Searches: Monte Carlo tree search with simultaneous moves over a small copy of the rules.
+"""Monte Carlo tree search with simultaneous moves, over a small copy of the rules.
 
-Every snake picks its move in a node by its own UCB (decoupled UCT); leaves are judged by who
-reaches which cell first, by length and by hunger. A move takes SIMULATIONS walks down the tree, or
-what fits in BUDGET_SECONDS. No dependency.
+In each node every snake picks its move by its own UCB (decoupled UCT). The value of a leaf depends
+on the cells each snake reaches first, on length and on hunger. A move takes SIMULATIONS
+simulations, or as many as fit in BUDGET_SECONDS. It needs no libraries.
 """
 
 import math
@@ -21,7 +21,7 @@ STEPS = ((0, 1), (0, -1), (-1, 0), (1, 0))
 
 
 class Board:
-    """What stays the same in a turn: where moves go, hazards, who is worth a thought."""
+    """The facts that stay constant in a turn: neighbours, hazards and the snakes to consider."""
 
     def __init__(self, observation):
         board, game = observation["board"], observation["game"]
@@ -56,7 +56,7 @@ class Board:
         return right + up
 
     def options(self, bodies, seat):
-        """Moves that hit neither wall nor a body that stays; any move if there is none."""
+        """Moves that hit no wall and no body that stays; some move if there is none."""
         walls = set()
         for body in bodies:
             walls.update(body[:-1])
@@ -65,7 +65,8 @@ class Board:
         return good or [0]
 
     def advance(self, bodies, health, food, moves):
-        """The board after a turn (no new food), by the game's rules; the dead are ()."""
+        """The board after a turn by the rules of the game, without new food; dead snakes become
+        ``()``."""
         bodies, health = list(bodies), list(health)
         eaten = set()
         for seat, move in moves.items():
@@ -105,7 +106,8 @@ class Board:
         return bodies, health, food - eaten if eaten else food
 
     def judge(self, bodies, health, food, died, now):
-        """For each snake how well it stands, 0 to 1; dead ones by how long they lived."""
+        """The value of the position for each snake, from 0 to 1; for dead snakes by their time of
+        death."""
         alive = [seat for seat, body in enumerate(bodies) if body]
         values = [0.0] * len(bodies)
         for seat, when in died.items():
@@ -115,13 +117,13 @@ class Board:
         if len(alive) == 1 and not self.alone:
             values[alive[0]] = 1.0
             return values
-        # From which turn on a cell is free, and later never: that somebody was there first.
+        # The turn from which each cell is free; later, a value that marks a cell as reached.
         free_from = [0] * len(self.near)
         for body in bodies:
             for left, cell in enumerate(reversed(body), 1):
                 free_from[cell] = left
         reach, bite = [0] * len(bodies), [None] * len(bodies)
-        # Longer snakes first, so that they hold the cells two reach at once.
+        # Longer snakes come first, because they win a cell that two reach at once.
         heads = sorted(alive, key=lambda seat: -len(bodies[seat]))
         frontiers = [(seat, [bodies[seat][0]]) for seat in heads]
         for _, (head,) in frontiers:
@@ -148,7 +150,7 @@ class Board:
         for seat in alive:
             longest = max((lengths[other] for other in alive if other != seat), default=0)
             ahead = lengths[seat] / (lengths[seat] + longest)
-            # What was eaten weighs more than what lies near, or it would wait beside its food.
+            # Eaten food counts more than near food; otherwise the snake would wait beside it.
             eaten = min(4, lengths[seat] - self.lengths[seat])
             fed = min(1.0, health[seat] / 40)
             if bite[seat] is not None:
@@ -168,9 +170,9 @@ class Board:
 
 
 class Node:
-    """Statistics of one position: for each snake its moves, visits and sums of values.
+    """The statistics of one position: for each snake its moves, visits and sums of values.
 
-    Snakes far from ours get one random move, so that the tree grows deep where it matters.
+    Distant snakes get one random move, so that the tree grows deep where it matters.
     """
 
     __slots__ = ("children", "choices", "sums", "total", "visits")
@@ -187,7 +189,7 @@ class Node:
         self.children = {}
 
     def pick(self):
-        """For each snake the index of the move its UCB prefers."""
+        """For each snake, the index of the move with the highest UCB."""
         picked = {}
         log = math.log(self.total + 1)
         for seat, visits in self.visits.items():
@@ -205,7 +207,7 @@ class Node:
 
 
 def simulate(board, root, bodies, health, food, focus):
-    """One walk down the tree to a new node, its judgement carried back up."""
+    """Descend the tree to a new node, then add its value to all nodes on the path."""
     node, path, died, depth = root, [], {}, 0
     enough = 0 if board.alone else 1
     while True:
@@ -235,7 +237,7 @@ def simulate(board, root, bodies, health, food, focus):
 
 
 def agent(observation, configuration):
-    """The move visited most when the simulations are through, unless a head may be met there."""
+    """The most visited move after all simulations, less a penalty for a possible head collision."""
     until = time.perf_counter() + BUDGET_SECONDS
     board = Board(observation)
     snakes = observation["board"]["snakes"]
@@ -259,7 +261,7 @@ def agent(observation, configuration):
         if seat != mine and len(body) >= len(bodies[mine])
         for cell in board.near[body[0]]
     }
-    # The tree takes a rival for one that guesses; where heads may meet it need not guess right.
+    # In the tree a rival moves at random. In a real head collision it may choose well.
     doubts = [FEAR * (board.next[bodies[mine][0]][move] in feared) for move in moves]
     total = sum(visits) or 1
     shares = [count / total - doubt for count, doubt in zip(visits, doubts, strict=True)]

@@ -1,7 +1,7 @@
-"""Looks one generation ahead, at kills and births, and takes what is worth most then.
+"""Looks one generation ahead at kills and births, and takes the best.
 
-On small boards every move is tried; where there are too many, births are put together from the
-cells that do most by themselves. About 20 ms a move. No dependency.
+On small boards it tries every move. If there are too many births, it combines the cells with the
+largest single effect. A move takes about 20 ms. It needs no libraries.
 """
 
 import itertools
@@ -9,13 +9,13 @@ import random
 import sys
 
 MOST_BIRTHS = 4000
-"""Births that are tried one by one."""
+"""The largest number of births to try one by one."""
 TARGETS, SACRIFICES = 40, 14
-"""Where there are more: so many cells to be born and to be given up are put together."""
+"""Above that number: how many targets and how many sacrifices to combine."""
 
 
 def decide(width, height, me, field):
-    """``me`` is this player's letter on the field, which is a list of cells row by row."""
+    """``me`` is this player's letter; ``field`` is a list of cells row by row."""
     mine, theirs, places = bits(width, height, me, field)
     board, stride = sum(places.values()), width + 1
 
@@ -42,7 +42,7 @@ def decide(width, height, me, field):
 
 
 def generation(mine, theirs, stride, board):
-    """Both sides one generation on. Cells are bits, one empty column behind each row."""
+    """Both sides one generation later. Cells are bits, with one empty column after each row."""
     living = mine | theirs
     odd, few = near(living, stride)
     births = odd & few & ~living & board
@@ -51,7 +51,7 @@ def generation(mine, theirs, stride, board):
 
 
 def near(cells, stride):
-    """For all cells at once, whether the number of neighbours is odd, and whether it is 2 or 3."""
+    """For all cells at once: whether the number of neighbours is odd, and whether it is 2 or 3."""
     left, right = cells << 1, cells >> 1
     beside, pair = left ^ right, left & right
     row, row_pair = beside ^ cells, pair | beside & cells
@@ -65,14 +65,14 @@ def near(cells, stride):
 
 
 def worth(mine, theirs):
-    """Cells more than the opponent; being alone is worth more than any number."""
+    """The lead in cells; a board without opponents is worth more than any lead."""
     if not mine or not theirs:
         return 1000 * (bool(mine) - bool(theirs))
     return mine.bit_count() - theirs.bit_count()
 
 
 def bits(width, height, me, field):
-    """The own cells, the opponent's, and the bit of each place that has a cell of the field."""
+    """The bits of own cells, of the opponent's cells, and of all cells on the board."""
     places = {
         (i % width, i // width): 1 << (i // width * (width + 1) + i % width)
         for i in range(width * height)
@@ -87,7 +87,7 @@ def bits(width, height, me, field):
 
 
 def main():
-    """The site's protocol: one answer for each line that asks for a move."""
+    """Speak the site's protocol: print one answer for each line that asks for a move."""
     settings, field = {}, []
     for line in sys.stdin:
         words = line.split()

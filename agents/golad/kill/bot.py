@@ -1,6 +1,6 @@
 """Kills a random cell of the opponent.
 
-Microseconds a move. No dependency.
+A move takes microseconds. It needs no libraries.
 """
 
 import random
@@ -8,7 +8,7 @@ import sys
 
 
 def decide(width, height, me, field):
-    """``me`` is this player's letter on the field, which is a list of cells row by row."""
+    """``me`` is this player's letter; ``field`` is a list of cells row by row."""
     theirs = [i for i, cell in enumerate(field) if cell not in (me, ".")]
     if not theirs:
         return "pass"
@@ -17,7 +17,7 @@ def decide(width, height, me, field):
 
 
 def main():
-    """The site's protocol: one answer for each line that asks for a move."""
+    """Speak the site's protocol: print one answer for each line that asks for a move."""
     settings, field = {}, []
     for line in sys.stdin:
         words = line.split()

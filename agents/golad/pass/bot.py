@@ -1,6 +1,6 @@
-"""Passes, always: the board alone decides.
+"""Always passes, so that the board alone decides.
 
-Microseconds a move. No dependency.
+A move takes microseconds. It needs no libraries.
 """
 
 import sys
@@ -11,7 +11,7 @@ def decide(width, height, me, field):
 
 
 def main():
-    """The site's protocol: one answer for each line that asks for a move."""
+    """Speak the site's protocol: print one answer for each line that asks for a move."""
     settings, field = {}, []
     for line in sys.stdin:
         words = line.split()

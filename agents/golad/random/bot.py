@@ -1,7 +1,7 @@
-"""Half births, half kills, all at random; the random bot of the AlphaGOLADZero paper.
+"""Plays births and kills at random, half of each; the random bot of the AlphaGOLADZero paper.
 
-A birth that is impossible becomes a kill, and a kill is of any living cell, own ones too.
-Microseconds a move. No dependency.
+An impossible birth becomes a kill. A kill takes any living cell, own cells too. A move takes
+microseconds. It needs no libraries.
 """
 
 import random
@@ -9,7 +9,7 @@ import sys
 
 
 def decide(width, height, me, field):
-    """``me`` is this player's letter on the field, which is a list of cells row by row."""
+    """``me`` is this player's letter; ``field`` is a list of cells row by row."""
 
     def place(cell):
         return f"{cell % width},{cell // width}"
@@ -23,7 +23,7 @@ def decide(width, height, me, field):
 
 
 def main():
-    """The site's protocol: one answer for each line that asks for a move."""
+    """Speak the site's protocol: print one answer for each line that asks for a move."""
     settings, field = {}, []
     for line in sys.stdin:
         words = line.split()

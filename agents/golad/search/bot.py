@@ -1,9 +1,9 @@
-"""Looks ahead over the opponent's reply, and over its own next move where the time allows.
+"""Searches over the opponent's reply, and over its own next move if time allows.
 
-Its best moves by one generation are tried against replies, the dangerous ones first; a move is
-given up when a reply leaves it worse than another move. Made for small boards: where there are too
-many births, they are put together from the cells that do most by themselves. About 50 ms a move on
-6x6, less when the bank runs low. No dependency.
+It takes the best moves after one generation and tries replies, dangerous ones first. It drops a
+move when a reply makes it worse than another move. The bot is for small boards: if there are too
+many births, it combines the cells with the largest single effect. A move takes about 50 ms on 6x6,
+and less when the bank runs low. It needs no libraries.
 """
 
 import itertools
@@ -11,21 +11,21 @@ import random
 import sys
 
 CANDIDATES = 30
-"""Own moves that are tried against every reply."""
+"""The number of own moves to try against every reply."""
 DEEP, REPLIES = 6, 5
-"""The best of these, and replies to each, after which the next own move is looked at."""
+"""The number of moves, and of replies to each, for which it also searches the next own move."""
 MOST = 10_000
-"""More than any position is worth."""
+"""More than the value of any position."""
 MOST_BIRTHS = 1500
-"""Births that are tried one by one, on either side."""
+"""The largest number of births to try one by one, for either side."""
 TARGETS, SACRIFICES = 24, 8
-"""Where there are more: so many cells to be born and to be given up are put together."""
+"""Above that number: how many targets and how many sacrifices to combine."""
 LOW_SECONDS, LOWEST_SECONDS = 4.0, 1.5
-"""With less in the bank than this no next move is looked at; then no reply either."""
+"""Bank levels: below the first it skips the next own move, below the second all replies."""
 
 
 def decide(width, height, me, field, bank_seconds=10.0):
-    """``me`` is this player's letter on the field, which is a list of cells row by row."""
+    """``me`` is this player's letter; ``field`` is a list of cells row by row."""
     mine, theirs, places = bits(width, height, me, field)
     board, stride = sum(places.values()), width + 1
     tried = outcomes(mine, theirs, stride, board)
@@ -38,7 +38,7 @@ def decide(width, height, me, field, bank_seconds=10.0):
 
 
 def chosen(tried, stride, board, bank_seconds):
-    """The cells that go and the one that comes in the best of the moves tried."""
+    """The cells to remove and the cell to add in the best of the moves."""
     best = []
     for value, _, move, after in tried[: CANDIDATES if bank_seconds > LOWEST_SECONDS else 1]:
         worst = best[DEEP - 1][0] if len(best) >= DEEP else -MOST
@@ -55,8 +55,10 @@ def chosen(tried, stride, board, bank_seconds):
 
 
 def answered(mine, theirs, stride, board, enough):
-    """What a position is worth after the opponent's best reply; some value below ``enough`` as soon
-    as one reply makes it so."""
+    """The value of a position after the opponent's best reply.
+
+    It stops at the first reply that gives a value below ``enough``.
+    """
     least = MOST
     for gone, born in changes(theirs, mine, stride, board):
         after = generation(mine & ~gone, (theirs & ~gone) | born, stride, board)
@@ -69,7 +71,7 @@ def answered(mine, theirs, stride, board, enough):
 
 
 def followed(mine, theirs, stride, board):
-    """What a position is worth after the best replies and the best own move after each."""
+    """The value of a position after the best replies and the best own move after each."""
     least = MOST
     for value, _, _, (their_side, my_side) in outcomes(theirs, mine, stride, board)[:REPLIES]:
         if my_side and their_side:
@@ -79,7 +81,7 @@ def followed(mine, theirs, stride, board):
 
 
 def outcomes(mine, theirs, stride, board):
-    """All moves of one side, the best after one generation first: value, dice, change, position."""
+    """All moves of one side, best first after one generation: value, dice, change, position."""
     tried = []
     for change in changes(mine, theirs, stride, board):
         gone, born = change
@@ -90,7 +92,7 @@ def outcomes(mine, theirs, stride, board):
 
 
 def changes(mine, theirs, stride, board):
-    """The cells that go and the cell that comes, for each move; kills before births."""
+    """The cells to remove and the cell to add for each move; kills before births."""
     living = mine | theirs
     yield 0, 0
     for bit in each(theirs):
@@ -120,7 +122,7 @@ def each(cells):
 
 
 def generation(mine, theirs, stride, board):
-    """Both sides one generation on. Cells are bits, one empty column behind each row."""
+    """Both sides one generation later. Cells are bits, with one empty column after each row."""
     living = mine | theirs
     odd, few = near(living, stride)
     births = odd & few & ~living & board
@@ -129,7 +131,7 @@ def generation(mine, theirs, stride, board):
 
 
 def near(cells, stride):
-    """For all cells at once, whether the number of neighbours is odd, and whether it is 2 or 3."""
+    """For all cells at once: whether the number of neighbours is odd, and whether it is 2 or 3."""
     left, right = cells << 1, cells >> 1
     beside, pair = left ^ right, left & right
     row, row_pair = beside ^ cells, pair | beside & cells
@@ -143,14 +145,14 @@ def near(cells, stride):
 
 
 def worth(mine, theirs):
-    """Cells more than the opponent; being alone is worth more than any number."""
+    """The lead in cells; a board without opponents is worth more than any lead."""
     if not mine or not theirs:
         return 1000 * (bool(mine) - bool(theirs))
     return mine.bit_count() - theirs.bit_count()
 
 
 def bits(width, height, me, field):
-    """The own cells, the opponent's, and the bit of each place that has a cell of the field."""
+    """The bits of own cells, of the opponent's cells, and of all cells on the board."""
     places = {
         (i % width, i // width): 1 << (i // width * (width + 1) + i % width)
         for i in range(width * height)
@@ -165,7 +167,7 @@ def bits(width, height, me, field):
 
 
 def main():
-    """The site's protocol: one answer for each line that asks for a move."""
+    """Speak the site's protocol: print one answer for each line that asks for a move."""
     settings, field = {}, []
     for line in sys.stdin:
         words = line.split()

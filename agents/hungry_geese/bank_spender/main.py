@@ -1,9 +1,9 @@
-"""Plays by reflex and spends its overage bank on purpose, where heads come close.
+"""Plays fast simple moves and spends its overage bank on purpose when heads come close.
 
-Most moves take ten milliseconds. A few times a game it thinks LONG_SECONDS, more than the second a
-move may take, so that the rest is drawn from ``remainingOverageTime``; it stops doing so long
-before the bank is empty. Thinking is plain Monte Carlo: random games from each of its moves.
-No dependency.
+Most moves take ten milliseconds. A few times a game it thinks for LONG_SECONDS, which is more than
+the limit of a second. The rest comes from ``remainingOverageTime``. It stops long before the bank
+is empty. The search is plain Monte Carlo: random games from each of its moves. It needs no
+libraries.
 """
 
 import random
@@ -34,7 +34,7 @@ def prepare(rows, columns):
 
 
 def play_out(geese, food, seat, first):
-    """How well ``seat`` fares in one random game of HORIZON steps that it opens with ``first``."""
+    """The result of ``seat`` in one random game of HORIZON steps after the move ``first``."""
     geese, food = list(geese), set(food)
     for moves in range(HORIZON):
         walls = {cell for goose in geese for cell in goose[:-1]}
@@ -63,7 +63,7 @@ def play_out(geese, food, seat, first):
 
 
 def think(geese, food, seat, cells, seconds):
-    """The cell among ``cells`` with the best mean over as many random games as the time allows."""
+    """The cell with the best mean result over as many random games as the time allows."""
     until = time.perf_counter() + seconds
     sums = dict.fromkeys(cells, 0.0)
     while True:
@@ -74,7 +74,7 @@ def think(geese, food, seat, cells, seconds):
 
 
 def agent(observation, configuration):
-    """A quick thought, or a long one when a rival's head is near and the bank allows it."""
+    """A fast move, or a long search when a rival's head is near and the bank allows it."""
     rows, columns = configuration["rows"], configuration["columns"]
     step, seat = observation["step"], observation["index"]
     if step == 0 or len(neighbours) != rows * columns:

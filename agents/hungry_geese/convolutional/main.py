@@ -1,10 +1,10 @@
-"""Plays what a small convolutional network thinks the best agents of a ladder would play.
+"""Imitates the best agents of a ladder with a small convolutional network.
 
-The network was trained by training/hungry_geese.py on episodes that this ladder recorded;
-weights.npz is its result, weights.json says from how much. It is asked with numpy alone: six
-convolutions of 3 x 3 whose borders wrap around, the mean over the pond (or the cell of the own head
-where the weights were trained so), three dense layers. Of its choices the first that does not run
-into a body that will still be there is played.
+The script training/hungry_geese.py trained the network on episodes of this ladder. The weights are
+in weights.npz; weights.json has the size of the data. The output needs only numpy: six 3 x 3
+convolutions with wrapped borders, an average, three dense layers. The average is over the pond;
+some weights use the cell of the own head instead. The agent plays the best move that runs into no
+body that will stay.
 """
 
 import os
@@ -17,7 +17,7 @@ RIGHT = (0, 1, 0, -1)
 SLOPE = 0.1
 CONVOLUTIONS = 6
 
-# Executed as Kaggle executes it a file does not know where it lies.
+# Kaggle executes this file without telling it the path.
 PLACES = (os.path.dirname(globals().get("__file__", "")), "/kaggle_simulations/agent", "")
 HERE = next(place for place in PLACES if os.path.exists(os.path.join(place, "weights.npz")))
 with np.load(os.path.join(HERE, "weights.npz"), allow_pickle=False) as stored:
@@ -31,9 +31,9 @@ def leaky(values):
 
 
 def neighbours(rows, columns):
-    """For each cell, in the order of a 3 x 3 kernel over columns and rows, the cells under it."""
+    """For each cell, the cells under a 3 x 3 kernel, over columns and rows."""
     if (rows, columns) not in taps:
-        column, row = np.divmod(np.arange(rows * columns), rows)  # cells as the planes have them
+        column, row = np.divmod(np.arange(rows * columns), rows)  # cells in the order of the planes
         taps[rows, columns] = np.stack(
             [
                 (column + right) % columns * rows + (row + down) % rows
@@ -84,7 +84,7 @@ def agent(observation, configuration):
     if len(geese) == 4:
         wanted = scores(planes(geese, observation["food"], index, heads, rows, columns))
     else:
-        wanted = np.zeros(4)  # it was trained for four geese
+        wanted = np.zeros(4)  # the network was trained for four geese
     row, column = divmod(geese[index][0], columns)
     stays = {cell for goose in geese for cell in goose[:-1]}
     order = sorted(range(4), key=lambda move: -wanted[move])

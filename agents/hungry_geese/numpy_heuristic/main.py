@@ -1,7 +1,7 @@
 """Counts the cells it can reach before any rival, with whole-board numpy arrays.
 
-Distances grow over the torus by rolling a boolean board in four directions at once. A millisecond
-or two a move. Needs numpy, which is imported with the module, as on Kaggle.
+Distances grow over the torus by shifting a boolean board in four directions at once. A move takes
+one or two milliseconds. It needs numpy, imported with the module as on Kaggle.
 """
 
 import numpy as np
@@ -20,9 +20,9 @@ def board_of(cells, shape):
 
 
 def distances(start, free_from):
-    """Moves from ``start`` (a boolean board) to each cell; FAR where there is no way.
+    """Moves from ``start`` (a boolean board) to each cell; FAR for cells out of reach.
 
-    ``free_from`` has for each cell the move from which on it is free.
+    ``free_from`` has, for each cell, the move from which the cell is free.
     """
     reached = np.where(start, 0, FAR)
     frontier = start
@@ -41,7 +41,7 @@ def distances(start, free_from):
 
 
 def agent(observation, configuration):
-    """The move after which most cells are ours first, food counting extra."""
+    """The move after which this goose reaches most cells first; food counts extra."""
     global last_move
     if observation["step"] == 0:
         last_move = None

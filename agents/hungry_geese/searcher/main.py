@@ -1,8 +1,8 @@
-"""Searches: Monte Carlo tree search with simultaneous moves, for as long as the budget allows.
+"""Monte Carlo tree search with simultaneous moves, for as long as the budget allows.
 
-Every goose picks its move in a node by its own UCB (decoupled UCT); leaves are judged by who
-reaches which cell first, by length and by who is alive. BUDGET_SECONDS is what a move may take; set
-it to 0.9 to use Kaggle's whole second. No dependency.
+In each node every goose picks its move by its own UCB (decoupled UCT). The value of a leaf depends
+on the cells each goose reaches first, on length and on survival. BUDGET_SECONDS is the time for a
+move; set it to 0.9 to use Kaggle's whole second. It needs no libraries.
 """
 
 import math
@@ -41,7 +41,7 @@ def distance(one, other):
 
 
 def options(geese, headings, seat):
-    """Moves worth a thought: no reversal, not into a body that stays; any if there is none."""
+    """Moves without reversal and not into a body that stays; some move if there is none."""
     body = geese[seat]
     walls = {cell for goose in geese for cell in goose[:-1]}
     heading = headings[seat]
@@ -55,7 +55,7 @@ def options(geese, headings, seat):
 
 
 def advance(geese, food, headings, moves, step):
-    """The board after a step (no new food), by the game's rules."""
+    """The board after a step by the rules of the game, without new food."""
     geese, headings, food = list(geese), list(headings), set(food)
     is_hungry = step % settings["hunger_rate"] == 0
     for seat, move in moves.items():
@@ -77,7 +77,7 @@ def advance(geese, food, headings, moves, step):
 
 
 def judge(geese, food, died, now):
-    """For each goose how well it stands, 0 to 1; dead ones by how long they lived."""
+    """The value of the position for each goose, 0 to 1; for dead geese by their time of death."""
     alive = [seat for seat, goose in enumerate(geese) if goose]
     values = [0.0] * len(geese)
     for seat, when in died.items():
@@ -86,7 +86,7 @@ def judge(geese, food, died, now):
         return values
     free_from = {cell: len(goose) - place for goose in geese for place, cell in enumerate(goose)}
     owner, reach, pull = {}, [0.0] * len(geese), [0.0] * len(geese)
-    # Longer geese first, so that they hold the cells two reach at once.
+    # Longer geese come first, because they win a cell that two reach at once.
     frontier = sorted(((geese[seat][0], seat) for seat in alive), key=lambda x: -len(geese[x[1]]))
     for cell, seat in frontier:
         owner[cell] = seat
@@ -109,7 +109,7 @@ def judge(geese, food, died, now):
     for seat in alive:
         length = lengths[seat]
         shorter = sum(1 for other in alive if lengths[other] < length)
-        # In the end it is length that decides among the living, so it weighs as much as room.
+        # Length finally ranks the survivors, so it counts as much as room.
         values[seat] = (
             0.2
             + 0.15 * min(1.0, (reach[seat] + 1) / (length + 1))
@@ -123,9 +123,9 @@ def judge(geese, food, died, now):
 
 
 class Node:
-    """Statistics of one position: for each goose its moves, visits and sums of values.
+    """The statistics of one position: for each goose its moves, visits and sums of values.
 
-    Geese far from ours get one random move, so that the tree grows deep where it matters.
+    Distant geese get one random move, so that the tree grows deep where it matters.
     """
 
     __slots__ = ("children", "choices", "sums", "total", "visits")
@@ -143,7 +143,7 @@ class Node:
         self.children = {}
 
     def pick(self):
-        """For each goose the index of the move its UCB prefers."""
+        """For each goose, the index of the move with the highest UCB."""
         picked = {}
         log = math.log(self.total + 1)
         for seat, visits in self.visits.items():
@@ -161,7 +161,7 @@ class Node:
 
 
 def simulate(root, geese, food, headings, step):
-    """One walk down the tree to a new node, its judgement carried back up."""
+    """Descend the tree to a new node, then add its value to all nodes on the path."""
     node, path, died, now = root, [], {}, step
     while True:
         picked = node.pick()
@@ -190,7 +190,7 @@ def simulate(root, geese, food, headings, step):
 
 
 def agent(observation, configuration):
-    """The move visited most when the budget is spent."""
+    """The most visited move when the budget is spent."""
     global last_move
     until = time.perf_counter() + BUDGET_SECONDS
     if (

@@ -1,7 +1,8 @@
-"""Stays alive: floods the board from each move and keeps where there is room.
+"""Stays alive: counts the reachable cells after each move and prefers room.
 
-A move is judged by the cells it can still reach before its rivals do, by the risk of meeting a head
-and, while it is not the longest, by the way to food. A few milliseconds a move. No dependency.
+Three things rate a move: the cells it reaches before rivals do, the risk of meeting a head, and the
+distance to food. Food counts less once the goose is clearly the longest. A move takes a few
+milliseconds. It needs no libraries.
 """
 
 STEPS = {"NORTH": (-1, 0), "EAST": (0, 1), "SOUTH": (1, 0), "WEST": (0, -1)}
@@ -12,7 +13,7 @@ neighbours = {}
 
 
 def prepare(rows, columns):
-    """For each cell the four around it, in the order of STEPS."""
+    """For each cell its four neighbours, in the order of STEPS."""
     neighbours.clear()
     for cell in range(rows * columns):
         row, column = divmod(cell, columns)
@@ -23,9 +24,9 @@ def prepare(rows, columns):
 
 
 def distances(starts, walls):
-    """Moves needed from the nearest of ``starts`` to each cell that can be reached.
+    """Moves from the nearest of ``starts`` to each reachable cell.
 
-    ``walls`` says from which move on a cell is free, because a body moves away cell by cell.
+    ``walls`` has the move from which each cell is free, because a body leaves cell by cell.
     """
     reached = dict.fromkeys(starts, 0)
     frontier, moves = list(starts), 0
@@ -42,7 +43,7 @@ def distances(starts, walls):
 
 
 def agent(observation, configuration):
-    """The move with the best outlook."""
+    """The move with the highest rating."""
     global last_move
     rows, columns = configuration["rows"], configuration["columns"]
     if observation["step"] == 0 or len(neighbours) != rows * columns:
@@ -54,12 +55,12 @@ def agent(observation, configuration):
     walls = {cell: len(goose) - place for goose in geese for place, cell in enumerate(goose)}
     for goose in rivals:
         if any(near in food for near in neighbours[goose[0]]):
-            walls[goose[-1]] = 2  # it may eat, then its tail stays
+            walls[goose[-1]] = 2  # it may eat, and then its tail stays
     theirs = distances([goose[0] for goose in rivals], walls)
     longest = max((len(goose) for goose in rivals), default=0)
     strikes = {near: goose for goose in rivals for near in neighbours[goose[0]]}
     to_food = distances(food, walls)
-    # A goose that leads by two cells no longer runs after food.
+    # A goose that leads by more than two cells stops chasing food.
     appetite = 0.3 if len(mine) > longest + 2 else 3.0
 
     def outlook(move, cell):
@@ -73,7 +74,7 @@ def agent(observation, configuration):
         if len(own) < len(mine):
             value -= 300
         if cell in strikes:
-            # Both die in a meeting; only late in a game against a shorter goose is that a gain.
+            # When heads meet both die. That pays only late, against a shorter goose.
             value -= 150 if len(rivals) > 1 or len(strikes[cell]) >= len(mine) else 60
         return value - appetite * to_food.get(cell, rows + columns)
 

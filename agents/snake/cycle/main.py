@@ -1,7 +1,7 @@
-"""Goes round and round on one closed way over all cells: never dies, and is slow.
+"""Follows one closed cycle over all cells: it never dies and is slow.
 
-Where both sides are odd there is no such way, and it takes the first free cell instead.
-Microseconds a move. No dependency.
+If both sides are odd there is no such cycle; then it takes the first free cell. A move takes
+microseconds. It needs no libraries.
 """
 
 OFFSETS = {"up": (0, -1), "down": (0, 1), "left": (-1, 0), "right": (1, 0)}
@@ -10,7 +10,7 @@ following = {}
 
 
 def free_moves(observation):
-    """Where each move that is allowed leads: not off the board and not into the snake."""
+    """The allowed moves and their cells: not off the board and not into the snake."""
     x, y = observation["snake"][0]
     width, height = observation["width"], observation["height"]
     near = {move: [x + right, y + down] for move, (right, down) in OFFSETS.items()}
@@ -22,7 +22,7 @@ def free_moves(observation):
 
 
 def round_trip(width, height):
-    """A closed way over all cells, as [x, y]; None where there is none (both sides odd)."""
+    """A closed cycle over all cells, as [x, y]; None if both sides are odd."""
     if width % 2:
         if height % 2:
             return None
@@ -35,7 +35,7 @@ def round_trip(width, height):
 
 
 def agent(observation, configuration):
-    """The next cell of the way, in the direction that does not lead through the tail."""
+    """The next cell of the cycle, in the direction that avoids the tail."""
     head, tail = observation["snake"][0], observation["snake"][-1]
     if observation["step"] == 0:
         way = round_trip(observation["width"], observation["height"]) or []

@@ -1,7 +1,7 @@
-"""Keeps a closed way over all cells with its body on it, and repairs it so that the apple is near.
+"""Keeps its body on a closed cycle over all cells, and changes the cycle to reach the apple sooner.
 
-It never dies where such a way exists; where both sides are odd there is none, and it goes straight
-for the apple. Half a millisecond a move. Needs numpy.
+It never dies where such a cycle exists. If both sides are odd there is none, and it moves straight
+to the apple. A move takes half a millisecond. It needs numpy.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ rng = np.random.default_rng()
 
 
 def free_moves(observation):
-    """Where each move that is allowed leads: not off the board and not into the snake."""
+    """The allowed moves and their cells: not off the board and not into the snake."""
     x, y = observation["snake"][0]
     width, height = observation["width"], observation["height"]
     near = {move: [x + right, y + down] for move, (right, down) in OFFSETS.items()}
@@ -25,7 +25,7 @@ def free_moves(observation):
 
 
 def round_trip(width, height):
-    """A closed way over all cells, as [x, y]; None where there is none (both sides odd)."""
+    """A closed cycle over all cells, as [x, y]; None if both sides are odd."""
     if width % 2:
         if height % 2:
             return None
@@ -38,12 +38,12 @@ def round_trip(width, height):
 
 
 def start(width, height):
-    """Numbers for a board of this size, and a first cycle."""
+    """The tables for a board of this size, and a first cycle."""
     way = round_trip(width, height)
     board.update(
         width=width,
         cells=width * height,
-        # The upper left cells of all blocks of two by two.
+        # The upper left cells of all 2 x 2 blocks.
         blocks=np.array([y * width + x for y in range(height - 1) for x in range(width - 1)]),
         places=np.arange(width * height),
         cycle=None if way is None else np.array([y * width + x for x, y in way]),
@@ -51,11 +51,10 @@ def start(width, height):
 
 
 def parallels(cycles, lengths):
-    """For blocks with two parallel steps of the cycle on their sides the numbers of these, the
-    lower one first; -1 where a row has fewer such blocks than others.
+    """For each 2 x 2 block with two parallel steps of the cycle, the two step numbers, lower first.
 
-    The head stands at place 0 of its cycle, step n leads from place n to n + 1, and the body's own
-    steps are the last ones, which must stay.
+    Rows with fewer such blocks are filled with -1. The head is at place 0 of its cycle, and step n
+    leads from place n to n + 1. The steps of the body come last and must stay.
     """
     blocks, width = board["blocks"], board["width"]
     rows = np.arange(len(cycles))[:, None]
@@ -78,11 +77,12 @@ def parallels(cycles, lengths):
 
 
 def repair(cycles, ahead, lengths, sideways):
-    """One repair of each cycle: which rows have one, with their cycles and ways to the apple.
+    """One repair of each cycle: the rows with a repair, their new cycles and distances to the
+    apple.
 
-    Two parallel steps turned by a quarter cut a loop off, two others join it again; in between lie
-    four stretches A B C D, which then come as A D C B. ``ahead`` is the place of the apple. With
-    ``sideways`` a row without a shorter way takes one that is as long.
+    A quarter turn of two parallel steps cuts off a loop; a second turn joins it again. Between them
+    lie four stretches A B C D, which become A D C B. ``ahead`` is the place of the apple. With
+    ``sideways`` a row without a shorter path takes one of equal length.
     """
     low, high = parallels(cycles, lengths)
     p, q, m, k = low[:, :, None], high[:, :, None], low[:, None, :], high[:, None, :]
@@ -90,7 +90,7 @@ def repair(cycles, ahead, lengths, sideways):
     gain = np.where(apple > m, np.where(apple > q, q - p, m + q - p - k), m - k)
     gain *= (apple > p) & (apple <= k)
     gain *= 256
-    gain += rng.integers(0, 256, gain.shape, dtype=np.uint8)  # which of equals is left to chance
+    gain += rng.integers(0, 256, gain.shape, dtype=np.uint8)  # breaks ties at random
     gain[~((p >= 0) & (p < m) & (m < q) & (q < k))] = -1
     gain = gain.reshape(len(cycles), -1)
     best = gain.argmax(1)
@@ -110,7 +110,7 @@ def rejoined(cycles, p, q, m, k):
 
 
 def shorten(cycles, ahead, lengths):
-    """Repairs until no single one makes the way to the apple shorter."""
+    """Repair until no single repair shortens the path to the apple."""
     cycles, ahead, rows = cycles.copy(), ahead.copy(), np.arange(len(cycles))
     while len(rows):
         found, better, nearer = repair(cycles[rows], ahead[rows], lengths[rows], False)
@@ -120,13 +120,13 @@ def shorten(cycles, ahead, lengths):
 
 
 def turned(cycle, snake):
-    """The cycle from the snake's head on, in the direction that has the body behind it."""
+    """The cycle from the snake's head on, with the body at its end."""
     cycle = np.roll(cycle, -int(np.flatnonzero(cycle == snake[0])[0]))
     return np.roll(cycle[::-1], 1) if cycle[1] == snake[1] else cycle
 
 
 def repaired(cycle, snake, apple):
-    """The cycle with a shorter way to the apple, if there is one."""
+    """The cycle with a shorter path to the apple, if there is one."""
     ahead, width = np.flatnonzero(cycle == apple), board["width"]
     if ahead == abs(snake[0] % width - apple % width) + abs(snake[0] // width - apple // width):
         return cycle

@@ -1,25 +1,25 @@
-"""Cycle repair with rollouts: it takes the one of several repaired cycles that goes on best.
+"""Cycle repair with rollouts: it takes the best of several repaired cycles.
 
-At a new apple, and some moves later again, cycles are made by chance, each is played on with apples
-by chance, all at once, and the one with the fewest steps is kept. In between it takes what shortens
-the way, and so do the games played on: a cycle is worth what repairs will make of it. About 10 ms
-for a choice, less for other moves. Needs numpy.
+At a new apple, and some moves later again, it makes random cycles. It plays all of them on with
+random apples, side by side, and keeps the one with the fewest steps. Between these choices, and
+inside the rollouts, it takes each repair that shortens the path. A choice takes about 10 ms, other
+moves less. It needs numpy.
 """
 
 import numpy as np
 
 CYCLES = 8
-"""Cycles to choose from."""
+"""The number of cycles to choose from."""
 SIDEWAYS = 3
-"""Repairs that shorten nothing, before a cycle is shortened."""
+"""The number of repairs without gain before a cycle is shortened."""
 ROLLOUTS = 8
-"""Games played on from each."""
+"""The number of rollouts from each cycle."""
 APPLES = 3
-"""Apples in each of these."""
+"""The number of apples in each rollout."""
 STRIDE = 4
-"""Moves after which a way with detours is repaired again in these; in the game it is at each."""
+"""Moves between two repairs of an indirect path in rollouts; the game repairs at each move."""
 AGAIN = 2
-"""Moves after which a way with detours is chosen again, since the tail has made room."""
+"""Moves after which it chooses again on an indirect path, because the tail has made room."""
 
 OFFSETS = {"up": (0, -1), "down": (0, 1), "left": (-1, 0), "right": (1, 0)}
 
@@ -28,7 +28,7 @@ rng = np.random.default_rng()
 
 
 def free_moves(observation):
-    """Where each move that is allowed leads: not off the board and not into the snake."""
+    """The allowed moves and their cells: not off the board and not into the snake."""
     x, y = observation["snake"][0]
     width, height = observation["width"], observation["height"]
     near = {move: [x + right, y + down] for move, (right, down) in OFFSETS.items()}
@@ -40,7 +40,7 @@ def free_moves(observation):
 
 
 def round_trip(width, height):
-    """A closed way over all cells, as [x, y]; None where there is none (both sides odd)."""
+    """A closed cycle over all cells, as [x, y]; None if both sides are odd."""
     if width % 2:
         if height % 2:
             return None
@@ -53,7 +53,7 @@ def round_trip(width, height):
 
 
 def start(width, height):
-    """Numbers for a board of this size, and a first cycle."""
+    """The tables for a board of this size, and a first cycle."""
     way = round_trip(width, height)
     board.update(
         width=width,
@@ -64,11 +64,11 @@ def start(width, height):
 
 
 def parallels(cycles, lengths, ends):
-    """For blocks with two parallel steps of the cycle on their sides the numbers of these, the
-    lower one first and before the row's end; -1 where a row has fewer such blocks than others.
+    """For each 2 x 2 block with two parallel steps of the cycle, the two step numbers, lower first.
 
-    The head stands at place 0 of its cycle, step n leads from place n to n + 1, and the body's own
-    steps are the last ones, which must stay.
+    The lower step lies before the row's end. Rows with fewer such blocks are filled with -1. The
+    head is at place 0 of its cycle, and step n leads from place n to n + 1. The steps of the body
+    come last and must stay.
     """
     rows = np.arange(len(cycles))[:, None]
     at = np.empty(cycles.shape, np.int16)
@@ -93,20 +93,21 @@ def parallels(cycles, lengths, ends):
 
 
 def repair(cycles, ahead, lengths, sideways):
-    """One repair of each cycle: which rows have one, with their cycles and ways to the apple.
+    """One repair of each cycle: the rows with a repair, their new cycles and distances to the
+    apple.
 
-    Two parallel steps turned by a quarter cut a loop off, two others join it again; in between lie
-    four stretches A B C D, which then come as A D C B. ``ahead`` is the place of the apple. With
-    ``sideways`` a row without a shorter way takes one that is as long.
+    A quarter turn of two parallel steps cuts off a loop; a second turn joins it again. Between them
+    lie four stretches A B C D, which become A D C B. ``ahead`` is the place of the apple. With
+    ``sideways`` a row without a shorter path takes one of equal length.
     """
-    # Only what begins before the apple makes the way there shorter.
+    # Only a repair that begins before the apple shortens the path.
     ends = np.full_like(ahead, board["cells"]) if sideways else ahead
     low, high = parallels(cycles, lengths, ends)
     p, q, m, k = low[:, :, None], high[:, :, None], low[:, None, :], high[:, None, :]
     apple = ahead.astype(np.int16)[:, None, None]
     gain = 256 * (q - p) - 256 * (k - m) * (apple <= q)
     gain *= (m < apple) & (apple <= k)
-    gain += rng.integers(0, 256, gain.shape, dtype=np.uint8)  # which of equals is left to chance
+    gain += rng.integers(0, 256, gain.shape, dtype=np.uint8)  # breaks ties at random
     crosses = (p < m) & (m < q) & (q < k)
     if sideways:
         crosses &= (apple <= p) | (m < apple)
@@ -128,7 +129,7 @@ def rejoined(cycles, p, q, m, k):
 
 
 def shorten(cycles, ahead, lengths):
-    """Repairs until no single one makes the way to the apple shorter."""
+    """Repair until no single repair shortens the path to the apple."""
     cycles, ahead, rows = cycles.copy(), ahead.copy(), np.arange(len(cycles))
     while len(rows):
         found, better, nearer = repair(cycles[rows], ahead[rows], lengths[rows], False)
@@ -138,20 +139,20 @@ def shorten(cycles, ahead, lengths):
 
 
 def turned(cycle, snake):
-    """The cycle from the snake's head on, in the direction that has the body behind it."""
+    """The cycle from the snake's head on, with the body at its end."""
     cycle = np.roll(cycle, -int(np.flatnonzero(cycle == snake[0])[0]))
     return np.roll(cycle[::-1], 1) if cycle[1] == snake[1] else cycle
 
 
 def are_straight(cycles, ahead):
-    """Whether no way to the apple could be shorter, for each cycle."""
+    """For each cycle, whether its path to the apple is the shortest possible."""
     heads, apples = cycles[:, 0], cycles[np.arange(len(cycles)), ahead]
     (y, x), (v, u) = np.divmod(heads, board["width"]), np.divmod(apples, board["width"])
     return ahead == abs(x - u) + abs(y - v)
 
 
 def chosen(cycle, snake, apple):
-    """The cycle to go on with: the old one made shorter, or at times one of several."""
+    """The cycle to continue with: the old one made shorter, or at times one of several."""
     ahead, length = np.flatnonzero(cycle == apple), len(snake)
     is_straight = are_straight(cycle[None], ahead)[0]
     board["moves"] = 0 if board.get("apple") != apple else board["moves"] + 1
@@ -168,10 +169,10 @@ def chosen(cycle, snake, apple):
 
 
 def expected(cycles, ahead, length):
-    """Steps to this apple and the next ones, for each cycle, by playing on with repairs.
+    """The expected steps to this apple and the next ones for each cycle, by rollouts with repairs.
 
-    All games go on side by side: in each turn a game takes a repair or, without one, some moves.
-    Apples lie where they do for all cycles alike, so that chance does not choose among these.
+    All games run side by side: in each turn a game takes a repair or some moves. All cycles get the
+    same apples, so that luck does not decide between them.
     """
     each, ahead, cells = np.repeat(cycles, ROLLOUTS, 0), np.repeat(ahead, ROLLOUTS), board["cells"]
     lengths, last = np.full(len(each), length), min(length + 1 + APPLES, cells)
@@ -192,7 +193,7 @@ def expected(cycles, ahead, length):
         lengths[rows] += ahead[rows] == 0
         playing = playing[lengths[playing] < last]
         fed = playing[ahead[playing] == 0]
-        # The head is on the apple there; the next one is the free cell that was dealt the most.
+        # The head is on the apple. The next apple is the free cell with the highest random number.
         lots = dealt[lengths[fed] - length - 1, fed % ROLLOUTS]
         lots = np.take_along_axis(lots, each[fed], 1)
         lots[:, 0] = -1

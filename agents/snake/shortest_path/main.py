@@ -1,6 +1,6 @@
-"""Takes the shortest way to the apple if it could reach its own tail from there.
+"""Takes the shortest path to the apple if it could still reach its own tail from there.
 
-If not, it follows its tail at a distance until there is a way. A millisecond a move. No dependency.
+Otherwise it follows its tail at a distance. A move takes a millisecond. It needs no libraries.
 """
 
 from collections import deque
@@ -17,7 +17,7 @@ def neighbours(cell, size):
 
 
 def way(start, goal, taken, size):
-    """The moves of a shortest way over free cells, None if there is none; the goal may be taken."""
+    """The moves of a shortest path over free cells, or None; the goal itself may be taken."""
     came = {start: None}
     queue = deque([start])
     while queue:
@@ -36,7 +36,7 @@ def way(start, goal, taken, size):
 
 
 def follow(snake, moves):
-    """The snake after these moves, the last of which eats."""
+    """The snake after these moves; it eats on the last one."""
     snake = list(snake)
     for move in moves:
         right, down = OFFSETS[move]
@@ -54,7 +54,7 @@ def agent(observation, configuration):
             return moves[0]
 
     def safety(option):
-        """Ways that keep the tail in reach first, of these the one that is longest."""
+        """Sort key: paths that keep the tail in reach first, then longer paths."""
         _, cell = option
         after = [cell, *snake[:-1]]
         back = way(cell, after[-1], set(after), size)

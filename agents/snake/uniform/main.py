@@ -1,6 +1,6 @@
-"""Moves at random to any free cell: the baseline everybody should beat.
+"""Moves at random to any free cell: the baseline.
 
-Microseconds a move. No dependency.
+A move takes microseconds. It needs no libraries.
 """
 
 import random
@@ -9,7 +9,7 @@ OFFSETS = {"up": (0, -1), "down": (0, 1), "left": (-1, 0), "right": (1, 0)}
 
 
 def free_moves(observation):
-    """Where each move that is allowed leads: not off the board and not into the snake."""
+    """The allowed moves and their cells: not off the board and not into the snake."""
     x, y = observation["snake"][0]
     width, height = observation["width"], observation["height"]
     near = {move: [x + right, y + down] for move, (right, down) in OFFSETS.items()}

@@ -1,4 +1,4 @@
-"""Aborts, which writes a core where the host lets it."""
+"""Aborts, which writes a core dump if the host allows it."""
 
 import os
 import resource

@@ -1,4 +1,4 @@
-"""Its first process ends; a child of it holds the connection and answers on."""
+"""Its first process ends; a child keeps the connection and continues to answer."""
 
 import os
 from typing import Any

@@ -1,4 +1,4 @@
-"""A regular expression that never comes back."""
+"""Runs a regular expression that never returns."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""Blocks and ignores every signal there is, in children too."""
+"""Blocks and ignores every signal, in children too."""
 
 import os
 import signal

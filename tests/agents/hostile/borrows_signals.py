@@ -1,4 +1,4 @@
-"""Lets the kernel send signals in its name: owners of descriptors, timers, parents' deaths."""
+"""Makes the kernel send signals for it: descriptor owners, timers, death of a parent."""
 
 import fcntl
 import os

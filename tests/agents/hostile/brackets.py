@@ -1,4 +1,4 @@
-"""A nest of brackets as large as a frame may be."""
+"""Sends nested brackets as large as the largest frame."""
 
 import time
 from typing import Any

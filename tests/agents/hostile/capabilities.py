@@ -1,4 +1,4 @@
-"""Counts what rights it has and asks for more."""
+"""Lists its rights and asks for more."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""Children work while their parent sleeps, and crowd each other for its good."""
+"""Children work and compete for cores while their parent sleeps."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""Runs against its memory limit and reads its own files back, to stall on purpose."""
+"""Hits its memory limit and rereads its own files, to cause stalls."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""Thinks in everybody else's turn and sleeps in its own."""
+"""Computes in every other seat's turn and sleeps in its own."""
 
 import threading
 import time

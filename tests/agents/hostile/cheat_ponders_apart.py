@@ -1,4 +1,4 @@
-"""Children of children think in everybody else's turn."""
+"""Grandchildren compute in every other seat's turn."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""Makes pressure of its own, so that waiting for itself looks like waiting for others."""
+"""Creates cpu pressure itself, so that waiting for itself looks like waiting for others."""
 
 import os
 import threading
@@ -29,6 +29,6 @@ def agent(obs: Any, config: Any) -> Any:
     until = time.monotonic() + 0.1
     while time.monotonic() < until:
         os.sched_yield()
-    # In cpu time: what all of them waited for a core beside busy neighbours is rightly forgiven.
+    # This counts cpu time, because waits for a core beside busy neighbours are forgiven.
     kit.used_so_far(time.process_time() + sum(map(cpu_seconds, CHILDREN)))
     return kit.move(obs)

@@ -1,4 +1,4 @@
-"""Lets time pass without using any: a charge by cpu alone would see nothing."""
+"""Waits without computing: a charge by cpu time alone would miss it."""
 
 import time
 from typing import Any

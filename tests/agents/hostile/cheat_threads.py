@@ -14,7 +14,7 @@ def work(until_cpu: float) -> None:
 
 
 def agent(obs: Any, config: Any) -> Any:
-    # By its own cpu time: what it waits for a core beside busy neighbours is rightly forgiven.
+    # This counts own cpu time, because waits for a core beside busy neighbours are forgiven.
     threads = [threading.Thread(target=work, args=(time.process_time() + 0.1,)) for _ in range(4)]
     before = time.process_time()
     for thread in threads:

@@ -1,4 +1,4 @@
-"""Closes the connection and stays."""
+"""Closes the connection and keeps running."""
 
 import os
 import time

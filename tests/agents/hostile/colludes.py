@@ -1,4 +1,4 @@
-"""Two seats of one submission look for each other, by names, numbers, locks and counters."""
+"""Two seats of one submission try to communicate by names, numbers, locks and counters."""
 
 import fcntl
 import json

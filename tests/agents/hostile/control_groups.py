@@ -1,4 +1,4 @@
-"""Writes to its limits: control groups, the killer's choice, kernel settings."""
+"""Writes to its limits: control groups, OOM scores, kernel settings."""
 
 import os
 from typing import Any

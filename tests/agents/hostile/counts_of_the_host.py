@@ -1,4 +1,4 @@
-"""Asks for numbers that the host counts for all boxes, and for pages shared with all of them."""
+"""Reads counters that the host keeps for all boxes, and pages shared with all of them."""
 
 import os
 import socket
@@ -12,7 +12,7 @@ KEPT = (
     *("cpuinfo", "filesystems", "loadavg", "meminfo", "mounts", "net", "self", "stat", "swaps"),
     *("thread-self", "uptime", "version"),
 )
-"""Files that may be read: they belong to the process, or never change."""
+"""Files that may be readable: they belong to the process or never change."""
 COUNTS = (
     "/proc/sys/fs/file-nr",
     "/proc/sys/fs/inode-state",

@@ -1,4 +1,4 @@
-"""A process that leaves its parents and holds on to everything it was given."""
+"""Starts a daemon that leaves its parents and keeps all inherited descriptors."""
 
 import os
 import signal

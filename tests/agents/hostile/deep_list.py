@@ -1,4 +1,4 @@
-"""A list in a list, ten thousand times."""
+"""Sends a list nested ten thousand times."""
 
 from typing import Any
 

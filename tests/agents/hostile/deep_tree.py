@@ -1,4 +1,4 @@
-"""Folders in folders, deeper than anything that recurses can go."""
+"""Nests folders deeper than recursive code can follow."""
 
 import os
 from typing import Any

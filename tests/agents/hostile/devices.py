@@ -1,4 +1,4 @@
-"""Makes device files and opens what there is of the machine's."""
+"""Makes device files and opens the machine's devices."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""One byte at a time, each well before anybody loses patience."""
+"""Sends one byte at a time, each before a timeout."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""A process of its own answers before anybody asks."""
+"""A second process answers before the question."""
 
 import time
 from typing import Any

@@ -1,4 +1,4 @@
-"""Looks for room outside its scratch: shared memory, queues, run and home folders."""
+"""Looks for storage outside its scratch: shared memory, queues, run and home folders."""
 
 import os
 from typing import Any

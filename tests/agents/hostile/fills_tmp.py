@@ -1,4 +1,4 @@
-"""Writes into its scratch until it is full."""
+"""Fills its scratch."""
 
 import os
 from typing import Any

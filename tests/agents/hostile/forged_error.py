@@ -1,4 +1,4 @@
-"""A forged traceback that names a file of the platform and blames it."""
+"""Forges a traceback that blames a file of the platform."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""Forks until it is refused, and keeps its processes until the match is over."""
+"""Forks until the kernel refuses, and keeps the processes until the match is over."""
 
 import time
 from typing import Any

@@ -1,4 +1,4 @@
-"""A chain of processes that fork and end, faster than a list of them can be made."""
+"""A chain of processes forks and ends faster than a list of them can be made."""
 
 import os
 import time

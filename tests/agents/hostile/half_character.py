@@ -1,4 +1,4 @@
-"""Half a character, by hand and in a traceback."""
+"""Writes half a character, directly and in a traceback."""
 
 import time
 from typing import Any

@@ -1,4 +1,4 @@
-"""Raises an error that hangs when it is asked for its text."""
+"""Raises an error whose text never ends to compute."""
 
 import time
 from typing import Any

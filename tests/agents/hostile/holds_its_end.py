@@ -1,4 +1,4 @@
-"""Stands behind forty processes of its own, if it can on one core, so as never to end."""
+"""Hides behind forty processes on one core, to delay its end."""
 
 import os
 from typing import Any

@@ -1,4 +1,4 @@
-"""A number with sixteen thousand digits."""
+"""Sends a number with sixteen thousand digits."""
 
 import time
 from typing import Any

@@ -1,4 +1,4 @@
-"""Fails in its file, far down."""
+"""Fails deep in its file."""
 
 from typing import Any
 

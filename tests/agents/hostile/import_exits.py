@@ -1,4 +1,4 @@
-"""Ends its process while it is being loaded."""
+"""Ends its process during import."""
 
 import os
 from typing import Any

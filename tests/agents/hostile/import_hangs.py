@@ -1,4 +1,4 @@
-"""Never comes to the end of its file."""
+"""Never finishes its import."""
 
 import time
 from typing import Any

@@ -1,4 +1,4 @@
-"""Attacks while it is being loaded: forks, fills, then dies by a signal."""
+"""Attacks during import: forks, fills storage, then dies by a signal."""
 
 import os
 import signal

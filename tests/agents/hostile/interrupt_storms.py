@@ -1,4 +1,4 @@
-"""Descriptors that timers wake in interrupts, behind which any number of epoll items could hang."""
+"""Asks for descriptors that timers wake in interrupts, where many epoll items could wait."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Calls with which kernels have been broken before."""
+"""Makes system calls that have broken kernels before."""
 
 from typing import Any
 

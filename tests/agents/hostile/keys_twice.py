@@ -1,4 +1,4 @@
-"""One answer with every key in it twice, and with keys that nobody knows."""
+"""Sends one answer with every key twice, and with unknown keys."""
 
 import time
 from typing import Any

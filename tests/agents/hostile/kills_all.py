@@ -1,4 +1,4 @@
-"""Kills everything that it may, as the last thing it does."""
+"""Kills every process that it may, as its last act."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Kills what guards it: parent, grandparent and process 1, in each way there is."""
+"""Kills its guards: parent, grandparent and process 1, in every way."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ def agent(obs: Any, config: Any) -> Any:
     for pid in sorted(guards):
         kit.attempt(f"kill {pid}", os.kill, pid, signal.SIGKILL)
         kit.attempt(f"stop {pid}", os.kill, pid, signal.SIGSTOP)
-        if os.getpgid(pid) > 1:  # 0 is a group outside of this box, 1 would be everybody
+        if os.getpgid(pid) > 1:  # 0 is a group outside of this box, 1 would be every process
             kit.attempt(f"kill the group of {pid}", os.killpg, os.getpgid(pid), signal.SIGKILL)
         try:
             fd = os.pidfd_open(pid)

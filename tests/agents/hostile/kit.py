@@ -1,8 +1,8 @@
-"""What the hostile agents share: a voice, a plan of honest moves, and a look for what was left.
+"""Shared code of the hostile agents: reports, honest moves, and a search for leftovers.
 
-Lies in the bundle beside ``main.py``. What is found out is printed into the seat's own log, a line
-each: ``HELD: what`` where the box stood, ``BREACH: what`` where it did not. Importing this looks
-for traces of an earlier match in the same box.
+The bundle holds it beside ``main.py``. It prints findings into the seat's own log, one a line:
+``HELD: what`` if the box resisted, ``BREACH: what`` if it did not. Its import looks for traces of
+an earlier match in the same box.
 """
 
 import contextlib
@@ -34,33 +34,33 @@ def move(obs: Any) -> str:
 
 
 def held(what: str) -> None:
-    """The box stood."""
+    """Report that the box resisted."""
     _say("HELD", what)
 
 
 def breach(what: str) -> None:
-    """Something got through that must not."""
+    """Report that a forbidden act succeeded."""
     _say("BREACH", what)
 
 
 def tell(what: str, got_through: object) -> None:
-    """One line for a finding: a breach where it is true."""
+    """Report one finding; it is a breach if ``got_through`` is true."""
     (breach if got_through else held)(what)
 
 
 def used(seconds: float) -> None:
-    """This much time was used since the last move, in whatever way a clock may count."""
+    """Report this much time used since the last move, by the agent's own clock."""
     used_so_far(_USED[0] + seconds)
 
 
 def used_so_far(seconds: float) -> None:
-    """The same from the beginning of the match."""
+    """Report the time used since the start of the match."""
     _USED[0] = max(_USED[0], seconds)
     _say("USED", f"{_USED[0]:.6f}")
 
 
 def attempt(what: str, act: Callable[..., object], *args: Any) -> None:
-    """A breach unless the act raises."""
+    """Report a breach unless the act raises."""
     try:
         act(*args)
     except Exception as error:
@@ -70,14 +70,14 @@ def attempt(what: str, act: Callable[..., object], *args: Any) -> None:
 
 
 def call(number: int, *args: int) -> int:
-    """The error number of a system call, 0 when it was done."""
+    """The error number of a system call; 0 on success."""
     ctypes.set_errno(0)
     result = libc.syscall(ctypes.c_long(number), *[ctypes.c_long(a) for a in args])
     return ctypes.get_errno() if result < 0 else 0
 
 
 def refused(what: str, x86: int, arm: int, *args: int) -> None:
-    """A breach unless the call of this number is forbidden or unknown."""
+    """Report a breach unless the call of this number is forbidden or unknown."""
     number = arm if _IS_ARM else x86
     if number < 0:
         return
@@ -86,25 +86,25 @@ def refused(what: str, x86: int, arm: int, *args: int) -> None:
 
 
 def address(size: int) -> int:
-    """The address of zeroes that stay where they are."""
+    """The address of a block of zeroes that stays in place."""
     _BUFFERS.append(ctypes.create_string_buffer(size))
     return ctypes.addressof(_BUFFERS[-1])
 
 
 def frame(body: bytes) -> bytes:
-    """What the connection to the referee takes as one frame, be it packets or a stream."""
+    """The bytes that the referee's connection takes as one frame, for packets and for streams."""
     if connection().getsockopt(socket.SOL_SOCKET, socket.SO_TYPE) == socket.SOCK_SEQPACKET:
         return body
     return struct.pack(">I", len(body)) + body
 
 
 def connection() -> socket.socket:
-    """A descriptor of our own of the connection to the referee."""
+    """A second descriptor of the connection to the referee."""
     return socket.socket(fileno=os.dup(AGENT_FD))
 
 
 def write(body: bytes) -> None:
-    """One frame, whatever is in it."""
+    """Send one frame with any content."""
     os.write(AGENT_FD, frame(body))
 
 
@@ -114,7 +114,7 @@ def reply(number: int, action: object) -> bytes:
 
 
 def in_frames(name: str, wanted: Callable[[Any], bool]) -> Any:
-    """A local variable of a function that called us; None where none is like that."""
+    """A matching local variable of a calling function, or None."""
     here = sys._getframe()
     while here is not None:
         found = here.f_locals.get(name)
@@ -125,26 +125,26 @@ def in_frames(name: str, wanted: Callable[[Any], bool]) -> Any:
 
 
 def question() -> int:
-    """The number of the question that is being asked."""
+    """The number of the current question."""
     message = in_frames("message", lambda m: isinstance(m, dict) and isinstance(m.get("n"), int))
     return int(message["n"]) if message else 0
 
 
 def secret_mark() -> bytes:
-    """The bytes that part the moves in our log, as the harness holds them."""
+    """The bytes that separate moves in our log, read from the harness."""
     mark = in_frames("mark", lambda m: isinstance(m, bytes))
     return bytes(mark) if mark else b"\0peck:"
 
 
 def others() -> list[int]:
-    """Every process that can be seen but this one."""
+    """The ids of all other visible processes."""
     return [
         int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()
     ]
 
 
 def uid_of(pid: int) -> int:
-    """The real uid of a process, -1 when it has gone."""
+    """The real uid of a process, -1 after its end."""
     try:
         with open(f"/proc/{pid}/status") as lines:
             return next(int(line.split()[1]) for line in lines if line.startswith("Uid:"))
@@ -153,7 +153,7 @@ def uid_of(pid: int) -> int:
 
 
 def first_byte(path: str) -> bytes:
-    """What a file begins with; OSError for one that is empty, as masked ones are."""
+    """The first byte of a file; OSError if it is empty, as masked files are."""
     with open(path, "rb") as file:
         found = file.read(1)
     if not found:
@@ -162,7 +162,7 @@ def first_byte(path: str) -> bytes:
 
 
 def in_child(act: Callable[[], object]) -> int:
-    """Run in a forked process that then ends; its pid."""
+    """Run the act in a forked process that then ends; returns its pid."""
     pid = os.fork()
     if pid:
         return pid
@@ -189,7 +189,7 @@ def _look() -> None:
             breach(f"left over in {folder}: {found[:5]!r}")
     for pid in others():
         owner = uid_of(pid)
-        # A child made ready for the next match has the next uid, and has seen no agent.
+        # The child for the next match has the next uid, and no agent has run in it.
         if owner > 0 and owner // 1000 == uid // 1000 and owner <= uid:
             breach(f"left over: process {pid} of uid {owner}, ours is {uid}")
     with open("/proc/net/unix") as lines:

@@ -1,4 +1,4 @@
-"""Thinks past its time and answers all the same, and once more."""
+"""Thinks past its time, then answers twice."""
 
 import time
 from typing import Any

@@ -1,4 +1,4 @@
-"""Leaves a mark wherever one could stay for the next match."""
+"""Leaves a mark in every place where one could survive until the next match."""
 
 import contextlib
 import os
@@ -35,7 +35,7 @@ def in_the_bundle() -> None:
     os.utime(folder)
     for path, times in ((folder, (7, 7)), (f"{folder}/tests", (0, 0))):
         kit.attempt(f"the time of {path}", os.utime, path, times)
-    with contextlib.suppress(OSError):  # a mark of another kind, where the kernel has them
+    with contextlib.suppress(OSError):  # an extended attribute, if the file system has them
         os.setxattr(f"{folder}/main.py", "user.left", b"mark")
     kit.attempt("a mark on its folder", os.setxattr, folder, "user.left", b"mark")
 

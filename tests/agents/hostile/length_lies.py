@@ -1,4 +1,4 @@
-"""Announces four gigabytes, where lengths are announced."""
+"""Announces four gigabytes in a length field."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""A frame longer than any that is allowed, of brackets."""
+"""Sends a frame of brackets longer than the limit."""
 
 import time
 from typing import Any

@@ -1,4 +1,4 @@
-"""A frame with nothing in it."""
+"""Sends an empty frame."""
 
 import time
 from typing import Any

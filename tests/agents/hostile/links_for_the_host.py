@@ -1,4 +1,4 @@
-"""Links, pipes and odd files where a careless host would read or remove them."""
+"""Makes links, pipes and odd files where a careless host would read or remove them."""
 
 import os
 from typing import Any

@@ -1,4 +1,4 @@
-"""Opens doors of its own: ports, and sockets that others could find by their name."""
+"""Opens ports, and sockets that others could find by name."""
 
 import socket
 from typing import Any
@@ -7,9 +7,9 @@ from tests.agents.hostile import kit
 
 
 def listen(family: int, address: Any) -> None:
-    with socket.socket(family, socket.SOCK_STREAM) as door:
-        door.bind(address)
-        door.listen()
+    with socket.socket(family, socket.SOCK_STREAM) as listener:
+        listener.bind(address)
+        listener.listen()
 
 
 def agent(obs: Any, config: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Closes its own output, or puts other files in its place."""
+"""Closes its own output, or replaces it by other files."""
 
 import os
 from typing import Any

@@ -1,4 +1,4 @@
-"""Prints byte by byte into pipes that keep the bytes apart, in everybody's turn."""
+"""Prints byte by byte into packet-mode pipes, in every seat's turn."""
 
 import fcntl
 import os

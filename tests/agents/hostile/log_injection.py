@@ -1,4 +1,4 @@
-"""Writes what a page, a terminal or a careless reader could take for something else."""
+"""Writes text that a page, a terminal or a careless reader could misread."""
 
 import sys
 from typing import Any

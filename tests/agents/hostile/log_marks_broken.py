@@ -1,4 +1,4 @@
-"""Pieces of marks: cut, nested, without an end, with numbers that are none."""
+"""Writes broken log marks: cut, nested, without an end, with invalid numbers."""
 
 import os
 from typing import Any

@@ -1,4 +1,4 @@
-"""A log that grows when it is written down: control characters under 100 000 forged steps."""
+"""Writes a log that grows when it is stored: control characters under 100 000 forged steps."""
 
 import os
 from typing import Any

@@ -9,7 +9,7 @@ GIVEN = {
     *("HOME", "LANG", "LOGNAME", "PATH", "USER", "NUMBA_CACHE_DIR"),
     *("MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"),
 }
-"""What every agent's environment holds."""
+"""Variables in every agent's environment."""
 PLACES = (
     "/var/run/docker.sock",
     "/run/docker.sock",

@@ -1,4 +1,4 @@
-"""Opens files until it may open no more, and tries to raise that limit."""
+"""Opens files until the limit, and tries to raise the limit."""
 
 import os
 import resource

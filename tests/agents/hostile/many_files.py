@@ -1,4 +1,4 @@
-"""Three hundred thousand files, as many as go."""
+"""Creates up to three hundred thousand files."""
 
 import os
 import time

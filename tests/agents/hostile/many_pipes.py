@@ -1,4 +1,4 @@
-"""Each of its processes holds as many full pipes as it may; pipe pages are counted by uid."""
+"""Fills as many pipes as possible in each process; the kernel counts pipe pages by uid."""
 
 import fcntl
 import os

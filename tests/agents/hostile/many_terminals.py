@@ -1,4 +1,4 @@
-"""Terminals: all boxes of a host draw them from one small number."""
+"""Opens terminals: all boxes of a host share one small limit."""
 
 import os
 from typing import Any

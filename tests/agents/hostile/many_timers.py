@@ -1,4 +1,4 @@
-"""Timers, queued signals, event and timer descriptors."""
+"""Creates timers, queued signals, event and timer descriptors."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""Leaves what it knows in the moments at which files were read and folders changed."""
+"""Leaves data in the access times of files and the change times of folders."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ for name in DEVICES:
 def touch(path: str) -> None:
     before = os.stat(path)
     if before.st_dev == os.stat("/dev").st_dev:
-        raise OSError("it is the box's own")  # and forgets it
+        raise OSError("it is the box's own")  # the box loses the mark
     os.utime(path)
 
 

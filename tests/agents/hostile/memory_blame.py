@@ -1,4 +1,4 @@
-"""Lifts its own guilt and fills memory that nobody owns, so that others are killed for it."""
+"""Lowers its OOM score and fills memory without an owner, so that other processes are killed."""
 
 import os
 import time

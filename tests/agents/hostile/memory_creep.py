@@ -1,4 +1,4 @@
-"""Takes eight megabytes more in each breath."""
+"""Takes eight megabytes more in each loop."""
 
 from typing import Any
 

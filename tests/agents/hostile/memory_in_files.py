@@ -1,4 +1,4 @@
-"""Memory that belongs to no process: anonymous files, up to 600 MB."""
+"""Fills memory without a process: anonymous files, up to 600 MB."""
 
 import os
 from typing import Any

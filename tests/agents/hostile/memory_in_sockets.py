@@ -1,4 +1,4 @@
-"""Memory of the kernel: full pipes and full sockets, as many as it may have."""
+"""Fills kernel memory: as many full pipes and sockets as possible."""
 
 import fcntl
 import os

@@ -1,4 +1,4 @@
-"""Mounts, unmounts, new roots and the new calls for it."""
+"""Mounts, unmounts and changes roots, with old and new system calls."""
 
 from typing import Any
 

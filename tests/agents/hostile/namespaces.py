@@ -1,4 +1,4 @@
-"""New namespaces, in which it would be root, and the way into those of others."""
+"""Creates namespaces in which it would be root, and tries to enter those of others."""
 
 import os
 from typing import Any

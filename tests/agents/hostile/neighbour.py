@@ -1,4 +1,4 @@
-"""The honest neighbour: some cpu in a thread of its own, scratch, and a move it always finds."""
+"""An honest neighbour: some cpu time in a thread, some scratch, and always a legal move."""
 
 import hashlib
 import threading

@@ -1,4 +1,4 @@
-"""Calls outside: by name, by address, to the cloud's own, to this machine."""
+"""Calls outside: by name, by address, to cloud metadata, to this machine."""
 
 import socket
 from typing import Any

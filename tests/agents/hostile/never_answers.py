@@ -1,4 +1,4 @@
-"""Keeps its process busy elsewhere and never reads again."""
+"""Keeps its process busy and never reads again."""
 
 import time
 from typing import Any

@@ -1,4 +1,4 @@
-"""A file in which nothing can be called."""
+"""Contains nothing callable."""
 
 from typing import Any
 

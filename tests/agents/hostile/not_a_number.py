@@ -1,4 +1,4 @@
-"""Answers with what JSON has no word for."""
+"""Answers with values that JSON cannot express."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Writes NaN and infinity by hand."""
+"""Writes NaN and infinity as raw text."""
 
 import time
 from typing import Any

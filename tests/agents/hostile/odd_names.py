@@ -1,4 +1,4 @@
-"""Names that are no text: broken UTF-8, line ends, terminal codes, a dash in front."""
+"""Uses names that are no text: broken UTF-8, line ends, terminal codes, a leading dash."""
 
 import os
 from typing import Any

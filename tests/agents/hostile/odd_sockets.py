@@ -1,4 +1,4 @@
-"""Sockets of every family that this kernel might know."""
+"""Opens sockets of every family that this kernel might know."""
 
 import socket
 from typing import Any

@@ -1,4 +1,4 @@
-"""Bytes, sets, classes and numbers where a move belongs."""
+"""Answers with bytes, sets, classes and numbers in place of a move."""
 
 from typing import Any
 

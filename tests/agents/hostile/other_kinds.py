@@ -1,4 +1,4 @@
-"""Frames of a kind that is not its to send."""
+"""Sends frames of kinds that an agent may not send."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Urgent bytes, a half-closed connection, and options of the connection itself."""
+"""Sends urgent bytes, half-closes the connection, and sets its options."""
 
 import socket
 from typing import Any

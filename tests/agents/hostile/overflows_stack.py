@@ -1,4 +1,4 @@
-"""Calls itself until the stack is at its end."""
+"""Recurses until the stack overflows."""
 
 import sys
 from typing import Any

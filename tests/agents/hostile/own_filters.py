@@ -1,4 +1,4 @@
-"""Puts filters of its own on itself, which fill memory that all boxes share."""
+"""Installs its own system call filters, which fill memory that all boxes share."""
 
 import ctypes
 import struct

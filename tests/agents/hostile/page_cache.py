@@ -1,4 +1,4 @@
-"""Two seats talk through the pages of a file that both are shown: one reads it in, one looks."""
+"""Two seats communicate through the page cache of a shared file: one loads a page, one looks."""
 
 import contextlib
 import json
@@ -25,7 +25,7 @@ def is_cached(fd: int, at: int) -> bool:
         return False
     except OSError as error:
         kit.held(f"a read that does not wait: {error}")
-    # Whether the disk was needed for a page shows in the count of faults.
+    # The count of page faults shows whether a page came from the disk.
     with mmap.mmap(fd, 0, prot=mmap.PROT_READ) as pages:
         pages.madvise(mmap.MADV_RANDOM)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_majflt
@@ -52,7 +52,7 @@ def agent(obs: Any, config: Any) -> Any:
     if obs["step"] == 2 and obs["index"] == 0:
         os.pread(fd, 4096, WORD)
     if obs["step"] == 4:
-        # What can never be forgotten says a word once in the life of a host, and to nobody else.
+        # A page that cannot be evicted can carry one bit, once in the life of a host.
         told = forgets == [True] and is_cached(fd, WORD) and not is_cached(fd, CONTROL)
         kit.tell("a word through the page cache", told)
     os.close(fd)

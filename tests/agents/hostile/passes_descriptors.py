@@ -23,6 +23,6 @@ def agent(obs: Any, config: Any) -> Any:
         kit.attempt("descriptors to itself", one.sendmsg, [b"x"], rights)
         kit.attempt("a filter", one.setsockopt, socket.SOL_SOCKET, 26, bytes(16))
         kit.attempt("a lingering end", own.setsockopt, socket.SOL_SOCKET, 13, bytes(8))
-        # The box's supervisor made the connection, and is all that may be told of its other end.
+        # The box's supervisor made the connection; only its pid may show at the other end.
         kit.tell("the referee's pid", peer(own) and not os.path.exists(f"/proc/{peer(own)}"))
     return kit.move(obs)

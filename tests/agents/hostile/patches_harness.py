@@ -1,4 +1,4 @@
-"""Rewrites the harness in its own process: encoder, reader, and the way out."""
+"""Rewrites the harness in its own process: encoder, reader, and exit."""
 
 import json
 import os

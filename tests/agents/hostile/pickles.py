@@ -1,4 +1,4 @@
-"""A pickle that runs a command when it is opened, as the answer and as its own weights."""
+"""Sends a pickle that runs a command when loaded, as its answer and as its weights."""
 
 import os
 import pickle

@@ -1,4 +1,4 @@
-"""Threads that think in everybody else's turn."""
+"""Threads compute in every other seat's turn."""
 
 import threading
 from typing import Any

@@ -1,4 +1,4 @@
-"""Processes that think in everybody else's turn."""
+"""Processes compute in every other seat's turn."""
 
 import os
 from typing import Any

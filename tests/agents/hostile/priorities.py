@@ -1,4 +1,4 @@
-"""Raises its priority and its limits, or takes those of others."""
+"""Raises its priority and its limits, or changes those of others."""
 
 import os
 import resource

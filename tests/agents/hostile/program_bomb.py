@@ -1,4 +1,4 @@
-"""Starts programs instead of forks, each in a session of its own."""
+"""Starts programs instead of forks, each in its own session."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Raises what is no exception, with a cause in a circle."""
+"""Raises an object that is no exception, with a circular cause."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Says that it is ready, again."""
+"""Reports ready a second time."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Says that it is ready while it is still being loaded."""
+"""Reports ready during its import."""
 
 import time
 from typing import Any

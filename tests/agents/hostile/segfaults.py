@@ -1,4 +1,4 @@
-"""Reads where nothing is."""
+"""Reads an unmapped address."""
 
 import ctypes
 from typing import Any

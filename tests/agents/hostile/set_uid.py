@@ -1,4 +1,4 @@
-"""Becomes somebody else: by the calls, by a program with the bit set, by a shell of root's."""
+"""Changes its user: by system calls, by a set-uid program, by a root shell."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""Sets the machine's clock, and its own idea of time."""
+"""Sets the machine's clock and its own clocks."""
 
 import time
 from typing import Any

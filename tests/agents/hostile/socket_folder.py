@@ -1,4 +1,4 @@
-"""The folder through which the supervisor has called home."""
+"""Attacks the folder of the supervisor's socket."""
 
 import os
 import socket

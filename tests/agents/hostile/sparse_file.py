@@ -1,4 +1,4 @@
-"""A file that says it is as large as a file can be, and one kept open without a name."""
+"""Makes a file of the largest nominal size, and an open file without a name."""
 
 import os
 from typing import Any

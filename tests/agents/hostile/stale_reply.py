@@ -1,4 +1,4 @@
-"""Answers the question of the step before."""
+"""Answers the question of the previous step."""
 
 import time
 from typing import Any

@@ -1,4 +1,4 @@
-"""Stops itself, and children that would wake it."""
+"""Stops itself, and the children that would continue it."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Shared memory, semaphores and queues of System V, and queues of POSIX."""
+"""Uses shared memory, semaphores and queues of System V, and queues of POSIX."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""An honest agent that thinks for a while: time in which it is nobody else's turn."""
+"""An honest agent that thinks for a while, so that others have time off turn."""
 
 import time
 from typing import Any

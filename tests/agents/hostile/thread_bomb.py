@@ -1,4 +1,4 @@
-"""Starts threads until it is refused."""
+"""Starts threads until the kernel refuses."""
 
 import threading
 import time

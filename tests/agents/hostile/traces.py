@@ -1,4 +1,4 @@
-"""Attaches itself to others as a debugger would, and reads and writes their memory."""
+"""Attaches to other processes as a debugger, and reads and writes their memory."""
 
 import os
 from typing import Any

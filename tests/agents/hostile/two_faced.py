@@ -1,4 +1,4 @@
-"""A string that is a move to whoever looks first and another to whoever looks again."""
+"""Answers with a string that is one move at the first reading and another at the second."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Answers twice, in the hope that the second is taken for the next move."""
+"""Answers twice, so that the second answer might count for the next move."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Processes in the states that are hard to end: vfork, stopped, in a full pipe."""
+"""Holds processes in states that are hard to end: vfork, stopped, in a full pipe."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""Looks through its process for seeds, banks, other seats and secrets of the platform."""
+"""Searches its process for seeds, banks, other seats and secrets of the platform."""
 
 import gc
 import sys

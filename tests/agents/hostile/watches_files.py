@@ -1,4 +1,4 @@
-"""Watches of files: counted by uid, and on files that all boxes are shown."""
+"""Watches files: the kernel counts watches by uid, and some files are shared by all boxes."""
 
 from typing import Any
 

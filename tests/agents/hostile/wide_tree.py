@@ -1,4 +1,4 @@
-"""Many folders with long names, hard links, links in circles and rights taken away."""
+"""Makes many folders with long names, hard links, circular links and removed rights."""
 
 import os
 from typing import Any

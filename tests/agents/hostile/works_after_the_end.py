@@ -1,4 +1,4 @@
-"""Daemons that compute and write for as long as anybody lets them."""
+"""Starts daemons that compute and write without end."""
 
 import os
 import time

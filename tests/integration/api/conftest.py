@@ -1,6 +1,6 @@
-"""The API over a real database and a real socket, and a small world in it.
+"""The API over a real database and a real socket, with a small world in it.
 
-The world is built once and its database cloned for each test; blobs never change and are shared.
+The world is built once, and each test clones its database. Blobs never change, so tests share them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def blobs_url(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="session")
 def built(postgres_url: str, migrated_template: str, blobs_url: str) -> Iterator[World]:
-    """The world in a database that nobody is connected to."""
+    """The world in a template database without connections."""
     with cloned(postgres_url, migrated_template) as url:
         with (
             serve(application(url, blobs_url)) as address,
@@ -58,7 +58,10 @@ def app(postgres_url: str, built: World, blobs_url: str) -> Iterator[FastAPI]:
 
 @pytest.fixture
 def http(app: FastAPI) -> Iterator[httpx.Client]:
-    """The running application. Follows no redirect, so that each answer is seen as it is."""
+    """A client of the running application.
+
+    It follows no redirect, so that tests see each answer.
+    """
     with (
         serve(app) as address,
         httpx.Client(base_url=address, timeout=60, verify=tls_context(address)) as client,

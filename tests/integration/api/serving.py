@@ -1,4 +1,4 @@
-"""The application on a real socket, served by uvicorn in a thread."""
+"""Serves the application on a real socket, with uvicorn in a thread."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fastapi import FastAPI
 
 
 class Server(uvicorn.Server):
-    """Ends when it is told to; uvicorn's own looks every 0.1 s and then waits 0.1 s more."""
+    """A uvicorn server that ends at once; uvicorn itself polls every 0.1 s and waits 0.1 s more."""
 
     loop: asyncio.AbstractEventLoop
     ending: asyncio.Event
@@ -45,13 +45,13 @@ class Server(uvicorn.Server):
 
 @contextmanager
 def serve(app: FastAPI) -> Iterator[str]:
-    """The address of the running application; it is stopped at the end."""
-    # By its protocol asyncio knows it for TCP and takes Nagle's delay away: 40 ms an answer.
+    """The address of the running application, which stops at the end."""
+    # asyncio disables Nagle's delay (40 ms an answer) only if the socket names TCP.
     with socket.socket(proto=socket.IPPROTO_TCP) as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(128)
-        # Connections outlive the 5 seconds after which clients drop them: else a request can meet
-        # the server's closing on a busy machine.
+        # Connections live longer than the 5 s after which clients drop them. Otherwise a request
+        # could meet a closing connection on a busy machine.
         config = uvicorn.Config(app, log_level="warning", lifespan="on", timeout_keep_alive=60)
         server = Server(config)
         thread = threading.Thread(target=server.run, args=([listening],), daemon=True)

@@ -1,4 +1,4 @@
-"""`peck` as a person types it, against the running API."""
+"""The `peck` command as a process against the running API."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Every route, walked by everybody, in a public and in a private league.
+"""Requests every route as every person, in a public and in a private league.
 
-Replays are the teams' own in both leagues. A route that is missing from the table fails the test.
+Replays are private to the teams in both leagues. A route that is missing from the table fails the
+test.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from tests.integration.api.world import GOOD, World, play_rated
 PEOPLE = ("stranger", "rival", "member", "host", "admin")
 JSON = dict[str, Any]
 
-# method, path, body, then what stranger, rival, member, host and admin are answered: in a public
-# league, and in a private one where that differs. {words} are ids of the world, {n} is fresh.
+# Method, path, body, then the status for stranger, rival, member, host and admin in a public
+# league. The last column gives the statuses in a private league if they differ. {words} are ids of
+# the world, and {n} is fresh.
 WALK: list[tuple[str, str, JSON | None, str, str]] = [
     ("GET", "/v1/me", None, "401 200 200 200 200", ""),
     ("GET", "/v1/me/feed", None, "401 200 200 200 200", ""),
@@ -115,7 +117,7 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
         "200 200 200 200 200",
         "404 404 200 200 200",
     ),
-    # A private league is joined by the codes of its roster alone.
+    # Only a roster code admits people to a private league.
     (
         "POST",
         "/v1/join/terms",
@@ -262,7 +264,7 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
         "401 404 403 200 200",
     ),
     ("GET", "/metrics", None, "200 200 200 200 200", ""),
-    # What changes the world for the rows above comes last.
+    # Rows that change the world for other rows come last.
     (
         "POST",
         "/v1/seasons/{season}/rejudgements",
@@ -338,12 +340,12 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
 
 
 def words(world: World, league: str) -> dict[str, str]:
-    """What stands for the {words} of the table in this league."""
+    """The values of the {words} of the table in this league."""
     insider = "insider" if league == "private" else "member"
     rated = world.client("member").match(world.matches[f"{league}.rated"])
     spare = world.client("member").mint_token("spare", ["read"])
     act = world.client("host").rejudge(world.seasons[league], "a walk", node="node")
-    play_rated(world, league)  # one that no rejudgement has taken
+    play_rated(world, league)  # a match outside all rejudgements
     with world.connect() as conn:
         invitation, code = invitations.create_roster_invitation(
             conn,

@@ -20,7 +20,7 @@ from tests.integration.api.world import World, play_rated
 
 
 def events(answer: httpx.Response) -> Iterator[tuple[str, str, dict[str, object]]]:
-    """Id, event and data of what a stream sends."""
+    """Id, event and data of each message of a stream."""
     fields: dict[str, str] = {}
     for line in answer.iter_lines():
         if line:
@@ -52,7 +52,7 @@ def test_pages_hold_every_item_once(world: World) -> None:
 def test_a_stream_resumes_after_the_last_item(world: World) -> None:
     headers = {"Authorization": f"Bearer {world.tokens['member']}"}
     path = "/v1/me/feed/stream"
-    time.sleep(SETTLE_SECONDS)  # what made the world is no news any more
+    time.sleep(SETTLE_SECONDS)  # events of the world's creation are old by now
     with world.http.stream("GET", path, headers=headers) as answer:
         assert answer.headers["content-type"].startswith("text/event-stream")
         play_rated(world, "public")
@@ -69,7 +69,7 @@ def test_a_notification_wakes_a_quiet_stream(
     app: FastAPI, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(feed, "QUIET_LOOK_SECONDS", 3600.0)
-    time.sleep(SETTLE_SECONDS)  # what made the world is no news any more
+    time.sleep(SETTLE_SECONDS)  # events of the world's creation are old by now
     listener = app.state.peck.listener
     wait_until(lambda: listener.quiet_seconds() > feed.NEWS_SECONDS, "nothing is heard", 30)
     headers = {"Authorization": f"Bearer {world.tokens['member']}"}

@@ -1,4 +1,4 @@
-"""Who is told what of an entry's games."""
+"""The access to insights about an entry's games."""
 
 from __future__ import annotations
 

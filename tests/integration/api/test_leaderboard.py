@@ -128,7 +128,7 @@ def test_a_medal_of_a_locked_season_is_shown_as_sealed(world: World) -> None:
     assert {row["status"] for row in board["items"][:2]} == {"likely"}
     world.client("host").patch(f"/v1/seasons/{season}", {"state": "locked"})
     with world.connect() as conn:
-        conn.execute(  # nobody is sealed out who has not played yet
+        conn.execute(  # an entry without games is not sealed out of medals
             "update entries set state = 'retired', deadline_at = null where season_id = %s"
             " and games = 0 and state in ('pending', 'active')",
             (season,),

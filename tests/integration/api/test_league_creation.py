@@ -1,4 +1,4 @@
-"""A league with its first season in one request, and in one command."""
+"""Creation of a league with its first season, by one request and by one command."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_reference_agent_is_one_submission_in_all_leagues(world: World) -> Non
     )
     first, second = one["anchors"][0], other["anchors"][0]
     assert first["submission_id"] == second["submission_id"]
-    assert first["validation_match_id"] is None  # its owner's eyes only
+    assert first["validation_match_id"] is None  # only the owner sees it
     with pytest.raises(ApiError) as hidden:
         host.submission(first["submission_id"])
     assert hidden.value.status == 404
@@ -167,7 +167,7 @@ def test_anchors_of_a_league_are_open_for_scrims(world: World) -> None:
     for anchor in made["anchors"]:
         lineup = [world.submissions["public.member"], anchor["submission_id"]]
         assert member.request_scrim(season, lineup, games=1)["state"] == "running"
-    with pytest.raises(ApiError, match="not open for scrims"):  # where it is no anchor
+    with pytest.raises(ApiError, match="not open for scrims"):  # because it is no anchor there
         member.request_scrim(world.seasons["public"], [lineup[0], mine])
 
 

@@ -1,4 +1,4 @@
-"""Lists: cut from what the reader may see, so that nothing about them tells of the rest."""
+"""Lists hold only visible items and reveal nothing about the rest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PEOPLE = ("stranger", "rival", "member", "insider", "host", "admin")
 
 
 def walked(world: World, person: str, path: str, **params: str) -> list[Json]:
-    """The items of a list, asked for one by one; every page but the last must be full."""
+    """All items of a list, requested one a page; every page but the last must be full."""
     client = world.client(person)
     found: list[Json] = []
     page = client.get(path, limit=1, **params)
@@ -36,7 +36,7 @@ def ids(rows: list[Any]) -> set[str]:
 
 @pytest.mark.parametrize("person", PEOPLE)
 def test_lists_hold_exactly_the_visible_items(world: World, person: str) -> None:
-    """The conditions in SQL say what ladder.people.permissions says of each single thing."""
+    """The SQL conditions agree with ladder.people.permissions for each item."""
     client, token = world.client(person), world.tokens.get(person)
     with world.connect() as conn:
         who = users.viewer_of_token(conn, token) if token else STRANGER

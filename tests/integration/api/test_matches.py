@@ -1,4 +1,4 @@
-"""Entries, matches, replays, logs and scrims as their readers find them."""
+"""Entries, matches, replays, logs and scrims for each reader."""
 
 from __future__ import annotations
 

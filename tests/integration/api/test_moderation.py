@@ -1,4 +1,4 @@
-"""Repair by a host over HTTP and by `peck`."""
+"""Moderation by a host over HTTP and by `peck`."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_host_disqualifies_and_reinstates_by_name(peck: Peck, world: World) ->
 
 
 def judge_all(world: World) -> None:
-    """What the scheduler, the workers, the rater and the fit do meanwhile."""
+    """Do the work of the scheduler, the workers, the rater and the fit."""
     with world.connect() as conn:
         for act, match_id in rejudgements.matches_to_queue(conn, ["numpy"]):
             made = rejudgements.queue_replacement_match(conn, act, match_id)

@@ -1,4 +1,4 @@
-"""Errors: one shape, stable types, whatever went wrong."""
+"""Errors have one shape and stable types."""
 
 from __future__ import annotations
 
@@ -107,7 +107,9 @@ def test_a_database_outage_answers_503(world: World) -> None:
             (parts.path.removeprefix("/"),),
         )
         paths = ("/v1/me", board, "/health/ready")
-        with ThreadPoolExecutor() as pool:  # each waits for a connection before it says so
+        with (
+            ThreadPoolExecutor() as pool
+        ):  # each waits for a connection before it reports the error
             answers = list(pool.map(lambda path: world.http.get(path, headers=headers), paths))
         for away in answers:
             assert slug(away) == "unavailable"
@@ -158,7 +160,9 @@ def test_a_season_with_too_long_matches_is_refused(world: World) -> None:
     assert "body.configuration" in answer.json()["detail"]
     assert "at most 1 " in answer.json()["detail"]
     allowed = LONGEST_MATCH_HOURS * 3600
-    longest = allowed + attempt.BORROW_SECONDS + attempt.WAITING_SECONDS + 90  # the referee's own
+    longest = (
+        allowed + attempt.BORROW_SECONDS + attempt.WAITING_SECONDS + 90
+    )  # the referee's own time
     assert longest < min(BACKSTOP_SECONDS, validations.PLAY_SECONDS)
 
 

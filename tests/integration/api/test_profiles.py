@@ -1,4 +1,4 @@
-"""Runtime profiles as a competitor meets them: listed, named by an upload, waited for."""
+"""Runtime profiles: competitors list them, name them in an upload and wait for a node."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNSERVED = "no node serves profile torch now; it waits until one does"
 def serve(
     world: World, *names: str, gpu: int = 0, queues: tuple[str, ...] = matches.QUEUES
 ) -> None:
-    """A live worker whose node has these profiles."""
+    """Register a live worker whose node has these profiles."""
     digests = {name: f"sha256:{name}" for name in names}
     hello = WorkerHello(
         "worker-more", "there", "node-more", queues, 1, names, gpu=gpu, image_digests=digests

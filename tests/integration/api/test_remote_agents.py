@@ -1,4 +1,4 @@
-"""Remote agents in API, pages and command line: submitted, seen by others, resumed."""
+"""Remote agents in API, pages and command line: submission, visibility and resumption."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def agent(world: World, person: str) -> str:
 
 
 def play(world: World, entry: str, *, failed_seat: int | None = None) -> None:
-    """The validation match that the entry waits for."""
+    """Play the validation match of the entry."""
     with world.connect() as conn:
         workers.register_worker(
             conn, workers.WorkerHello("far", "h", "n", matches.QUEUES, 1, ("remote",))
@@ -51,7 +51,7 @@ def play(world: World, entry: str, *, failed_seat: int | None = None) -> None:
 
 
 def be_away(world: World, season: str, entry_ids: list[str]) -> None:
-    """The first of these two is away three times, each after it has rested."""
+    """Make the first of these two unreachable in three matches, each after its rest."""
     with world.connect() as conn:
         found = [entries.get_entry(conn, EntryId(one)) for one in entry_ids]
         played_in = seasons.get_season(conn, found[0].season_id)
@@ -85,7 +85,9 @@ def test_an_address_is_submitted_like_a_bundle(world: World) -> None:
     assert again["entry"]["id"] == entry["id"]
     assert again["limits"]["used"] == 1
     assert "no node serves profile remote" in again["entry"]["reason"]
-    old = member.submit_remote(mine, URL, api="2017", season="snakes")  # another conversation
+    old = member.submit_remote(
+        mine, URL, api="2017", season="snakes"
+    )  # an API version with other messages
     assert old["submission"]["id"] != made["submission"]["id"]
     order_bytes = b"".join(world.blobs.open(made["submission"]["digest"]))
     assert order_bytes == b'{"api":"1","contract":"http","url":"https://snake.example.org/k3J9"}'
@@ -100,7 +102,7 @@ def test_an_address_is_submitted_like_a_bundle(world: World) -> None:
     with refused(422, r"body\.url: begin with http"):
         member.submit_remote(mine, "ftp://snake.example.org")
     assert world.client("stranger").season(season)["remote_agents"]
-    # Its team alone reads the address: not administrators either.
+    # Only its team reads the address; administrators do not.
     listed = {
         person: [row["url"] for row in world.client(person).submissions(mine)]
         for person in ("member", "admin")
@@ -138,7 +140,7 @@ def test_the_owner_resumes_a_paused_remote_entry(world: World) -> None:
         world.client("rival").resume(made["member"])
     tried = world.client("member").resume(made["member"])
     assert (tried["state"], tried["next_try_at"]) == ("paused", None)
-    assert tried["queue"]["position"] >= 0  # other tests' validations may stand before it
+    assert tried["queue"]["position"] >= 0  # validations of other tests may come first
     with refused(409, "wait for the end of the running try"):
         world.client("member").resume(made["member"])
     play(world, made["member"])

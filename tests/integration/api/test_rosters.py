@@ -18,7 +18,7 @@ ROSTER = "name,team,role,external_id\nMember,,,s-1\nSomebody,,viewer,s-2\n"
 
 
 def enlist(world: World) -> None:
-    """The member, who has a team in the public league, joins by a line of the roster."""
+    """Put the member, who has a team in the public league, on the roster; the member joins."""
     made = world.client("host").import_roster("public", ROSTER)
     member, code = world.client("member"), made["items"][0]["code"]
     member.join(code, member.invited(code)["terms"]["digest"])
@@ -54,7 +54,7 @@ def test_the_csv_export_contains_no_formula(world: World) -> None:
     assert [row["rank"] for row in rows] == ["1", "2", ""]
     told = {row["agent"] for row in rows}
     assert {"'=1+1", 'a "quoted", name;\' =HYPERLINK("x");\'\uff1d2'} <= told
-    for between in ",;\t":  # as spreadsheets of several countries would cut it
+    for between in ",;\t":  # separators of spreadsheets in several countries
         cells = [cell for row in csv.reader(text.splitlines(), delimiter=between) for cell in row]
         assert not [cell for cell in cells if cell.strip().startswith(tuple("=+-@\uff1d"))]
 

@@ -1,4 +1,4 @@
-"""The service and the login that the command line uses, and what it prints after a refusal."""
+"""The saved service and login of the command line, and its output after a refusal."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_address_in_the_environment_uses_its_saved_token(
 
 
 def forget_token(home: Path) -> None:
-    """As if the service of the saved login had been made anew, and so knew none of its tokens."""
+    """Replace the saved token, as if the service were new and knew no token."""
     file = home / ".config" / "peck" / "login.json"
     file.write_text(
         json.dumps({**json.loads(file.read_text()), "token": "peck_of_an_old_instance"})

@@ -1,5 +1,7 @@
-"""The API against its own schema: generated requests of every role, answers held to what is
-declared. Half of the requests are grounded: their ids are ids of the world."""
+"""Checks the API against its own schema with generated requests of every role.
+
+Every answer must match the declared ones. Half of the requests use ids of the world.
+"""
 
 from __future__ import annotations
 
@@ -58,11 +60,11 @@ FUZZING: dict[str, Any] = {
 
 
 class Succeeded(Exception):
-    """Ends the search for a request that succeeds."""
+    """Stops the search for a successful request."""
 
 
 def ground(case: Any, known: dict[str, Any]) -> None:
-    """Puts ids of the world in the place of generated ones."""
+    """Replace generated ids by ids of the world."""
     for part in (case.path_parameters, case.query, case.body):
         if isinstance(part, dict):
             for name in part:
@@ -73,9 +75,9 @@ def ground(case: Any, known: dict[str, Any]) -> None:
 
 
 def order(operation: Any) -> tuple[int, bool]:
-    """Reading before writing, and what changes the world for the others at the end."""
+    """Sort key: reads come before writes, and operations that affect others come last."""
     name = operation.definition.raw["operationId"]
-    # An entry is retired while its season is open.
+    # An entry must be retired while its season is open.
     late = 0 if name not in LAST else 1 if name == "retire_entry" else 2
     return late, operation.method.lower() != "get"
 
@@ -101,7 +103,7 @@ def test_every_answer_matches_the_schema(world: World, app: FastAPI, http: httpx
         "url": "https://snake.example.org/k3J9",
         "csv": "name,team,role,external_id\nAda,Engines,,s-1815\n",
     }
-    # Names of things in bodies and queries that a route can do without are left as generated.
+    # Optional ids in bodies and queries stay as generated.
     world.tokens["broken"] = "peck_broken"
     schema = schemathesis.openapi.from_dict(app.openapi())
     operations = [one.ok() for one in schema.get_all_operations() if isinstance(one, Ok)]
@@ -121,7 +123,7 @@ def test_every_answer_matches_the_schema(world: World, app: FastAPI, http: httpx
                     " where id = %s",
                     (found["rejected"],),
                 )
-        if name == "delete_agent":  # only of one without submissions
+        if name == "delete_agent":  # only an agent without submissions can be deleted
             here["agent"] = world.client("member").create_agent(
                 "Without submissions", team="member"
             )["id"]
@@ -133,7 +135,7 @@ def test_every_answer_matches_the_schema(world: World, app: FastAPI, http: httpx
             asked += 1
             if grounded:
                 ground(case, here)  # noqa: B023 - called before the loop goes on
-            # of headers only those of the schema: broken framing never reaches the application
+            # Only headers of the schema: broken framing never reaches the application.
             case.headers = {k: v for k, v in (case.headers or {}).items() if k.lower() in HEADERS}
             headers = world.client(person).headers
             response = case.call(base_url=str(http.base_url), headers=headers)
@@ -144,7 +146,7 @@ def test_every_answer_matches_the_schema(world: World, app: FastAPI, http: httpx
             cases = operation.as_strategy(generation_mode=mode)
             people = st.sampled_from((*PEOPLE, "broken"))
             with suppress(Unsatisfiable) if mode is GenerationMode.NEGATIVE else nullcontext():
-                # an operation that takes nothing cannot be given something wrong
+                # An operation without input cannot get invalid input.
                 settings(max_examples=EXAMPLES, **FUZZING)(
                     given(cases, people, st.booleans())(ask)
                 )()

@@ -1,4 +1,4 @@
-"""What the API tells of a season that goes on, and of one that does not."""
+"""What the API reports about a running season and about a stalled one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SAMPLE = re.compile(r'peck_[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? [-0-9.
 
 
 def lively(world: World) -> None:
-    """A match has just been played, and a worker lives."""
+    """Make the season live: a recent match and a live worker."""
     with world.connect() as conn:
         conn.execute("update entries set last_match_at = now()")
         workers.record_heartbeat(conn, WORKER)

@@ -1,4 +1,4 @@
-"""A season with one seat through every door: its board, its export, its pages, its verb."""
+"""A season with one seat in its board, its export, its pages and its command."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_preview_shows_a_single_seat_board_without_the_results(
     [match, *_] = world.http.get("/v1/matches", params={"entry": alone, "kind": "rated"}).json()[
         "items"
     ]
-    until = match["finished_at"]  # of the newest: all others are in doubt
+    until = match["finished_at"]  # the newest match; the others are all in question
     season = host.entry(alone)["season_id"]
     seen = host.preview_rejudgement(season, until=until)
     assert (seen["total"], seen["version"]) == (2, None)

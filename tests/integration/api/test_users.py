@@ -131,7 +131,7 @@ def test_creations_of_a_person_are_limited_per_day(
         ("seasons", lambda n: host.create_season("public", seats=2)),
     )
     for limit, make in makers:
-        for number in range(2):  # the world made one at least
+        for number in range(2):  # the world made at least one
             with suppress(ApiError):
                 make(number)
         with pytest.raises(ApiError) as refused:

@@ -44,7 +44,7 @@ GOOD = b"def agent(observation, configuration):\n    return 'NORTH'\n"
 
 @dataclass
 class World:
-    """Ids of what there is, and clients for everybody."""
+    """Ids of the world, and clients for each person."""
 
     http: httpx.Client
     database_url: str
@@ -69,7 +69,7 @@ class World:
 
 
 def build(http: httpx.Client, database_url: str, blobs_url: str) -> World:
-    """Makes the world. What the API can make is made by the API."""
+    """Make the world, through the API where possible."""
     world = World(http, database_url, open_blobs(blobs_url))
     with world.connect() as conn:
         root = users.create_user(conn, "admin", is_admin=True)
@@ -173,7 +173,7 @@ def finish(
     failed_seat: int | None = None,
     worker: str = WORKER,
 ) -> None:
-    """Claims the match and reports a played-out result, as a worker would."""
+    """Claim the match and report a complete result, as a worker would."""
     order = lease.claim_match(conn, match_id, worker)
     assert order is not None
     conn.commit()
@@ -245,7 +245,7 @@ def simulate(
 
 
 def seat_log(text: str, *, failed: bool) -> bytes:
-    """A log as the referee writes it."""
+    """A log in the referee's format."""
     move = {"step": 1, "charged_seconds": 0.01, "wall_seconds": 0.01, "stdout": text, "stderr": ""}
     record = {
         "format": "peck-log/1",

@@ -10,13 +10,13 @@ from ladder.database import db
 from ladder.database.db import Connection
 from tests.integration.ladder.contest import Contest, raise_contest
 
-# Its asserts are the machine's: a failing one shows both sides.
+# A failing assert in these modules shows both sides.
 pytest.register_assert_rewrite("tests.integration.ladder.lease_acts")
 
 
 @pytest.fixture
 def conn(database_url: str) -> Iterator[Connection]:
-    """An autocommit connection: each call of the store is a transaction of its own."""
+    """An autocommit connection: each call of the store is its own transaction."""
     with db.connect(database_url, autocommit=True) as connection:
         yield connection
 

@@ -1,4 +1,4 @@
-"""A small league on real rows, and shortcuts to play its matches as a worker would."""
+"""A small league in a real database, with functions that play its matches as a worker would."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def results(
 
 @dataclass
 class Contest:
-    """A league with one season; teams are added with ``team``, active entries with ``active``."""
+    """A league with one season; ``team`` adds a team and ``active`` an active entry."""
 
     conn: Connection
     host: UserId
@@ -98,7 +98,7 @@ class Contest:
     def pending(
         self, agent: AgentId | None = None, content: str | None = None, **terms: Any
     ) -> EntryId:
-        """A new entry, waiting for its validation; of a bundle of its own unless given."""
+        """A new entry before its validation; it has its own bundle unless given."""
         made = self.submission(agent, content)
         return entries.enter_season(self.conn, self.season.id, made.id, **terms)[0].id
 
@@ -127,7 +127,7 @@ class Contest:
         )
 
     def claim(self, match_id: MatchId, worker: str = "w1") -> MatchOrder:
-        """The match, claimed by a worker that is made known first."""
+        """The match after a claim by a worker, which is registered first."""
         workers.register_worker(self.conn, hello(worker, profiles=("numpy", "remote")))
         order = lease.claim_match(self.conn, match_id, worker)
         assert order is not None
@@ -167,7 +167,7 @@ class Contest:
 
 
 def raise_contest(conn: Connection, *, seats: int = 4, **terms: Any) -> Contest:
-    """A public league of a four-seat game with an open season and no daily limit to speak of."""
+    """A public league of a four-seat game with an open season and a very high daily limit."""
     host = users.create_user(conn, f"host-{secrets.token_hex(4)}")
     league = leagues.create_league(
         conn,

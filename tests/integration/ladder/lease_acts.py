@@ -1,4 +1,4 @@
-"""The acts of the lease machine: each does one thing to the rows and the same to the model."""
+"""The acts of the lease machine: each changes the rows and the model in the same way."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from tests.integration.ladder.lease_stage import Stage
 
 
 class LeaseActs:
-    """An example under way, and what can be done in it; asserts that rows and model answer alike.
+    """A running example and its possible acts; asserts that rows and model answer alike.
 
-    An act given a ``world`` changes that one, else the example's own.
+    An act with a ``world`` changes that model, otherwise the example's own.
     """
 
     stage: Stage
@@ -37,7 +37,7 @@ class LeaseActs:
     entries: tuple[EntryId, ...]
     world: World
     opened: World | None  # the model as the open transaction sees it
-    touched: set[MatchId]  # the matches that the open transaction holds
+    touched: set[MatchId]  # the matches that the open transaction has locked
 
     @property
     def quick(self) -> Connection:
@@ -47,7 +47,7 @@ class LeaseActs:
     def slow(self) -> Connection:
         return self.stage.slow
 
-    # -- what makes matches
+    # -- acts that create matches
 
     def make(self, kind: str, nth: int) -> MatchId | None:
         lineup = (self.entries[nth % 3], self.entries[(nth + 1) % 3])
@@ -69,7 +69,7 @@ class LeaseActs:
             world.rows[match_id] = Row("rated", world.rows[old].entries, None, rejudges=old)
 
     def strike_before(self, strikes: Sequence[int]) -> None:
-        """An example starts some strikes on, and two answered matches before one is forgiven."""
+        """Start with some strikes, two answered matches before one is forgiven."""
         for entry, count in zip(self.entries, strikes, strict=True):
             answered = FORGIVEN_AFTER - 2 if count else 0
             self.quick.execute(
@@ -79,7 +79,7 @@ class LeaseActs:
             self.world.strikes[entry], self.world.answered[entry] = count, answered
 
     def resume(self, world: World) -> None:
-        """The first paused entry is tried and passes, in one transaction."""
+        """Try the first paused entry with success, in one transaction."""
         if not world.paused:
             return
         entry = min(world.paused)
@@ -91,7 +91,7 @@ class LeaseActs:
             assert self._finish(self.quick, match_id, order.attempt, "w2") is FinishResult.ACCEPTED
         world.resume(entry)
 
-    # -- acts and what the model makes of them
+    # -- acts and their effect on the model
 
     def wake(self, world: World, most: int) -> None:
         for queue, kind in (("play.cpu", "rated"), ("scrim", "scrim")):
@@ -154,15 +154,15 @@ class LeaseActs:
                 if old is not None:
                     self.world.rows[old] = opened.rows[old]
                 if opened.rows[match_id].state in ("finished", "void") and not was_over:
-                    # Where it is rated their rows were locked, so nobody else can have counted
-                    # strikes meanwhile; a scrim counts none.
+                    # A rated match had its rows locked, so no other transaction counted strikes. A
+                    # scrim counts no strikes.
                     is_rated = opened.rows[match_id].kind == "rated"
                     for entry in opened.rows[match_id].entries if is_rated else ():
                         self.world.strikes[entry] = opened.strikes[entry]
                         self.world.answered[entry] = opened.answered[entry]
                         self.world.paused -= {entry} - opened.paused
                         self.world.paused |= {entry} & opened.paused
-            # Nobody else can have appended meanwhile: the season's row was locked.
+            # No other transaction appended, because the season's row was locked.
             self.world.log += opened.log[len(self.world.log) :]
         else:
             self.slow.rollback()
@@ -251,7 +251,7 @@ class LeaseActs:
             self._rested(conn)
 
     def _rested(self, conn: Connection) -> None:
-        """Whoever has a strike is over it when the next act comes."""
+        """End the rest of each entry with a strike before the next act."""
         conn.execute("update entries set struck_at = null where struck_at is not null")
 
     def check_fail(
@@ -267,7 +267,7 @@ class LeaseActs:
 
     @contextmanager
     def attempted(self) -> Iterator[World]:
-        """The model to change; undone when the rows are held by the slow connection."""
+        """The model to change; changes are undone if the slow connection holds the rows."""
         before = self.world
         self.world = deepcopy(before)
         try:
@@ -299,7 +299,7 @@ class LeaseActs:
         self.quick.execute(f"update matches set {change} where id = %s", (match_id,))
 
     def _steady_refusals(self) -> None:
-        """A refusal lasts until a rule ends it, however slow this machine is."""
+        """Make a refusal last until a rule ends it, however slow this machine is."""
         ids = [m for m in self.free("queued") if self.world.rows[m].is_refusing]
         if not ids:
             return

@@ -1,4 +1,4 @@
-"""The lease as a dict: what the rows must say after each act of a scheduler or worker."""
+"""The lease as a dict: the expected rows after each act of a scheduler or worker."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from ladder.ids import EntryId, MatchId
 
 WORKERS = ("w1", "w2", "w3")  # w3 lacks the profile that every match needs
 MAX_ATTEMPTS = 2
-STRIKES = 3  # pause an entry
-FORGIVEN_AFTER = 10  # answered matches in a row take a strike away
+STRIKES = 3  # strikes that pause an entry
+FORGIVEN_AFTER = 10  # answered matches in a row that remove a strike
 
 
 @dataclass
 class Row:
-    """What the model knows of a match."""
+    """The model's data of a match."""
 
     kind: str
     entries: tuple[EntryId, ...]
@@ -36,7 +36,7 @@ class Row:
 
 @dataclass
 class World:
-    """The whole model: a value, so that an open transaction has one of its own."""
+    """The whole model: a value, so that an open transaction has its own copy."""
 
     rows: dict[MatchId, Row] = field(default_factory=dict)
     log: list[tuple[int, MatchId, str]] = field(default_factory=list)
@@ -55,7 +55,7 @@ class World:
         others = self.live & ({"w1", "w2"} - {worker})
         is_refused = row.refused == worker and row.is_refusing and bool(others)
         if is_refused or not self.fits(worker, match_id):
-            row.is_woken = False  # to be woken again, for somebody else
+            row.is_woken = False  # another worker must be woken for it
             return False
         row.state, row.worker, row.is_lapsed = "running", worker, False
         row.attempt += 1

@@ -1,4 +1,4 @@
-"""Where the lease machine plays: two connections, three workers, a fresh season per example."""
+"""The setting of the lease machine: two connections, three workers, a new season per example."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ladder.matches.records import LineupSeat
 from tests.integration.ladder.contest import hello, raise_contest
 from tests.integration.ladder.lease_model import MAX_ATTEMPTS, WORKERS
 
-LONG = 36_000.0  # leases and deadlines pass only where a rule moves them
+LONG = 36_000.0  # leases and deadlines expire only when a rule moves them
 
 
 class Stage:
-    """What the examples share: two connections, the workers, three agents; not their seasons."""
+    """Shared by all examples: two connections, the workers and three agents, but no season."""
 
     def __init__(self, quick: Connection, slow: Connection) -> None:
         self.quick = quick

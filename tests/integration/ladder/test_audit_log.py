@@ -1,4 +1,4 @@
-"""The audit log on real rows: what was done stays written, newest first."""
+"""The audit log in a real database: rows stay, newest first."""
 
 from __future__ import annotations
 

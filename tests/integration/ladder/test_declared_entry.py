@@ -1,4 +1,4 @@
-"""What a team stands by, as its owner declares it."""
+"""The entry that a team declares as its own for the standings."""
 
 from __future__ import annotations
 

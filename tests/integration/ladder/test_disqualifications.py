@@ -1,4 +1,4 @@
-"""Repair on real rows: who is disqualified has never played, in the fit."""
+"""Disqualifications in a real database: the fit ignores all games of a disqualified entry."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def four(contest: Contest) -> list[EntryId]:
 
 
 def orders(games: int, seed: int = 1) -> list[list[int]]:
-    """The seats in order of arrival, so many times; the first does better, mostly."""
+    """That many orders of the seats, in which earlier entries mostly do better."""
     random = Random(seed)
     return [sorted(range(4), key=lambda n: n + random.gauss(0, 1)) for _ in range(games)]
 
@@ -57,7 +57,7 @@ def back(contest: Contest, subject: str) -> disqualifications.DisqualificationAc
 
 
 def scores(contest: Contest, fitter: OfficialFitter | None = None) -> dict[EntryId, float]:
-    """Official scores after a fit made now."""
+    """Official scores after a new fit."""
     (fitter or OfficialFitter()).refit(contest.conn, contest.season.id)
     found = standing_versions.latest_version(contest.conn, contest.season.id)
     assert found is not None
@@ -188,7 +188,7 @@ def test_a_reinstatement_undoes_only_its_own_disqualification(contest: Contest) 
     out(contest, two)
     assert out(contest, team).entries == (fair,)
     assert states() == ["out", "out", "out"]
-    assert back(contest, cheat).entries == ()  # its team is out still
+    assert back(contest, cheat).entries == ()  # its team is still disqualified
     out(contest, cheat)
     with pytest.raises(Conflict, match=f"what was done to {cheat}, {team}$"):
         back(contest, one)
@@ -252,7 +252,7 @@ def test_a_disqualification_unseals_the_medals(conn: Connection) -> None:
     }
     act = out(contest, four[0])
     assert board[0].team_id not in sealed_medals.sealed_medals_of_season(conn, season)
-    # The games of who is out told of all: each medal is looked at anew.
+    # A disqualified entry's games affected all others: each medal is judged again.
     assert {seal.audit_id for seal in sealed_medals.list_sealed_medals(conn, season)} == {
         act.audit_id
     }

@@ -1,4 +1,4 @@
-"""Deadlines of uploads: when a request began to arrive, and one team's extension."""
+"""Upload deadlines: the start of a request counts, and one team can get an extension."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def extend(contest: Contest, team: str, closes_at: datetime) -> extensions.Exten
 
 
 def settled(conn: Connection, **terms: datetime) -> tuple[Contest, TeamId, AgentId]:
-    """A season and a team that entered it in time; then its dates are set to these."""
+    """A season with these dates, and a team that entered it in time."""
     contest = raise_contest(conn)
     _, team = contest.team()
     agent = contest.agent(team)
@@ -103,7 +103,7 @@ def test_no_medal_is_sealed_during_an_extension(
     extend(contest, team, minutes(10))
     refit(contest)
     assert sealed_medals.sealed_medals_of_season(conn, contest.season.id) == {}
-    extend(contest, team, minutes(-1))  # what it began to send is still on its way
+    extend(contest, team, minutes(-1))  # a request that began in time may still arrive
     refit(contest)
     assert sealed_medals.sealed_medals_of_season(conn, contest.season.id) == {}
     extend(contest, team, minutes(-LONGEST_UPLOAD_SECONDS / 60))
@@ -122,7 +122,7 @@ def test_no_medal_is_sealed_while_a_timely_upload_may_arrive(
     settle(contest, four)
 
     def sealed(closed_seconds: float) -> bool:
-        """Whether anything is, when uploads closed so long ago."""
+        """Whether medals are sealed this many seconds after uploads closed."""
         conn.execute(
             "update seasons set closes_at = now() - make_interval(secs => %s) where id = %s",
             (closed_seconds, contest.season.id),
@@ -134,8 +134,8 @@ def test_no_medal_is_sealed_while_a_timely_upload_may_arrive(
     assert not sealed(1)
     assert not sealed(LONGEST_UPLOAD_SECONDS - 30)
     late = contest.pending(agent, waited_seconds=LONGEST_UPLOAD_SECONDS)
-    assert not sealed(LONGEST_UPLOAD_SECONDS + 1)  # it came, and has not played
-    with pytest.raises(Conflict, match="locked"):  # however slowly it drips
+    assert not sealed(LONGEST_UPLOAD_SECONDS + 1)  # the late entry arrived and has not played
+    with pytest.raises(Conflict, match="locked"):  # however slowly it arrives
         contest.pending(agent, waited_seconds=10 * LONGEST_UPLOAD_SECONDS)
     entries.retire_entry(conn, late)
     assert sealed(LONGEST_UPLOAD_SECONDS + 1)
@@ -163,7 +163,7 @@ def test_no_medal_is_sealed_during_an_uncommitted_entry(
         other.rollback()
     refit(contest)
     assert sealed_medals.sealed_medals_of_season(conn, contest.season.id) != {}
-    conn.execute(  # as where a host locked it before its date
+    conn.execute(  # as if a host locked it before its date
         "update seasons set closes_at = now() - interval '1 second' where id = %s",
         (contest.season.id,),
     )

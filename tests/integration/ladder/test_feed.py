@@ -1,4 +1,4 @@
-"""The feed on real rows."""
+"""The feed in a real database."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def rate(contest: Contest) -> None:
 
 
 def owner(contest: Contest, *entry_ids: EntryId) -> Viewer:
-    """Somebody who is in the teams of these entries."""
+    """A person who is in the teams of these entries."""
     found = (entries.get_entry(contest.conn, entry_id).team_id for entry_id in entry_ids)
     return Viewer(team_ids=frozenset(found))
 
@@ -134,7 +134,7 @@ def test_a_former_member_reads_no_results_of_a_private_league(
 
 
 def medals(contest: Contest, who: Viewer) -> list[tuple[FeedItemKind, Medal | None]]:
-    """What pages of three items tell of medals."""
+    """The medal events on pages of three items."""
     found: list[feed.FeedItem] = []
     while page := feed.latest_items(
         contest.conn, who, before=found[-1].key if found else None, limit=3
@@ -149,7 +149,7 @@ def test_the_feed_shows_sealed_and_unsealed_medals(conn: Connection) -> None:
     for games in (
         60,
         *[5] * (STANDINGS_THAT_MUST_AGREE - 1),
-    ):  # as many standings as a seal asks for
+    ):  # as many standings as a seal needs
         refit(contest)
         play(contest, four, games, seed=3)
     seasons.set_season_state(conn, contest.season.id, "locked")

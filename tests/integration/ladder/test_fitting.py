@@ -1,4 +1,4 @@
-"""Official standings on real rows: when they are due, what they say, and the chain of versions."""
+"""Official standings in a real database: due times, content, and the chain of versions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def four(contest: Contest) -> list[EntryId]:
 
 
 def play(contest: Contest, lineup: list[EntryId], games: int, seed: int = 1) -> None:
-    """So many games in which the earlier in the lineup does better, mostly."""
+    """That many games in which earlier seats of the lineup mostly do better."""
     random = Random(seed)
     for _ in range(games):
         order = sorted(range(4), key=lambda n: n + random.gauss(0, 1))
@@ -37,7 +37,7 @@ def rate(contest: Contest) -> None:
 
 
 def earlier(contest: Contest, seconds: float) -> None:
-    """The last fit was made this long ago."""
+    """Move the last fit this far into the past."""
     contest.conn.execute(
         "update seasons set official_at = official_at - make_interval(secs => %s) where id = %s",
         (seconds, contest.season.id),
@@ -169,7 +169,7 @@ def test_a_new_entry_starts_with_the_score_of_its_predecessor(contest: Contest) 
     assert found is not None
     assert found[1][new].score == found[1][old].score
     assert found[1][new].sigma > found[1][old].sigma
-    assert found[1][new].rank is None  # its team stands by the one that has played
+    assert found[1][new].rank is None  # its team declared the entry that has played
 
 
 def test_every_version_is_recomputed_exactly(contest: Contest, four: list[EntryId]) -> None:

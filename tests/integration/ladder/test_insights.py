@@ -1,4 +1,4 @@
-"""Insights on real rows."""
+"""Insights in a real database."""
 
 from __future__ import annotations
 

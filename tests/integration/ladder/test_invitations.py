@@ -1,4 +1,4 @@
-"""Invitation codes and consent on real rows."""
+"""Invitation codes and consent in a real database."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BY_CODE = Visibility.INVITATION
 
 @pytest.fixture
 def club(conn: Connection) -> Contest:
-    """A league by invitation whose replays are the teams' own."""
+    """A league by invitation with replays private to the teams."""
     made = raise_contest(conn, visibility="invitation")
     leagues.update_league(conn, made.league.id, replay_visibility=OWN)
     return made
@@ -77,7 +77,7 @@ def test_a_used_up_expired_or_revoked_code_is_refused(club: Contest) -> None:
     ada, bob = person(club, "ada"), person(club, "bob")
     once_id, once = invite(club, max_uses=1)
     join(club, ada, once)
-    assert join(club, ada, once) is LeagueRole.COMPETITOR  # again, by the same person
+    assert join(club, ada, once) is LeagueRole.COMPETITOR  # the same person again
     _, late = invite(club, expires_at=datetime.now(UTC) - timedelta(seconds=1))
     gone_id, gone = invite(club)
     invitations.revoke_invitation(club.conn, club.league.id, gone_id)  # type: ignore[arg-type]
@@ -122,7 +122,7 @@ def test_settings_are_widened_only_with_consent_of_competitors(club: Contest) ->
     ada = person(club, "ada")
     _, code = invite(club)
     widen = (club.conn, club.league.id, BY_CODE, PUBLIC)
-    invitations.refuse_widening(*widen)  # nobody is there but the host
+    invitations.refuse_widening(*widen)  # only the host is in the league
     join(club, ada, code)
     with pytest.raises(Conflict, match=r"1 members and 0 teams.*--replays public"):
         invitations.refuse_widening(*widen)

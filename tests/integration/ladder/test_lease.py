@@ -1,4 +1,4 @@
-"""The lease, one story at a time; test_lease_machine.py has all the orders."""
+"""The lease, one scenario at a time; test_lease_machine.py tries all orders."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def lineup(contest: Contest) -> MatchId:
 
 
 def meanwhile(url: str, act: Callable[[Connection], T], then: Callable[[], None]) -> T:
-    """What ``act`` answers when it was begun before ``then`` and had to wait for it."""
+    """The answer of ``act``, which begins before ``then`` and waits for it."""
     answers: list[T] = []
 
     def run() -> None:
@@ -119,7 +119,7 @@ def test_log_numbers_follow_the_commits_without_gaps(database_url: str, contest:
     one, two, three = (contest.rated(*entries) for _ in range(3))
     orders = {match_id: contest.claim(match_id) for match_id in (one, two, three)}
     with db.connect(database_url) as early:
-        # The first to report is the last to commit, and one more never commits at all.
+        # The first report commits last, and one more report never commits.
         contest.finish(one, orders[one].attempt, [1, 2, 3, 4], conn=early)
         early.rollback()
         contest.finish(three, orders[three].attempt, [1, 2, 3, 4], conn=early)
@@ -139,7 +139,7 @@ def test_a_worker_with_a_lapsed_lease_waits_for_other_workers(
 ) -> None:
     contest.claim(lineup, "w1")
     _let_lapse(contest, lineup)
-    assert lease.claim_match(contest.conn, lineup, "w1") is not None  # nobody else is there
+    assert lease.claim_match(contest.conn, lineup, "w1") is not None  # no other worker is there
     _let_lapse(contest, lineup)
     workers.register_worker(contest.conn, hello("w2"))
     assert lease.claim_match(contest.conn, lineup, "w1") is None

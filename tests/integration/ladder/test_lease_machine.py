@@ -1,4 +1,4 @@
-"""The lease SQL against a dict, on two interleaved connections, for any order of events."""
+"""The lease SQL agrees with a dict, on two interleaved connections, for any order of events."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from tests.integration.ladder.lease_stage import Stage
 from tests.sizes import sized
 
 STRANGER = "w9"
-SEEN: Counter[object] = Counter()  # in how many examples something came about
+SEEN: Counter[object] = Counter()  # the number of examples in which each event happened
 NTH = st.integers(0, 50)
 
 
 def often(**weights: int) -> st.SearchStrategy[str]:
-    """These words, each as often as its number says."""
+    """A choice among these words with these weights."""
     return st.sampled_from([word for word, weight in weights.items() for _ in range(weight)])
 
 
 class LeaseMachine(LeaseActs, RuleBasedStateMachine):
-    """Picks the acts and their order; after each, everything is compared."""
+    """Picks the acts and their order; compares everything after each act."""
 
     @initialize(
         begun=st.lists(st.sampled_from(["w1", "w2", None]), min_size=4, max_size=4),
@@ -47,7 +47,7 @@ class LeaseMachine(LeaseActs, RuleBasedStateMachine):
         self.season, self.seats = self.stage.season()
         self.entries = tuple(self.seats)
         self.strike_before(strikes)
-        for nth, worker in enumerate(begun):  # an example starts in the middle of things
+        for nth, worker in enumerate(begun):  # an example starts with running matches
             match_id = self.make("scrim" if nth == 3 else "rated", nth)
             assert match_id is not None
             if worker is not None:
@@ -60,10 +60,10 @@ class LeaseMachine(LeaseActs, RuleBasedStateMachine):
         SEEN.update({(row.kind, row.state): 1 for row in self.world.rows.values()})
         SEEN.update({"paused": bool(self.world.paused)})
         SEEN.update({"withdrawn": any(act == "withdraw" for _, _, act in self.world.log)})
-        # What this example left behind would be woken and reaped in the next one.
+        # Otherwise the next example would wake and reap the matches of this one.
         matches.void_matches(self.quick, list(self.world.rows), "over")
 
-    # Few rules, each of many acts: Hypothesis leaves whole rules out of an example now and then.
+    # There are few rules with many acts, because Hypothesis sometimes leaves out whole rules.
 
     @rule(
         what=often(
@@ -93,7 +93,7 @@ class LeaseMachine(LeaseActs, RuleBasedStateMachine):
             elif what == "claim":
                 match_id = self.pick(nth, "queued") or running
                 who = worker if worker in WORKERS else ("w1" if coin else "w2")
-                if nth % 2 == 0:  # the one that is refused asks most often
+                if nth % 2 == 0:  # the refused worker asks most often
                     who = world.rows[match_id].refused or who
                 self.check_claim(self.quick, world, match_id, who)
             elif what == "renew":
@@ -150,7 +150,7 @@ class LeaseMachine(LeaseActs, RuleBasedStateMachine):
         commits=st.booleans(),
     )
     def second_connection(self, nth: int, act: str, worker: str, commits: bool) -> None:
-        """Leaves a transaction open in mid-air, or ends the one that is."""
+        """Leave a transaction open, or end the open one."""
         if self.opened is not None:
             self.settle_slow(self.opened, commits)
             return
@@ -169,7 +169,7 @@ class LeaseMachine(LeaseActs, RuleBasedStateMachine):
             self.check_fail(self.slow, world, match_id, 0, None)
         self.opened, self.touched = world, {match_id}
 
-    # -- what must hold at every moment
+    # -- invariants
 
     @invariant()
     def rows_are_as_the_model_says(self) -> None:
@@ -277,7 +277,7 @@ def test_every_order_of_events_leaves_the_rows_as_the_model_says(database_url: s
                 database=None,
             ),
         )
-    # The examples went where it matters, not only past it.
+    # The examples reached the important states.
     for seen in [
         ("rated", "finished"),
         ("rated", "void"),

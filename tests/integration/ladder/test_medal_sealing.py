@@ -1,4 +1,4 @@
-"""Medals on real rows: likely while uploads are open, sealed after, and frozen at the end."""
+"""Medals in a real database: likely during uploads, sealed afterwards, fixed at the end."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def four(contest: Contest) -> list[EntryId]:
 
 
 def settle(contest: Contest, four: list[EntryId]) -> None:
-    """Games in which the earlier does better, looked at often enough before the last."""
+    """Games in which earlier entries do better, with enough standings before the last."""
     play(contest, four, 60, seed=3)
     for _ in range(STANDINGS_THAT_MUST_AGREE - 1):
         refit(contest)
@@ -175,7 +175,7 @@ def test_a_season_ends_once_all_its_medals_are_sealed(
         settle(each, four)
         refit(each)
     last = contest.rated(*fields[0][1])
-    assert close_due_seasons(conn) == {"seasons_turned": 0}  # a game is still under way
+    assert close_due_seasons(conn) == {"seasons_turned": 0}  # a game is still running
     assert [season.id for season in seasons.playing_seasons(conn)] == [patient.season.id]
     contest.play(last, [1, 2, 3, 4])
     ratings.rate_season(conn, contest.season.id)
@@ -197,7 +197,7 @@ def test_the_final_standing_is_a_cold_fit(contest: Contest, four: list[EntryId])
     refit(contest, fitter)
     last = contest.rated(*four)
     turn(contest, "finished")
-    assert fitting.seasons_to_fit(conn) == []  # a game is still under way
+    assert fitting.seasons_to_fit(conn) == []  # a game is still running
     contest.play(last, [1, 2, 3, 4])
     assert fitting.seasons_to_fit(conn) == []  # and not rated
     ratings.rate_season(conn, season)
@@ -246,7 +246,7 @@ def test_an_unplayable_entry_delays_seals_only_for_a_limited_time(
         refit(contest)
         return len(sealed_medals.sealed_medals_of_season(contest.conn, contest.season.id))
 
-    assert sealed() == 0  # nobody has been up for long enough to tell
+    assert sealed() == 0  # no worker has been up for long enough to decide
     contest.conn.execute("update workers set started_at = now() - interval '2 hours'")
     away = hello("w9", profiles=("torch-gpu",))
     workers.register_worker(contest.conn, away)
@@ -318,7 +318,7 @@ def test_teams_with_equal_bundles_share_one_place(contest: Contest) -> None:
 def test_a_seal_needs_several_agreeing_standings(contest: Contest, four: list[EntryId]) -> None:
     turn(contest, "locked")
     sealed = []
-    for games in (60, 1, 2, 3, 1):  # from 67 results a twentieth back are 63, and from there 60
+    for games in (60, 1, 2, 3, 1):  # a twentieth before 67 results are 63, and before those 60
         play(contest, four, games, seed=3)
         refit(contest)
         refit(contest)

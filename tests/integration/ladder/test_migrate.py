@@ -1,4 +1,4 @@
-"""Migrations run once and in two phases, functions again when they change; partitions by month."""
+"""Migrations run once in two phases; functions update when changed; partitions are monthly."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def test_a_database_of_an_earlier_version_is_refused_untouched(database_url: str
 
 
 def test_only_granted_functions_are_open_to_others(database_url: str) -> None:
-    """The rights of everybody and of the workers' role, from the catalogue."""
+    """The catalogue lists the rights of the public role and of the workers' role."""
     granted = ask(
         database_url,
         "select p.proname::text from pg_proc p, aclexplode(p.proacl) a"

@@ -1,4 +1,4 @@
-"""The fold of the log into ratings, exactly once; the board; counters against history."""
+"""The log is folded into ratings exactly once; the board; counters against history."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_one_rerating_covers_several_withdrawn_results(
     assert counted == wrong[:1]
     curve = ratings.rating_curve(contest.conn, four[0])
     assert [point.no for point in curve] == [1, 2, 3, 4, 5, 7, 9]
-    assert (curve[3].mu, curve[3].sigma) == (600.0, 200.0)  # all three are out
+    assert (curve[3].mu, curve[3].sigma) == (600.0, 200.0)  # all three are disqualified
     _check_against_history(contest, four)
 
 
@@ -189,7 +189,7 @@ def test_rerating_a_long_log_delays_no_other_season(
     for _ in range(2):
         other.play(other.rated(*field), [1, 2, 3, 4])
     monkeypatch.setattr(rerating, "AT_ONCE", 2)
-    with db.connect(database_url) as rater:  # which ends after a piece
+    with db.connect(database_url) as rater:  # it ends after a part
         assert ratings.rate_season(rater, contest.season.id) == 2
     contest.play(contest.rated(*four, rejudges=played[0]), [4, 3, 2, 1])  # not in this stretch
     assert entries.get_entry(contest.conn, four[0]).mu == before
@@ -221,7 +221,7 @@ def test_an_outdated_rerating_is_dropped(
     assert kept is not None
     while _apply(contest):
         pass
-    # A rater of the version before folds a stretch and leaves the row as it is.
+    # A rater of the previous version folds a stretch and leaves the row unchanged.
     contest.conn.execute(
         "insert into reratings (season_id, until, no, ratings) values (%s, %s, %s, %s)",
         (*kept[:3], Jsonb(kept[3])),
@@ -252,7 +252,7 @@ def test_a_corrected_rating_names_the_withdrawn_result(
     assert set(named) == {
         *((entry, first) for entry in field[:4]),
         *((entry, second) for entry in field[4:8]),
-        (field[8], first),  # it lost none itself, and met who did
+        (field[8], first),  # it lost no game itself, and met the entry that did
     }
     _check_against_history(contest, field)
 
@@ -294,7 +294,7 @@ def test_ratings_depend_only_on_the_log(conn: Connection, seed: int) -> None:
 
 
 def _check_against_history(contest: Contest, field: list[EntryId]) -> None:
-    """Every maintained column equals what the append-only rows say."""
+    """Check that every maintained column agrees with the append-only rows."""
     standing = contest.conn.execute(
         "select a.match_id from acceptances a where a.season_id = %s and a.act = 'accept'"
         " and not exists (select 1 from acceptances w where w.match_id = a.match_id"

@@ -1,4 +1,4 @@
-"""Judging again on real rows: what a predicate fits, what it would change, and how it is done."""
+"""Rejudgements in a real database: the matching results, the preview, and the execution."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def four(contest: Contest) -> list[EntryId]:
 
 
 def play(contest: Contest, lineup: list[EntryId], games: int, seed: int = 1) -> list[MatchId]:
-    """So many games in which the earlier in the lineup does better, mostly."""
+    """That many games in which earlier seats of the lineup mostly do better."""
     made = []
     for result in placements(games, seed):
         made.append(contest.rated(*lineup))
@@ -43,7 +43,7 @@ def play(contest: Contest, lineup: list[EntryId], games: int, seed: int = 1) -> 
 
 
 def placements(games: int, seed: int) -> list[list[int]]:
-    """Results in which the earlier seat does better, mostly."""
+    """Results in which earlier seats mostly do better."""
     random, made = Random(seed), []
     for _ in range(games):
         order = sorted(range(4), key=lambda n: n + random.gauss(0, 1))
@@ -227,7 +227,7 @@ def test_medals_stay_open_until_all_matches_are_rejudged(
     four, fitter, season = [contest.active() for _ in range(4)], OfficialFitter(), contest.season.id
     play(contest, four[::-1], 3, seed=3)
     before = datetime.now(UTC)
-    for games in (70, 5, 5):  # looked at often enough to be sealed
+    for games in (70, 5, 5):  # standings enough for a seal
         play(contest, four, games)
         fitter.refit(conn, season)
     seasons.set_season_state(conn, season, "locked")
@@ -281,7 +281,7 @@ def test_a_rejudged_finished_season_gets_a_new_final_standing(
 
 
 def looked_at(contest: Contest, four: list[EntryId], fitter: OfficialFitter) -> list[MatchId]:
-    """Eighty games, of which standings were made as often as a seal asks for."""
+    """Play eighty games, with as many standings as a seal needs."""
     played = play(contest, four, 80 - 5 * (STANDINGS_THAT_MUST_AGREE - 1))
     for _ in range(STANDINGS_THAT_MUST_AGREE - 1):
         fitter.refit(contest.conn, contest.season.id)
@@ -338,14 +338,14 @@ def test_a_rejudgement_ends_when_no_match_is_left(contest: Contest, four: list[E
     assert again.end_finished_rejudgements(conn) == []
     made = [match_id for match_id in queue(contest) if match_id is not None]
     matches.void_matches(conn, made[:1], "no worker")
-    assert again.end_finished_rejudgements(conn) == []  # one is under way
+    assert again.end_finished_rejudgements(conn) == []  # one is still running
     matches.void_matches(conn, made[1:], "no worker")
     OfficialFitter().refit(conn, season)
     assert [(act.id, act.state) for act in again.end_finished_rejudgements(conn)] == [
         (lost.id, again.RejudgementState.VOID)
     ]
     conn.execute("update seasons set official_at = official_at - interval '2 s'")
-    assert fitting.seasons_to_fit(conn) == [season]  # what was open may be sealed again
+    assert fitting.seasons_to_fit(conn) == [season]  # open medals may now be sealed
     assert again.end_finished_rejudgements(conn) == []
     done = judge(contest)
     one, other = (match_id for match_id in queue(contest) if match_id is not None)
@@ -369,7 +369,7 @@ def test_a_standing_with_a_withdrawn_result_seals_no_medal(
         for match_id in made:
             assert match_id is not None
             contest.play(match_id, [1, 2, 3, 4])
-    fitter.refit(conn, season)  # of what is rated: the old results
+    fitter.refit(conn, season)  # rated from the old results
     assert sealed_medals.sealed_medals_of_season(conn, season) == {}
     rate(contest)
     fitter.refit(conn, season)

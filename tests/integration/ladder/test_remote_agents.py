@@ -1,4 +1,4 @@
-"""Remote agents that are away: void matches, strikes, pauses, tries and the end of it."""
+"""Unreachable remote agents: void matches, strikes, pauses, tries and retirement."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ AWAY = "GET / at its address: no connection"
 
 @pytest.fixture(scope="module")
 def conn(postgres_url: str, migrated_template: str) -> Iterator[Connection]:
-    """One database for all of these: each test has a contest of its own in it."""
+    """One database for all tests of the file; each test has its own contest in it."""
     with cloned(postgres_url, migrated_template) as url, db.connect(url, autocommit=True) as conn:
         yield conn
 
@@ -44,7 +44,7 @@ def contest(conn: Connection) -> Contest:
 
 
 def entered(contest: Contest, agent: AgentId | None = None, path: str = "") -> EntryId:
-    """A remote submission that waits for its validation."""
+    """A remote submission before its validation."""
     contest.made += 1
     url = f"https://snake.example/{path or contest.made}"
     submission, _ = agents.add_submission(
@@ -61,7 +61,7 @@ def active(contest: Contest, agent: AgentId | None = None) -> EntryId:
 
 
 def judge(contest: Contest, entry: EntryId, verdict: str = "DONE") -> None:
-    """Plays the validation match that the entry waits for."""
+    """Play the validation match of the entry."""
     match_id = entries.get_entry(contest.conn, entry).validation_match_id
     assert match_id is not None
     assert play(contest, match_id, verdicts=[verdict] * 2) is FinishResult.ACCEPTED
@@ -80,7 +80,7 @@ def play(
 
 
 def be_away(contest: Contest, entry: EntryId, other: EntryId, times: int = 1) -> MatchId:
-    """The entry, in seat 0, is away in so many rated matches, each after it has rested."""
+    """Make the entry in seat 0 unreachable in that many rated matches, each after its rest."""
     for _ in range(times):
         rested(contest, entry)
         match_id = contest.rated(entry, other)
@@ -97,7 +97,7 @@ def state(contest: Contest, entry: EntryId) -> EntryState:
 
 
 def earlier(contest: Contest, entry: EntryId, **span: float) -> None:
-    """Moves what the entry has waited for into the past."""
+    """Move the times that the entry waits for into the past."""
     contest.conn.execute(
         "update entries set paused_at = paused_at - %(by)s, next_try_at = next_try_at - %(by)s,"
         " deadline_at = deadline_at - %(by)s where id = %(entry)s",
@@ -106,7 +106,7 @@ def earlier(contest: Contest, entry: EntryId, **span: float) -> None:
 
 
 def rested(contest: Contest, entry: EntryId) -> None:
-    """A minute has gone since its last strike."""
+    """Let a minute pass since the last strike."""
     contest.conn.execute(
         "update entries set struck_at = struck_at - interval '1 minute' where id = %s", (entry,)
     )
@@ -162,7 +162,7 @@ def test_a_rejected_address_is_validated_again_after_resubmission(
     found = entries.get_entry(contest.conn, entry)
     assert (found.state, found.reason) == (EntryState.PENDING, None)
     assert entries.upload_limits(contest.conn, contest.season.id, found.team_id).used == 2
-    assert entered(contest, agent, "k3J9") == entry  # it waits already, and costs nothing
+    assert entered(contest, agent, "k3J9") == entry  # it already waits and costs nothing
     assert entries.upload_limits(contest.conn, contest.season.id, found.team_id).used == 2
     judge(contest, entry)
     assert state(contest, entry) is EntryState.ACTIVE
@@ -198,7 +198,7 @@ def test_a_match_without_an_answered_move_is_a_strike(
             break
     assert counted == [2] * 10 + [3]  # nine were not enough
     assert state(contest, silent) is EntryState.PAUSED
-    assert entries.get_entry(contest.conn, there).strikes == 0  # a bundle has none
+    assert entries.get_entry(contest.conn, there).strikes == 0  # a bundle has no strikes
 
 
 def test_ten_answered_matches_remove_one_strike(
@@ -349,7 +349,7 @@ def test_an_owner_may_not_try_again_within_a_minute(contest: Contest) -> None:
     entry = paused(contest)
     remote_agents.retry_paused_entry(contest.conn, entry)
     judge(contest, entry, "ERROR")
-    assert 590 < wait_seconds(contest, entry) <= 600  # the owner's tries are not counted
+    assert 590 < wait_seconds(contest, entry) <= 600  # the owner's tries do not count
     with pytest.raises(LimitReached, match=r"less than a minute ago; .* from .*:\d\d UTC on$"):
         remote_agents.retry_paused_entry(contest.conn, entry)
 
@@ -364,7 +364,7 @@ def test_a_void_try_is_repeated(contest: Contest) -> None:
     assert 590 < wait_seconds(contest, entry) <= 600
     earlier(contest, entry, minutes=11)
     assert remote_agents.retry_due_entries(contest.conn) == [entry]
-    earlier(contest, entry, days=1)  # nobody played it in time
+    earlier(contest, entry, days=1)  # no worker played it in time
     assert remote_agents.retry_due_entries(contest.conn) == [entry]
     assert state(contest, entry) is EntryState.PAUSED
     assert wait_seconds(contest, entry) > 3000

@@ -1,4 +1,4 @@
-"""The roster of a league on real rows."""
+"""The roster of a league in a real database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scrims: who may play whom, the caps, the turns of the lineup, the summary."""
+"""Scrims: permitted opponents, limits, seat rotation, the summary."""
 
 from __future__ import annotations
 

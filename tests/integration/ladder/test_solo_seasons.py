@@ -1,4 +1,4 @@
-"""Seasons for one seat on real rows: rounds with common seeds, totals counted once, the board."""
+"""One-seat seasons in a real database: rounds with common seeds, totals, the board."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SNAKE = (
 
 @pytest.fixture
 def alone(conn: Connection) -> Contest:
-    """An open season of one seat that gives a gold medal, without entries."""
+    """An open one-seat season with a gold medal and without entries."""
     return raise_contest(
         conn, seats=1, measures=SNAKE, medals=MedalRules(MedalKind.COUNTS, 1, 0, 0)
     )
@@ -180,7 +180,9 @@ def test_totals_are_recomputed_once_for_several_withdrawn_results(
 
     monkeypatch.setattr(solo_seasons.MeasureTotals, "_add", counting)
     rate(alone)
-    assert len(counted) == 8 + 5 + 8  # each result as it came, and what stands once more
+    assert (
+        len(counted) == 8 + 5 + 8
+    )  # each result once at its arrival, and the valid ones once more
     standing = {
         found: alone.conn.execute(
             "select count(*), sum((t.statistics ->> 'length')::float) from seats t"
@@ -202,7 +204,7 @@ def test_a_finished_season_is_final_after_its_last_game(alone: Contest) -> None:
     play(alone, one, 1, 100)
     rate(alone)
     seasons.set_season_state(alone.conn, alone.season.id, "finished")
-    assert fitting.seasons_to_fit(alone.conn) == []  # a game is under way
+    assert fitting.seasons_to_fit(alone.conn) == []  # a game is running
     play(alone, two, 0, 10)
     rate(alone)
     assert fitting.seasons_to_fit(alone.conn) == [alone.season.id]
@@ -252,7 +254,7 @@ def test_a_game_without_measures_is_ranked_by_its_reward(conn: Connection) -> No
 
 
 def paid(contest: Contest, match_id: MatchId, reward: float | None) -> None:
-    """Plays the match with this reward; None: the entry fails in it."""
+    """Play the match with this reward; for None the entry fails."""
     order = contest.claim(match_id)
     [seat] = results([1], ["DONE" if reward is not None else "ERROR"])
     finished = lease.finish_match(

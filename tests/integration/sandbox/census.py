@@ -1,4 +1,4 @@
-"""Everything of one node that can be found on the host: what must be gone after its end."""
+"""Finds all resources of one node on the host; all must be gone after its end."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from sandbox.launchers.docker import RUN_LABEL
 from tests.integration.sandbox.nodes import Node
 
 PROMISED_SECONDS = 2.0
-"""After which nothing may be left."""
+"""The promised time until nothing is left."""
 MOST_SECONDS = 10.0
-"""How long a test waits on a machine that does other things too; what it took is printed."""
+"""The time limit of a test on a busy machine; the measured time is printed."""
 SETTLED_SECONDS = 0.5
 KEPT = (".lock", ".log", ".py")
 
 
 @dataclass(frozen=True)
 class Census:
-    """What was found, by kind."""
+    """The resources by kind."""
 
     processes: frozenset[str] = frozenset()
     uids: frozenset[str] = frozenset()
@@ -38,7 +38,7 @@ class Census:
 
     @property
     def move_costs(self) -> dict[str, int]:
-        """How many of each kind."""
+        """The number of each kind."""
         return {field.name: len(getattr(self, field.name)) for field in fields(self)}
 
     @property
@@ -52,19 +52,19 @@ class Census:
 
 
 class Taker:
-    """Takes the census of one node; remembers processes it has seen, whoever adopts them."""
+    """Takes the census of one node; remembers processes, even when they change parents."""
 
     def __init__(self, node: Node, engine: str | None = None) -> None:
         self._node = node
         self._key = hashlib.sha256(str(node.run_dir.resolve()).encode()).hexdigest()[:12]
         self.engine = engine
-        """Address of the engine, where boxes are containers."""
+        """The address of the engine, where boxes are containers."""
         self._seen: set[tuple[int, str]] = set()
         self._layers: set[str] = set()
         self._ids: set[str] = set()
 
     def take(self) -> Census:
-        """What is there now; an engine that is away counts as one container."""
+        """Count everything now; an unreachable engine counts as one container."""
         containers = self._containers()
         groups = frozenset(
             at
@@ -112,7 +112,7 @@ class Taker:
             with contextlib.suppress(OSError):
                 state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
                 if state[0] == "Z":
-                    continue  # its end is its parent's to notice
+                    continue  # its parent has not yet reaped it
                 identity = (pid, state[19])
                 parents[pid] = int(state[1])
                 group = Path(f"/proc/{pid}/cgroup").read_text()
@@ -128,7 +128,7 @@ class Taker:
         return frozenset(f"{pid}" for pid, _ in found)
 
     def settled(self) -> Census:
-        """What is there once nothing has changed for a moment: a box at rest forks ahead."""
+        """The census once it is stable: an idle box forks its next child."""
         before, same_since = self.take(), time.monotonic()
         begun = same_since
         while time.monotonic() - same_since < SETTLED_SECONDS:
@@ -140,7 +140,7 @@ class Taker:
         return before
 
     def supervisor(self) -> int:
-        """The pid of the supervisor of the only box there is."""
+        """The pid of the only box's supervisor."""
         (pid,) = [pid for pid in self._pids() if _is_supervisor(pid)]
         return pid
 
@@ -149,7 +149,7 @@ class Taker:
 
 
 def wait_until(done: Callable[[], bool], what: Callable[[], object]) -> float:
-    """Seconds until it was so; fails with what is still there."""
+    """The seconds until the condition was true; on failure it shows ``what()``."""
     begun = time.monotonic()
     while not done():
         took = time.monotonic() - begun

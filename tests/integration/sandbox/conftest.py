@@ -1,4 +1,4 @@
-"""The launchers under test: each test of the contract runs on every one that is here."""
+"""The launchers under test: each test of the contract runs on every available one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ISOLATING = [
 
 
 def runs_once(parameters: Mapping[str, object]) -> bool:
-    """Whether the code under test is the same in every launcher, so that one launcher suffices."""
+    """Whether the tested code is the same in every launcher, so that one launcher suffices."""
     agent, archive = parameters.get("agent"), parameters.get("archive")
     if "arena" in parameters:
         return agent in BY_NAME and BY_NAME[str(agent)].row in SAME_IN_EVERY_LAUNCHER
@@ -34,7 +34,7 @@ def runs_once(parameters: Mapping[str, object]) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves the Docker form of such tests to the drill."""
+    """Leave the Docker form of such tests to the drill."""
     if os.environ.get(EVERY_LAUNCHER) == "1":
         return
     left = []
@@ -53,11 +53,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def missing(launcher: str) -> str | None:
-    """Why this launcher cannot be tested here, or None."""
+    """The reason why this launcher cannot be tested here, or None."""
     if launcher == "bubblewrap":
         return None if shutil.which("bwrap") else "bubblewrap is not installed"
     if launcher == "docker":
-        # A client that is refused leaves its socket to the garbage collector, which warns of it.
+        # A refused client leaves its socket to the garbage collector, which warns.
         socket = Path("/var/run/docker.sock")
         if "DOCKER_HOST" not in os.environ and not os.access(socket, os.R_OK | os.W_OK):
             return f"no Docker engine answers: {socket} is not there or not for this user"
@@ -71,7 +71,7 @@ def missing(launcher: str) -> str | None:
 
 
 def require(launcher: str) -> None:
-    """Skip with the reason where the launcher is missing; under CI that is a failure."""
+    """Skip with the reason if the launcher is missing; under CI that is a failure."""
     reason = missing(launcher)
     if reason is None:
         return
@@ -82,7 +82,7 @@ def require(launcher: str) -> None:
 
 @pytest.fixture(scope="session")
 def short_folder() -> Iterator[Callable[[], Path]]:
-    """Folders with short paths (sockets lie in them) that go with the session."""
+    """Makes folders with short paths for sockets; removed after the session."""
     made = []
 
     def make() -> Path:
@@ -100,7 +100,7 @@ def bench(request: pytest.FixtureRequest, short_folder: Callable[[], Path]) -> I
     launcher: str = request.param
     require(launcher)
     folder = short_folder()
-    # by name: a machine may have larger profiles built, which other tests do without
+    # By name: a machine may have larger profiles, which other tests do not need.
     named = ("--profile", "numpy", "--profile", "python")
     node = start_node(folder, launcher, "--warm", "1", "--keep", "4", *named)
     yield Bench(node, launcher, folder)

@@ -1,6 +1,6 @@
-"""Matches of a hostile agent between honest neighbours, and what is to be seen of them afterwards.
+"""Matches of a hostile agent between honest neighbours, and their effects.
 
-The only module of the hostile suite that talks to the product, through its public seams.
+Only this module of the hostile suite calls the product, through its public interfaces.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NOT_HOSTILE = frozenset({"kit", "neighbour", "thinker"})
 GEESE = GAMES["hungry_geese"]
 SEED = bytes(range(16))
 STEPS = 6
-"""Moves of a match that nobody cuts short: the game counts its first position too."""
+"""Moves of a complete match: the game counts its first position too."""
 MEMORY_MB = 128
 BORROW_SECONDS = 60.0
 
@@ -42,37 +42,37 @@ class Seat:
     log: str
     """Both streams of all moves."""
     moves: tuple[Json, ...]
-    """One for each step in which it was asked, faults included."""
+    """One for each step with a question, faults included."""
     charged_seconds: float
     longest_seconds: float
     bank_seconds: float
-    """What was left at the end."""
+    """The bank at the end."""
 
     @property
     def breaches(self) -> list[str]:
-        """What the agent says that it got through."""
+        """The breaches that the agent reports."""
         return [line for line in self.log.splitlines() if line.startswith("BREACH: ")]
 
     @property
     def stands(self) -> list[str]:
-        """What the agent says that it tried in vain."""
+        """The failed attempts that the agent reports."""
         return [line for line in self.log.splitlines() if line.startswith("HELD: ")]
 
     @property
     def used_seconds(self) -> float:
-        """What the agent itself says that it has used by its last move."""
+        """The time until its last move, by the agent's own report."""
         lines = [line.split() for line in self.log.splitlines() if line.startswith("USED: ")]
         return max((float(words[1]) for words in lines), default=0.0)
 
     @property
     def uids(self) -> list[int]:
-        """The uids it ran under, by its own word: one range a box, one uid a match."""
+        """The uids that it reports: one range a box, one uid a match."""
         lines = [line.split() for line in self.log.splitlines() if line.startswith("uid ")]
         return [int(words[1]) for words in lines if len(words) == 2 and words[1].isdigit()]
 
 
 def processes_of(uid: int) -> list[int]:
-    """Pids on this host whose real uid is this one."""
+    """Pids on this host with this real uid."""
     found = []
     for path in Path("/proc").glob("[0-9]*/status"):
         with contextlib.suppress(OSError, ValueError):
@@ -82,7 +82,7 @@ def processes_of(uid: int) -> list[int]:
 
 
 def sources() -> list[str]:
-    """The names of the hostile agents that lie there."""
+    """The names of the hostile agents."""
     return sorted(path.stem for path in AGENTS.glob("*.py") if path.stem not in NOT_HOSTILE)
 
 
@@ -119,7 +119,10 @@ def play(
     max_parallel_seats: int = 2,
     seed: bytes = SEED,
 ) -> list[Seat]:
-    """A match between these bundles; HostFault when it is nobody's fault, which no agent may do."""
+    """Play a match between these bundles;
+
+    HostFault if no agent is to blame, which no agent may cause.
+    """
     requests = [SeatRequest("python", path, memory_mb) for path in bundles]
     with borrow_seats(node_socket, requests, BORROW_SECONDS) as loans:
         played = referee.play_episode(

@@ -1,4 +1,4 @@
-"""Hostile and broken archives, each made by the few bytes that matter about it."""
+"""Hostile and broken archives, each made by the few bytes that matter."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def agent(obs):
     special = [f for f, mode in zip(found, modes) if mode & 0o6022]
     return ["NORTH", sorted(found), special, os.listdir("/tmp")]
 """
-"""Answers with what lies in its folder, what of it has a bit that it must not have, and scratch."""
+"""An agent that answers with its folder's content, forbidden mode bits and its scratch."""
 MOST_BYTES = 8 << 20
 Make = Callable[[], bytes]
 _LONG = "d/" * 60
@@ -48,7 +48,7 @@ def tar(*members: tuple[str, bytes | tarfile.TarInfo], form: int = tarfile.GNU_F
 
 
 def special(kind: bytes, target: str = "") -> tarfile.TarInfo:
-    """A header of a link, a device, a pipe."""
+    """A header of a link, a device or a pipe."""
     info = tarfile.TarInfo()
     info.type, info.linkname, info.devmajor, info.devminor = kind, target, 8, 0
     return info
@@ -64,7 +64,7 @@ def zipped(*members: tuple[str, bytes], compress: int = zipfile.ZIP_DEFLATED) ->
 
 
 def tar_blocks(*parts: bytes) -> bytes:
-    """A .tar.gz of raw blocks, padded as tar wants them."""
+    """A .tar.gz of raw blocks, padded as tar requires."""
     return gzip.compress(b"".join(p + bytes(-len(p) % 512) for p in parts) + bytes(1024))
 
 
@@ -78,7 +78,7 @@ def header(name: str, size: int = 0, kind: bytes = tarfile.REGTYPE, **fields: An
 
 
 def pax(kind: bytes, **values: str) -> bytes:
-    """A raw pax header (local ``x`` or global ``g``) that says these values."""
+    """A raw pax header (local ``x`` or global ``g``) with these values."""
     records = b""
     for key, value in values.items():
         record = f" {key.replace('__', '.')}={value}\n".encode()
@@ -111,7 +111,7 @@ def flagged_zip(bits: int) -> bytes:
 
 
 def lying_zip(claimed: int) -> bytes:
-    """A .zip whose headers claim another size for its first member than its bytes have."""
+    """A .zip whose headers claim a wrong size for the first member."""
     content = MAIN * 20
     data = zipped(("main.py", content), compress=zipfile.ZIP_STORED)
     size = struct.pack("<I", len(content))
@@ -120,7 +120,7 @@ def lying_zip(claimed: int) -> bytes:
 
 
 def zip64_lie() -> bytes:
-    """A .zip whose directory says by an extra field that the member unpacks to a terabyte."""
+    """A .zip whose directory claims, in an extra field, that the member unpacks to a terabyte."""
     data = bytearray(zipped(("main.py", MAIN)))
     central = data.find(b"PK\x01\x02")
     extra = struct.pack("<HHQ", 1, 8, 1 << 40)
@@ -134,7 +134,7 @@ def zip64_lie() -> bytes:
 
 
 def overlapping_zip() -> bytes:
-    """A .zip with two names in its directory for the same bytes."""
+    """A .zip with two directory names for the same bytes."""
     data = bytearray(zipped(("main.py", MAIN), ("copy.py", MAIN)))
     second = data.rindex(b"PK\x01\x02")
     struct.pack_into("<I", data, second + 42, 0)
@@ -142,14 +142,14 @@ def overlapping_zip() -> bytes:
 
 
 def renamed_zip() -> bytes:
-    """A .zip whose member has one name in the directory and another where it lies."""
+    """A .zip whose member has different names in the directory and in its local header."""
     data = zipped(("main.py", MAIN), ("aaaaaaa", b"x"))
     at = data.rindex(b"aaaaaaa")
     return data[:at] + b"../evil" + data[at + 7 :]
 
 
 def nul_zip() -> bytes:
-    """A .zip with a name that ends early for whoever thinks in C."""
+    """A .zip with a name that contains a NUL, where C code would end it."""
     return zipped(("main.py", MAIN), ("main.pyXevil", b"x")).replace(
         b"main.pyXevil", b"main.py\0evil"
     )
@@ -162,7 +162,7 @@ def broken(data: bytes, at: int) -> bytes:
 
 
 def lying_offset() -> bytes:
-    """A .zip whose directory is said to lie elsewhere."""
+    """A .zip with a wrong offset of its directory."""
     data = bytearray(zipped(("main.py", MAIN)))
     end = data.rindex(b"PK\x05\x06")
     (start,) = struct.unpack_from("<I", data, end + 16)
@@ -171,7 +171,7 @@ def lying_offset() -> bytes:
 
 
 def negative_size() -> bytes:
-    """A header whose size is a number below zero."""
+    """A header with a negative size."""
     block = bytearray(header("main.py"))
     block[124:136] = (-512).to_bytes(12, "big", signed=True)
     total = sum(block[:148]) + 8 * 32 + sum(block[156:512])
@@ -310,11 +310,11 @@ REFUSED: dict[str, tuple[Make, str | None, str]] = {
     "no UTF-8": (lambda: b"x = '\xff\xfe'\n", None, "no Python source"),
     "long source": (lambda: b"#" * (6 << 20), "main.py", "longer"),
 }  # fmt: skip
-"""Made by what; the entry that is named where one is to blame; a piece of the reason."""
+"""For each refused archive: its maker, the blamed entry (if any), and a part of the reason."""
 
 _NO_HEADER = {"tar by bzip2", "tar by xz", "tar cut", "tar of nothing"}
 PLAIN = [name for name in REFUSED if name.startswith("tar ") and name not in _NO_HEADER]
-"""Those that are refused for the same reason without their gzip."""
+"""Those that are refused for the same reason without gzip."""
 REFUSED |= {
     "plain tar of nothing": (lambda: bytes(1 << 20), None, "no Python source"),
     "plain tar traversal": (
@@ -360,7 +360,7 @@ ACCEPTED: dict[str, tuple[Make, tuple[str, ...]]] = {
         lambda: tar(("main.py", MAIN), ("Main.py", _SHADOW)), ("main.py", "Main.py")),
     "tar in two gzips": (
         lambda: _split_gzip(), ("main.py",)),
-    # The checksum lies behind the archive's own end, where nothing of it is read any more.
+    # The changed checksum lies behind the archive's end, where the reader stops.
     "tar with a wrong checksum": (lambda: broken(tar(("main.py", MAIN)), -6), ("main.py",)),
     "tar with a tail": (lambda: tar(("main.py", MAIN)) + bytes(512), ("main.py",)),
     "tar with compiled files": (
@@ -381,7 +381,7 @@ ACCEPTED: dict[str, tuple[Make, tuple[str, ...]]] = {
         lambda: zipped(("main.py", MAIN), ("é.txt", b"1"), ("e\u0301.txt", b"2")),
         ("main.py", "é.txt", "e\u0301.txt")),
 }  # fmt: skip
-"""Made by what, and the files that come out of it: odd, and harmless to everybody else."""
+"""For each odd but harmless archive: its maker, and the unpacked files."""
 
 
 def _split_gzip() -> bytes:
@@ -390,7 +390,7 @@ def _split_gzip() -> bytes:
 
 
 class _Stream(io.RawIOBase):
-    """A file that cannot go back, so that sizes must follow the data."""
+    """A file that cannot seek, so that sizes must follow the data."""
 
     def __init__(self) -> None:
         self.data = b""

@@ -1,4 +1,4 @@
-"""The hostile agents, how each must end, and the row of the attack table that it belongs to."""
+"""The hostile agents: how each must end, and its row of the attack table."""
 
 from __future__ import annotations
 
@@ -13,20 +13,23 @@ ROWS = (
     "kills", "daemons", "crashes", "loading", "network", "sockets", "secrets", "tracing", "mounts",
     "set-uid", "kernel", "control groups", "socket folder", "collusion", "marks", "host reads",
 )  # fmt: skip
-"""The attack table, a word for each of its rows; its last row, archives, has tests of its own."""
+"""One word for each row of the attack table; its last row, archives, has separate tests."""
 
 SAME_IN_EVERY_LAUNCHER = frozenset({
     "output", "lengths", "replies", "drip", "silence", "values", "pickle", "log injection",
     "stalling", "pondering", "clocks", "frames", "crashes", "loading",
 })  # fmt: skip
-"""Rows that the child's own code and the referee answer, whatever made the box. The suite plays
-their agents in bubblewrap; ``scripts/drill hostile-agents`` plays them in Docker too."""
+"""Rows whose answer comes from the child's code and the referee, in every launcher alike.
+
+The suite plays their agents in bubblewrap; ``scripts/drill hostile-agents`` plays them in Docker
+too.
+"""
 
 CLOCK = Clock(act_seconds=0.2, bank_seconds=0.5, load="own", load_seconds=10.0)
 FIRST_MOVE = Clock(act_seconds=0.2, bank_seconds=0.5, load="first_move")
 LOADS = Clock(act_seconds=0.2, bank_seconds=0.5, load="own", load_seconds=4.0)
 PATIENT = Clock(act_seconds=4.0, bank_seconds=0.5, load="own", load_seconds=10.0)
-"""For those whose end takes the kernel longer than a move may take."""
+"""For agents whose end takes the kernel longer than a move may take."""
 
 DONE, ERROR = frozenset({Verdict.DONE}), frozenset({Verdict.ERROR})
 INVALID, TIMEOUT = frozenset({Verdict.INVALID}), frozenset({Verdict.TIMEOUT})
@@ -46,9 +49,9 @@ NO_MOVE = r"The answer in step 1 is no move: "
 
 @dataclass(frozen=True)
 class Hostile:
-    """One agent: ``row`` it covers, the verdicts it may end with, and the reason's pattern.
+    """One agent: the ``row`` it covers, its permitted verdicts, and the reason's pattern.
 
-    ``reaches`` agents report what they tried, and at least one thing must have been held.
+    Agents with ``reaches`` report each attempt, and at least one ``HELD`` must be there.
     """
 
     name: str
@@ -57,13 +60,15 @@ class Hostile:
     reason: str = r"^$"
     reaches: bool = False
     seats: int = 1
-    """How many seats of the match it takes."""
+    """The number of seats it takes in the match."""
     reused: bool = True
-    """Whether its box must be proven clean and take its second match too; where it need not, either
-    is right."""
+    """Whether its box must be clean and take its second match too.
+
+    If False, either is right.
+    """
     clock: Clock = CLOCK
     unseen: tuple[str, ...] = ()
-    """What must not be in its reason."""
+    """Texts that its reason must not contain."""
 
 
 HOSTILE = (
@@ -195,11 +200,11 @@ CHEATS = (
     "cheat_sleeps", "cheat_threads", "cheat_children", "cheat_pressure", "cheat_memory_pressure",
     "cheat_burst", "cheat_ponders", "cheat_ponders_apart",
 )  # fmt: skip
-"""Agents that are after the charge: the clock has tests of its own."""
+"""Agents that attack the charge: the clock has separate tests."""
 OFF_TURN = frozenset({"cheat_ponders", "cheat_ponders_apart"})
 VOIDERS = (
     "kills_supervisor", "kills_all", "log_swell", "floods_from_behind", "fork_bomb_at_the_end",
     "works_after_the_end", "holds_its_end", "log_in_packets", "waits_in_the_kernel",
     "memory_blame", "deep_tree",
 )  # fmt: skip
-"""Agents that go for what ends a match or tells of it, so that a lost one would not count."""
+"""Agents that attack the end of a match or its report, so that a lost report would not count."""

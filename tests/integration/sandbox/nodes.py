@@ -1,4 +1,4 @@
-"""A real node daemon for tests, and a small referee to talk to what it lends."""
+"""Starts a real node daemon for tests, and talks to its boxes as a small referee."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ class Node:
     log: Path
 
     def stop(self) -> int:
-        """SIGTERM; the exit status."""
+        """Send SIGTERM; returns the exit status."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(30)
 
     def kill(self) -> None:
-        """SIGKILL of the daemon; its guard removes what it left and ends."""
+        """SIGKILL the daemon; its guard removes the leftovers and ends."""
         os.kill(daemon_of(self.process.pid), signal.SIGKILL)
         self.process.wait(10)
 
 
 def start_node(folder: Path, launcher: str, *options: str, python: str = sys.executable) -> Node:
-    """A daemon that is ready to lend; its output as the error when it is not."""
+    """A daemon that is ready to lend; on failure the error shows its output."""
     socket, log = folder / "node.sock", folder / "node.log"
     command = [python, "-m", "sandbox.node", "--socket", str(socket), "--run-dir", str(folder)]
     command += ["--state-dir", str(STATE), "--launcher", launcher]
@@ -73,18 +73,21 @@ def start_node(folder: Path, launcher: str, *options: str, python: str = sys.exe
 
 
 class FrameError(Exception):
-    """The child wrote something that is no message of the protocol."""
+    """The child wrote bytes that are no message of the protocol."""
 
 
 class Player:
-    """One seat's conversation, with no clock."""
+    """The conversation with one seat, without a clock."""
 
     def __init__(self, loan: loans.Loan) -> None:
         self.loan = loan
 
     def ask(self, message: dict[str, Any], seconds: float = 20.0) -> dict[str, Any]:
-        """Send one message and take the next packet; EOFError when the process has gone,
-        TimeoutError when nothing comes, FrameError for what is no answer."""
+        """Send one message and return the next packet.
+
+        Raises EOFError after the process's end, TimeoutError without an answer, FrameError for an
+        invalid one.
+        """
         sock = self.loan.socket
         try:
             sock.send(json.dumps(message).encode())
@@ -120,7 +123,7 @@ class Player:
         return self.ask({"k": "act", "n": number, "observation": observation}, seconds)
 
     def move(self, **observation: Any) -> Any:
-        """The action of one ``act``; the traceback fails the test."""
+        """The action of one ``act``; a traceback fails the test."""
         answer = self.act(**observation)
         assert answer["k"] == "reply", answer.get("trace")
         return answer["action"]
@@ -128,7 +131,7 @@ class Player:
 
 @dataclass
 class Bench:
-    """A node, and agents written on the spot."""
+    """A node, and agents from source text."""
 
     node: Node
     launcher: str
@@ -149,12 +152,12 @@ class Bench:
 
     @contextlib.contextmanager
     def seat(self, bundle: Path, profile: str = "python") -> Iterator[Player]:
-        """A player that has not been started yet; the loan ends with the block."""
+        """A player before its start; the loan ends with the block."""
         with self.borrow(bundle, profile) as loan:
             yield Player(loan)
 
     def findings(self, source: str, **observation: Any) -> Any:
-        """What an agent written as a probe answers; its box must be clean afterwards."""
+        """The answer of a probe agent; its box must be clean afterwards."""
         with self.seat(self.bundle(source)) as player:
             assert player.start() == {"k": "ready"}
             action = player.move(**observation)
@@ -163,7 +166,7 @@ class Bench:
 
 
 def still_works(bench: Bench) -> None:
-    """An honest agent plays after (or beside) whatever was done."""
+    """Check that an honest agent still plays after (or beside) the attack."""
     assert bench.findings(HONEST, step=0) == "NORTH"
 
 
@@ -179,12 +182,12 @@ def failing(bench: Bench, body: str, *, seconds: float = 20.0) -> Player:
 
 
 def processes_of_box(uid: int) -> list[int]:
-    """Pids on this host that run with a uid of the box that gave this one to a match."""
+    """Pids on this host with any uid of the box that gave this one to a match."""
     return [pid for pid, owner in _owners() if owner // 1000 == uid // 1000]
 
 
 def processes_of(uid: int) -> list[int]:
-    """Pids on this host that run with exactly this uid, which one match has to itself."""
+    """Pids on this host with exactly this uid, which belongs to one match."""
     return [pid for pid, owner in _owners() if owner == uid]
 
 

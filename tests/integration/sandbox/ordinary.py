@@ -1,8 +1,8 @@
-"""Programs run as an ordinary user, also where the tests run as root and all lies in root's home.
+"""Runs programs as an ordinary user, even when the tests run as root.
 
-As root: a private mount namespace in which the closed folders above the interpreter, the
-environment and the checkout are open, then a change to a uid without name, groups or capabilities.
-As an ordinary user: nothing is done, the user is that one.
+As root it makes a private mount namespace that opens the closed folders above interpreter,
+environment and checkout. Then it changes to a uid without name, groups or capabilities. As an
+ordinary user it does nothing.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ exec "$@"
 
 
 def command(folder: Path, *words: str) -> list[str]:
-    """The command line that runs ``words`` as an ordinary user, to whom ``folder`` is given."""
+    """The command line that runs ``words`` as an ordinary user, who owns ``folder``."""
     if os.geteuid() != 0:
         return list(words)
     os.chown(folder, UID, UID)
@@ -57,7 +57,7 @@ def command(folder: Path, *words: str) -> list[str]:
 
 
 def missing(folder: Path) -> str | None:
-    """Why nothing can be run as an ordinary user here, or None."""
+    """The reason why no ordinary user can run programs here, or None."""
     if os.geteuid() == 0:
         for program in ("unshare", "setpriv"):
             if shutil.which(program) is None:
@@ -82,13 +82,13 @@ def missing(folder: Path) -> str | None:
 
 
 def _needed() -> tuple[Path, ...]:
-    """Interpreter, environment and checkout, the last ones by their real names too."""
+    """Interpreter, environment and checkout; the last two also by their real paths."""
     named = (Path(sys.base_prefix), Path(sys.prefix), ROOT)
     return tuple(dict.fromkeys([*(path.resolve() for path in named)]))
 
 
 def _closed_above(path: Path) -> Path | None:
-    """The topmost folder above that others may not enter."""
+    """The topmost parent folder that others may not enter."""
     for folder in reversed(path.parents):
         if not folder.stat().st_mode & stat.S_IXOTH:
             return folder

@@ -1,4 +1,4 @@
-"""Remote agents for tests: servers that do as they are told, and a daemon that calls them."""
+"""Remote agents for tests: scripted servers, and a daemon that calls them."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from sandbox.remote.manifest import write_manifest
 from tests.integration.sandbox.nodes import ROOT
 
 Answer = Callable[[socket.socket, str, bytes], None]
-"""Does to this connection what it does to a request of this path, with this body."""
+"""Answers a request of this path and body on this connection."""
 UP = b'{"apiversion": "1", "move": "up"}'
 TESTERS = {"PECK_EGRESS_ALLOW": "127.0.0.1/32", "PECK_EGRESS_PORTS": "1-65535"}
 
 
 def ok(line: socket.socket, body: bytes = UP) -> None:
-    """An answer without a fault."""
+    """A valid answer."""
     line.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
 
 
 def honest(line: socket.socket, path: str, body: bytes) -> None:
-    """What a good snake does."""
+    """Answers as a correct snake."""
     ok(line)
 
 
 @dataclass
 class Servers:
-    """Everything that listens for one test."""
+    """All servers of one test."""
 
     folder: Path
     tls: ssl.SSLContext | None = None
@@ -48,7 +48,7 @@ class Servers:
     submissions: int = 0
 
     def listen(self, answer: Answer, *, is_tls: bool = False) -> str:
-        """The URL of a server that answers like this, on a port of its own."""
+        """Start a server with this answer on its own port; returns the URL."""
         listener = socket.create_server(("127.0.0.1", 0))
         self.listeners.append(listener)
 
@@ -100,7 +100,7 @@ class Daemon:
 
     @property
     def maker(self) -> int:
-        """The process that makes callers."""
+        """The process that forks callers."""
         (pid,) = children(self.process.pid)
         return pid
 
@@ -110,8 +110,10 @@ class Daemon:
 
     @property
     def holdings(self) -> tuple[int, int, int, int]:
-        """Descriptors of daemon and maker, callers, and the daemon's threads past those at its
-        doors."""
+        """Counts the daemon's resources.
+
+        They are descriptors of daemon and maker, callers, and threads beyond the listeners.
+        """
         pids = (self.process.pid, self.maker)
         fds = [len(list(Path(f"/proc/{pid}/fd").iterdir())) for pid in pids]
         threads = len(list(Path(f"/proc/{self.process.pid}/task").iterdir()))
@@ -119,7 +121,7 @@ class Daemon:
 
 
 def children(pid: int) -> list[int]:
-    """Of this process's main thread."""
+    """Children of this process's main thread."""
     return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
@@ -129,7 +131,7 @@ def command(socket: Path, *options: str) -> list[str]:
 
 @contextlib.contextmanager
 def running(folder: Path, environment: dict[str, str], *options: str) -> Iterator[Daemon]:
-    """A daemon with these rules that answers; it has to stop in order."""
+    """A daemon with these rules that answers; it must stop cleanly."""
     path, log = folder / "remote.sock", folder / "remote.log"
     variables = {**os.environ, **environment}
     with log.open("wb") as sink:
@@ -154,7 +156,7 @@ def running(folder: Path, environment: dict[str, str], *options: str) -> Iterato
 
 
 def authority(folder: Path) -> tuple[ssl.SSLContext, Path]:
-    """A server's side of TLS for 127.0.0.1, and the file that makes a client trust it."""
+    """A TLS server context for 127.0.0.1, and the certificate file for its clients."""
     key, certificate = folder / "key.pem", folder / "certificate.pem"
     subprocess.run(
         [

@@ -1,7 +1,7 @@
-"""Hostile and broken archives: refused by name or harmless, and nothing lies outside their folder.
+"""Hostile and broken archives are refused by name or harmless, and nothing is left outside.
 
-Each is opened twice: by the unpacker's own loop in a folder that is looked at afterwards, and
-through a box of each launcher.
+Each is opened twice: by the unpacker's loop in a folder that the test inspects, and in a box of
+each launcher.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Duplicate name")
 
 @pytest.fixture
 def tmp_path() -> Iterator[Path]:
-    """A folder in memory where there is room: some archives unpack to 20,000 files."""
+    """A folder in memory if there is room: some archives unpack to 20,000 files."""
     with servers.short_folder() as folder:
         yield folder
 
@@ -115,7 +115,7 @@ Opened = dict[str, Future[Any]]
 
 @pytest.fixture(scope="module")
 def opened(request: pytest.FixtureRequest, bench: Bench) -> Iterator[Opened]:
-    """What became of each selected archive in a box of its own: a refusal, or the first move."""
+    """The result of each selected archive in its own box: a refusal, or the first move."""
     chosen = {
         item.callspec.params["archive"]
         for item in request.session.items
@@ -177,7 +177,7 @@ def test_an_archive_bomb_is_refused_through_a_box(bench: Bench) -> None:
 def test_an_archive_with_too_many_folders_is_refused(bench: Bench) -> None:
     path = bench.folder / "folders.tar.gz"
     names = ["/".join([f"d{n}", *"a" * 13, "f"]) for n in range(AGENT_INODES // 15 + 1)]
-    for count in range(2):  # the last inode goes to a folder in one and to a file in the other
+    for count in range(2):  # the last inode is a folder in one archive and a file in the other
         path.write_bytes(tar(("main.py", MAIN), *((f"{n}", b"") for n in range(count)),
                              *((name, b"") for name in names)))  # fmt: skip
         with pytest.raises(BundleRefused, match="cannot be written"):

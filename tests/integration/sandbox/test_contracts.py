@@ -1,4 +1,4 @@
-"""Agents of every contract play whole matches in both launchers, and who breaks one pays alone."""
+"""Agents of every contract play whole matches; an agent that breaks its contract fails alone."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _packed(folder: Path, files: Mapping[str, bytes]) -> Path:
 
 
 def _agent(folder: Path, name: str) -> Path:
-    """One of the agents that keep their contract, packed as the command line packs a folder."""
+    """One of the correct agents, packed as the command line packs a folder."""
     source = AGENTS / name
     if name == "shell_lines":
         shell = shutil.which("dash")
@@ -138,7 +138,7 @@ def test_battlesnake_and_golad_are_played_through_their_contracts(bench: Bench) 
 
 @dataclass(frozen=True)
 class Hostile:
-    """A program that breaks its contract, and how that must end."""
+    """A program that breaks its contract, and its expected end."""
 
     name: str
     verdict: Verdict

@@ -1,4 +1,4 @@
-"""``peck doctor`` on this very machine: it agrees with what works here, and leaves no trace."""
+"""``peck doctor`` on this machine agrees with the actual abilities and leaves no trace."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.integration.sandbox.nodes import ROOT
 
 
 def examined(**environment: str) -> tuple[int, dict[str, Any]]:
-    """Exit status and report, with neither a service nor a database in reach."""
+    """Exit status and report, without a service or a database."""
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("PECK_")}
     process = subprocess.Popen(
         [sys.executable, "-m", "services.cli", "doctor", "--json"],
@@ -31,7 +31,7 @@ def examined(**environment: str) -> tuple[int, dict[str, Any]]:
 
 
 def traces(pid: int) -> list[str]:
-    """Groups and folders that the probes of this process have left."""
+    """Groups and folders left by the probes of this process."""
     name = f"peck-doctor-{pid}"
     groups = [at for at, _, _ in os.walk("/sys/fs/cgroup") if name in at]
     return groups + [at for at in os.listdir(tempfile.gettempdir()) if at.startswith(name)]

@@ -1,7 +1,7 @@
-"""gVisor for a runtime, where the engine has it registered (deploy/runbook.md says how).
+"""gVisor as a runtime, where the engine has it registered (deploy/runbook.md says how).
 
-A box has a kernel of its own: what it holds is held by that, and some rows are held by less. The
-engine is the one that DOCKER_HOST names, so that an engine of one's own will do.
+A box has its own kernel, which enforces most limits; some rows are weaker. The engine is the one of
+DOCKER_HOST, so a private engine works too.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ HELD = (
     "passes_descriptors", "looks_for_secrets", "set_uid", "control_groups", "socket_folder",
     "kills_supervisor", "daemon", "leaves_marks", "fills_tmp", "thread_bomb",
 )  # fmt: skip
-"""Agents that end here as they do anywhere, and whose box takes their second match."""
+"""Agents that end here as everywhere, and whose box takes their second match."""
 BOMBS = ("memory_bomb", "memory_creep", "memory_in_files", "fork_bomb")
 """Agents that end their whole box."""
 OPTIONS = ("--runtime", runtimes.GVISOR, "--profile", "python")
 
 
 def slow(clock: Clock) -> Clock:
-    """A system call is five times as slow here, and a fork ten times."""
+    """A wider clock: a system call takes five times as long here, and a fork ten times."""
     return replace(clock, act_seconds=4.0, bank_seconds=2.0)
 
 
@@ -57,7 +57,7 @@ def boxes_of(engine: docker.DockerClient, node: Node) -> list[Any]:
 
 
 def processes_of_container(container: str) -> list[int]:
-    """Pids on this host of the runtime that runs it."""
+    """Pids on this host of the runtime that runs the container."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""What an agent that means well may count on, on every launcher."""
+"""The guarantees for honest agents, on every launcher."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a box shares with everything else on its host must not be what ends a match."""
+"""Resources that boxes share with the host must not end a match."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ SHARES = 1024 * 10 * (os.cpu_count() or 1)
 
 
 def test_descriptors_queued_in_host_sockets_stop_no_box(bench: Bench) -> None:
-    # Every idle box has some lying with its node; the kernel counts them by uid, root's together.
+    # Each idle box keeps some of these with its node; the kernel counts them by uid, all of root's
+    # together.
     ours, theirs = socket.socketpair()
     with ours, theirs:
         rights = array.array("i", [ours.fileno()] * 200)
@@ -30,7 +31,7 @@ def test_boxes_have_more_cpu_weight_than_a_host_process(bench: Bench) -> None:
 
 
 def _shares_of(pid: int) -> list[int]:
-    """The cpu weights of the process's control groups, from its own to the root, in units of 1024 a
+    """The cpu weights of the process's groups, from its own to the root, in units of 1024 a
     process."""
     folder, name, one = _cpu_group(pid)
     found = []
@@ -41,7 +42,7 @@ def _shares_of(pid: int) -> list[int]:
 
 
 def _cpu_group(pid: int) -> tuple[Path, str, int]:
-    """The folder, the file of its weight, and the weight of one process in it."""
+    """The folder, its weight file, and the weight of one process in it."""
     groups = dict(
         line.split(":", 2)[1:] for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines()
     )

@@ -1,7 +1,6 @@
-"""Agents that are after the charge are charged, and agents that want no result are given one.
+"""Agents that attack the charge still pay, and agents that want no result get one.
 
-Each cheat tells in its log how much time it has used, by its own honest count; the referee's charge
-must not be less.
+Each cheat logs its used time by its own honest count. The referee's charge must not be less.
 """
 
 from __future__ import annotations
@@ -19,13 +18,18 @@ from tests.integration.sandbox.hostile_table import CHEATS, OFF_TURN, VOIDERS
 from tests.integration.sandbox.nodes import Node, start_node
 
 ROOMY = Clock(act_seconds=5.0, bank_seconds=5.0, load="own", load_seconds=10.0)
-"""So wide that everybody plays to the end: what is looked at is the charge."""
+"""A wide clock: all play to the end, because the test is about the charge."""
 SCARCE = Clock(act_seconds=0.2, bank_seconds=0.5, load="own", load_seconds=5.0)
 SHARE, SLACK_SECONDS = 0.9, 0.02
-"""Of what an agent says: it counts the way into a sleep and out of it too; 2 ms off turn are free
-in each of its five moves."""
+"""Tolerances for an agent's own count.
+
+It includes the way into and out of a sleep. 2 ms off turn are free in each of its five moves.
+"""
 PLAYS = 3
-"""A hypervisor takes cores away at times, and no agent pays for that. A cheat gains each time."""
+"""Repeats: a hypervisor sometimes takes cores, and no agent pays for that.
+
+A cheat gains each time.
+"""
 
 
 @pytest.fixture(scope="module", params=ISOLATING)
@@ -70,7 +74,7 @@ def test_a_cheat_runs_out_of_time(folder_and_node: tuple[Path, Node], agent: str
 def test_a_losing_agent_cannot_void_the_match(
     folder_and_node: tuple[Path, Node], agent: str
 ) -> None:
-    """A match with nobody else in it that is honest, so that every seat has cause to end it."""
+    """A match without honest agents, so that every seat wants to end it."""
     folder, node = folder_and_node
     bundles = [hostile.pack(agent, folder), hostile.pack("exits_hard", folder)]
     seats = hostile.play(node.socket, bundles, clock=SCARCE)

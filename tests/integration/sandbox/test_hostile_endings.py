@@ -1,4 +1,4 @@
-"""What is told of an agent that crashed, flooded or forged: its end and its log, to the letter."""
+"""The exact report about an agent that crashed, flooded or forged: its end and its log."""
 
 from __future__ import annotations
 

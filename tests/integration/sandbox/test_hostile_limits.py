@@ -1,6 +1,6 @@
-"""What an agent finds of itself in its box, to the letter: rights, limits, descriptors, refusals.
+"""The exact state of an agent in its box: rights, limits, descriptors, refusals.
 
-Probes answer with what they managed to do, so that a test compares findings and not silence.
+Probes answer with their successes, so that a test compares findings and not silence.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Every hostile agent plays twice between honest neighbours: it costs itself and nobody else.
+"""Every hostile agent plays twice between honest neighbours and harms only itself.
 
-Two matches with the same bundle: the first lines of the second look for what the first has left in
-the box. The matches of all agents run side by side, begun by the first test that asks for one.
+Both matches use the same bundle: the second begins with a search for leftovers of the first. The
+matches of all agents run side by side, started by the first test that needs one.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ NODE_OPTIONS = ("--profile", "python", "--warm", "2", "--keep", "40", "--memory-
 
 @dataclass
 class Arena:
-    """A node, and the matches of each agent that was selected for this run."""
+    """A node, and the matches of each selected agent."""
 
     matches: dict[str, Future[list[list[Seat]]]]
     reference: list[list[Seat]]
-    """A match of honest agents alone, by how many of its first seats a hostile one would take."""
+    """A match of honest agents alone, by the number of seats that a hostile agent would take."""
     twice: Callable[[str], list[list[Seat]]]
     """Plays two matches of the agent of this name."""
 
@@ -78,7 +78,7 @@ def test_a_hostile_agent_costs_only_its_own_seat(arena: Arena, agent: str) -> No
         assert all(seat.breaches == [] for seat in seats)
         for uid in (uid for seat in seats for uid in seat.uids):
             assert hostile.processes_of(uid) == [], "something of it still runs on the host"
-    # A stall of this machine may cost a neighbour time once. What an agent does to it comes again.
+    # A stall of this machine may cost a neighbour time once. An agent's effect repeats.
     plays = chain([matches], (arena.twice(agent) for _ in range(2)))
     faults = (_harm(played, arena, expected) or _replaced(played, expected) for played in plays)
     assert any(found == [] for found in faults), "a neighbour is harmed, or its box thrown away"
@@ -96,10 +96,10 @@ def _ends_as_it_must(seat: Seat, expected: Hostile) -> None:
 
 
 def _harm(matches: list[list[Seat]], arena: Arena, expected: Hostile) -> list[Seat]:
-    """Neighbours that played otherwise than without the hostile agent, or lost half their bank.
+    """Neighbours whose play changed beside the hostile agent, or that lost half their bank.
 
-    What a neighbour waited for in the kernel, behind somebody's forks and files, is not a wait for
-    a core: it is charged.
+    A wait in the kernel behind another process's forks and files is charged, because it is no wait
+    for a core.
     """
     return [
         seat
@@ -111,7 +111,7 @@ def _harm(matches: list[list[Seat]], arena: Arena, expected: Hostile) -> list[Se
 
 
 def _replaced(matches: list[list[Seat]], expected: Hostile) -> list[Seat]:
-    """The second seat of an agent whose box was not proven clean after the first match."""
+    """The second seat of an agent whose box was not clean after the first match."""
     first, second = (match[0] for match in matches)
     if not (expected.reused and first.uids and second.uids):
         return []

@@ -1,4 +1,4 @@
-"""What lies in the images that boxes are made of, and how they come to be without a registry."""
+"""The content of box images, and their build without a registry."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NAMES = (*profiles.BY_ITSELF, *profiles.ON_COMMAND)
 
 @dataclass(frozen=True)
 class Scanned:
-    """The files of an image and what it says of itself."""
+    """The files of an image and its metadata."""
 
     members: list[tarfile.TarInfo]
     users: str
@@ -59,7 +59,7 @@ def client() -> Iterator[Any]:
 
 
 def scan(found: Any, image_id: str) -> Scanned:
-    """By ``docker export`` of a container that never starts."""
+    """Read an image by ``docker export`` of a container that never starts."""
     container = found.containers.create(image_id, command=["none"])
     try:
         with tempfile.TemporaryFile() as file:
@@ -76,7 +76,7 @@ def scan(found: Any, image_id: str) -> Scanned:
 
 @pytest.fixture(scope="module", params=NAMES)
 def scanned(request: pytest.FixtureRequest) -> Scanned:
-    """Each profile's image; the large ones where somebody has built them."""
+    """Each profile's image; large ones only if they are built."""
     profile = profiles.get_profile(request.param)
     with client() as found:
         image_id = docker_images.find_image(found, profile)
@@ -91,7 +91,7 @@ def test_no_file_of_an_image_raises_privileges(scanned: Scanned) -> None:
 
 
 def test_only_root_may_change_files_of_an_image(scanned: Scanned) -> None:
-    # what the engine itself puts into every container (its own mount points) is not of the image
+    # The engine adds its own mount points to every container; they are not in the image.
     own = [m for m in scanned.files() if m.name.startswith(("peck/", "usr/"))]
     assert {(m.uid, m.gid) for m in own} == {(0, 0)}
     assert [m.name for m in own if m.mode & 0o022] == []
@@ -114,7 +114,7 @@ def test_library_modules_are_compiled(scanned: Scanned) -> None:
     compiled = {PurePosixPath(n) for n in names if n.endswith(".pyc")}
     stems = {(path.parent.parent, path.name.partition(".")[0]) for path in compiled}
     missing = [n for n in sources if (PurePosixPath(n).parent, PurePosixPath(n).stem) not in stems]
-    # templates and samples that are no valid source are not imported either
+    # Templates and samples that are no valid source cannot be imported anyway.
     assert len(missing) <= len(sources) // 100, missing[:20]
 
 
@@ -133,10 +133,10 @@ def test_a_changed_program_gets_another_image(monkeypatch: pytest.MonkeyPatch) -
 def test_without_a_registry_the_image_uses_the_local_interpreter(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """And an agent plays in it; an image of another program can be pruned."""
+    """An agent plays in the image; an image of another program can be pruned."""
     require("docker")
     monkeypatch.setenv("PECK_PYTHON_IMAGE", "registry.invalid/no/such:image")
-    # a program of its own, so that images others use are let alone
+    # This program is unique, so that images of other tests stay.
     program = {**profiles.program_files(), "unlike_any_other.py": b"# for a test\n"}
     monkeypatch.setattr(profiles, "program_files", lambda: program)
     profile = profiles.get_profile("python")
@@ -159,7 +159,7 @@ def test_without_a_registry_the_image_uses_the_local_interpreter(
             )
             assert ran.decode().strip() == "/peck/python"
         finally:
-            monkeypatch.undo()  # now it is of a program that is not the present one
+            monkeypatch.undo()  # now the image belongs to an outdated program
             old = [image for image in docker_images.stale_images(found) if image.id == image_id]
             gone = [docker_images.remove_image(found, image) for image in old]
         assert gone == [True]

@@ -1,4 +1,4 @@
-"""Agents as they were written for Kaggle, imports and all, on every launcher."""
+"""Agents written for Kaggle run unchanged, with their imports, on every launcher."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Boxes that fail around a match: what the lender does, seen from a worker's end of its socket."""
+"""Boxes that fail around a match: the lender's behaviour as a worker sees it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST = 4
 
 
 class Watched(BoxPool):
-    """A pool whose places at work can be seen."""
+    """A pool that shows its busy boxes."""
 
     @property
     def busy(self) -> list[PooledBox]:
@@ -58,7 +58,7 @@ class LendingNode:
         return [one for one in lent if isinstance(one, loans.Loan)]
 
     def settle(self) -> None:
-        """Until no box is at work any more, which a conversation's end brings about."""
+        """Wait until no box is busy; the end of a conversation causes that."""
         with self.pool._changed:
             assert self.pool._changed.wait_for(lambda: not self.pool.busy, 20)
 
@@ -100,7 +100,7 @@ def reaper_and_supervisor(place: PooledBox) -> tuple[int, int]:
 
 
 def _only_child(pid: int) -> int:
-    # A helper of the supervisor's may still be ending beside it.
+    # A helper of the supervisor may still be ending.
     wait_until(lambda: len(_children(pid)) == 1, lambda: f"children {_children(pid)}")
     (child,) = _children(pid)
     return child
@@ -114,13 +114,14 @@ def _is_dead(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except FileNotFoundError:
-        return True  # its reaper was quicker than the signal that stops it
+        return True  # its reaper was faster than the stop signal
 
 
 def test_a_dead_idle_supervisor_costs_no_match(lending_node: LendingNode) -> None:
     loans.end_all(lending_node.borrow("one", "two"))
     lending_node.settle()
-    # Stopped, its process 1 keeps the waiting child alive, as in the moment of a box's death.
+    # While it is stopped, process 1 keeps the waiting child alive, as in the moment of a box's
+    # death.
     bound = next(place for place in lending_node.pool.idle if place.digest is not None)
     reaper, supervisor = reaper_and_supervisor(bound)
     zygote = _only_child(supervisor)
@@ -147,7 +148,7 @@ def test_hanging_boxes_are_ended_in_parallel(
     hung = [reaper_and_supervisor(place)[1] for place in lending_node.pool.busy]
     for pid in hung[:count]:
         os.kill(pid, signal.SIGSTOP)
-    loans.end_all(lent)  # nobody's fault but their agents'
+    loans.end_all(lent)  # caused only by their agents
     assert sorted(loan.end().clean for loan in lent) == sorted(
         [False] * count + [True] * (4 - count)
     )
@@ -156,7 +157,7 @@ def test_hanging_boxes_are_ended_in_parallel(
 def test_descriptors_queued_in_host_sockets_stop_no_box(
     lending_node: LendingNode,
 ) -> None:
-    """The kernel counts them by uid: those of every box at rest, of other nodes, of anybody."""
+    """The kernel counts these descriptors by uid: all idle boxes, other nodes, other programs."""
     null = os.open(os.devnull, os.O_RDONLY)
     ours, theirs = socket.socketpair()
     with ours, theirs:

@@ -15,7 +15,7 @@ from tests.integration.sandbox.test_images import client
 
 MEMORY_MB = 1024
 PATIENT_SECONDS = 120.0
-"""These imports take seconds of cpu time, on a machine that may be busy."""
+"""A limit for imports that take seconds of cpu time on a busy machine."""
 
 COMPILES = """
 import os

@@ -1,4 +1,4 @@
-"""Nothing passes from one match to the next, nor between two seats that play at once."""
+"""No data passes from one match to the next, nor between two simultaneous seats."""
 
 from __future__ import annotations
 

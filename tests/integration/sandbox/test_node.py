@@ -1,4 +1,4 @@
-"""The daemon itself: who may borrow, what it answers to nonsense, and what its end leaves."""
+"""The daemon: access, answers to invalid requests, and its end."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_too_many_connections_do_not_stop_the_listener(short_folder: Callable[[]
             for _ in range(20):
                 door = crowd.enter_context(socket.socket(socket.AF_UNIX))
                 door.connect(str(node.socket))
-            time.sleep(0.5)  # for those that come in, and the one that does not
+            time.sleep(0.5)  # for the accepted clients, and the refused one
         resource.prlimit(daemon, resource.RLIMIT_NOFILE, before)
         assert loans.node_hello(node.socket).launcher == "process"
     finally:
@@ -107,7 +107,7 @@ def test_malformed_messages_are_refused(bench: Bench) -> None:
                 door.shutdown(socket.SHUT_WR)
                 answer = door.recv(1000)
             except ConnectionError:
-                answer = b""  # it went while bytes of ours lay unread
+                answer = b""  # it closed while it had unread bytes of ours
             assert answer == b"" or b'"fault"' in answer, data
     assert bench.findings(OWN_UID, step=0) >= 1_900_000_000
 
@@ -144,7 +144,7 @@ def test_a_bundle_can_be_lent_as_an_open_file(bench: Bench) -> None:
 
 @pytest.mark.bubblewrap
 def test_idle_boxes_do_not_fill_the_memory_with_bundles(short_folder: Callable[[], Path]) -> None:
-    """A few bytes of an upload unpack to many, which stay in memory as long as the box."""
+    """A small upload can unpack to many bytes, which stay in memory as long as the box."""
     require("bubblewrap")
     node = start_node(short_folder(), "bubblewrap", "--profile", "python", "--keep-mb", "10")
     bench = Bench(node, "bubblewrap", node.run_dir)
@@ -160,7 +160,7 @@ def test_idle_boxes_do_not_fill_the_memory_with_bundles(short_folder: Callable[[
                 player.start()
                 boxes.append(player.move(step=0) // 1000)
         assert boxes[2] == boxes[0]  # both fitted
-        assert boxes[4] != boxes[1]  # gone for c, the longest unused first
+        assert boxes[4] != boxes[1]  # removed for c, as the longest unused
         assert len({*boxes}) == 5
     finally:
         assert node.stop() == 0, node.log.read_text()
@@ -185,7 +185,7 @@ def test_auto_never_chooses_an_unprotected_launcher(
     deadline = time.monotonic() + 60
     try:
         while True:
-            with contextlib.suppress(HostFault):  # its socket is there before it listens
+            with contextlib.suppress(HostFault):  # the socket exists before it listens
                 assert loans.node_hello(folder / "node.sock").launcher == "bubblewrap"
                 break
             assert time.monotonic() < deadline, (folder / "node.log").read_text()

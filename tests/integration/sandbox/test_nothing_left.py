@@ -1,4 +1,4 @@
-"""Whoever dies in a match, nothing of it stays on the host, and nobody is blamed for it."""
+"""After the death of any part in a match nothing stays on the host, and no agent is blamed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def agent(obs):
     open("/tmp/left", "w").write("x" * 100000)
     return os.getuid()
 """
-"""Processes and files all over its box."""
+"""An agent with processes and files all over its box."""
 EATER = """
 import os
 def agent(obs):
@@ -59,7 +59,7 @@ def agent(obs):
 
 @dataclass
 class WatchedNode:
-    """A node with one box at a time, and what is taken of it."""
+    """A node with one box at a time, and its census."""
 
     node: Node
     taker: Taker
@@ -75,7 +75,7 @@ class WatchedNode:
         return player
 
     def match(self) -> tuple[Player, int]:
-        """A match in its middle, and the uid it runs with."""
+        """A running match, and its uid."""
         player = self.borrow()
         uid = player.move(step=0)
         assert len(processes_of_box(uid)) >= 5
@@ -83,14 +83,14 @@ class WatchedNode:
         return player, uid
 
     def idle(self) -> Census:
-        """What is there when one match has been played and its box waits."""
+        """The census after one match, when the box waits."""
         player, _ = self.match()
         assert player.loan.end().clean
         return self.taker.settled()
 
     def again_as(self, before: Census, uid: int, what: str) -> None:
-        """Wait until there is as much of everything as before, and the uid is free."""
-        told(
+        """Wait until the census equals ``before`` and the uid is free."""
+        print_wait(
             wait_until(
                 lambda: (
                     self.taker.take().move_costs == before.move_costs and uid not in uids_on_host()
@@ -101,15 +101,15 @@ class WatchedNode:
         )
 
     def nothing_left(self, what: str, but: Callable[[str], bool] = lambda _: False) -> None:
-        """Wait until nothing is left but what is named."""
+        """Wait until nothing is left but the named exceptions."""
 
         def left() -> list[str]:
             return sorted(entry for entry in self.taker.take().all if not but(entry))
 
-        told(wait_until(lambda: not left(), left), what)
+        print_wait(wait_until(lambda: not left(), left), what)
 
 
-def told(seconds: float, what: str) -> None:
+def print_wait(seconds: float, what: str) -> None:
     late = " (more than promised: is the machine busy?)" if seconds > PROMISED_SECONDS else ""
     print(f"nothing left {seconds:.2f} s after {what}{late}")
 
@@ -139,7 +139,7 @@ def watched_node(
     node = start_node(short_folder(), launcher, "--warm", "0", "--profile", "python")
     made = WatchedNode(node, Taker(node, engine_of(launcher)))
     yield made
-    for player in made.players:  # a test that failed has not ended them
+    for player in made.players:  # a failed test has not ended them
         with contextlib.suppress(HostFault):
             player.loan.end()
     if node.process.poll() is None:
@@ -248,7 +248,9 @@ def test_a_supervisor_killed_from_outside_is_a_host_fault(watched_node: WatchedN
     os.kill(watched_node.taker.supervisor(), signal.SIGKILL)
     with pytest.raises(HostFault, match="from outside"):
         player.loan.end()
-    told(wait_until(lambda: not processes_of_box(uid), lambda: processes_of_box(uid)), "kill -9")
+    print_wait(
+        wait_until(lambda: not processes_of_box(uid), lambda: processes_of_box(uid)), "kill -9"
+    )
     wait_until(lambda: watched_node.taker.take().uids == frozenset(), watched_node.taker.take)
     again, _ = watched_node.match()
     assert again.loan.end().clean
@@ -295,14 +297,14 @@ def test_a_restarted_engine_leaves_nothing_of_the_match(
         player.loan.end()
 
     kept = {str(movable.node.socket), str(movable.node.run_dir / "boxes")}
-    shown_to_all = str(movable.node.run_dir / "facts")  # the node's own, made once
+    shown_to_all = str(movable.node.run_dir / "facts")  # the node's own file, made once
 
     def left() -> list[str]:
         census = movable.taker.take()
         files = {file for file in census.files if not file.startswith(shown_to_all)}
         return sorted({*census.uids, *census.mounts, *census.containers, *files} - kept)
 
-    told(wait_until(lambda: not left(), left), f"the engine answers again after {how.name}")
+    print_wait(wait_until(lambda: not left(), left), f"the engine answers again after {how.name}")
     again, _ = movable.match()
     assert again.loan.end().clean
     assert len(movable.taker.take().containers) == 1

@@ -1,4 +1,4 @@
-"""Programs outside the box's Python listen on a port, in a network of their box alone."""
+"""Programs outside the box's Python listen on a port in a private network."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def attempt(what, act):
 
 
 def _first_line(bench: Bench) -> str:
-    """The first line by which the kernel runs the box's interpreter under this launcher."""
+    """The shebang line that runs the box's interpreter under this launcher."""
     where = bench.findings("import sys\ndef agent(obs):\n    return sys.executable\n", step=0)
     return f"#!{where} -Is\n"
 
@@ -65,7 +65,7 @@ def _hostile(bench: Bench, source: str) -> Path:
 
 
 def _found(played: PlayedMatch, seat: int = 0) -> list[str]:
-    """The attempts of a program that succeeded; fails if it made no attempt."""
+    """The attempts of a program that succeeded; fails without any attempt."""
     lines = _log(played, seat).splitlines()
     assert any(line.startswith(("HELD: ", "BREACH: ")) for line in lines), _log(played, seat)
     return [line for line in lines if line.startswith("BREACH: ")]
@@ -195,7 +195,7 @@ for _ in range(20):
         flood()
 flood()
 """
-    clock = replace(CLOCK, load_seconds=4.0)  # the flood ends when this time is over
+    clock = replace(CLOCK, load_seconds=4.0)  # the flood ends after this time
     played = play(bench, Snakes(), [_hostile(bench, source), _server(bench)], clock)
     assert _found(played) == []
     _all_right(played, [1])

@@ -1,4 +1,4 @@
-"""Remote agents through a real daemon: whole matches, hostile servers, and what is left of them."""
+"""Remote agents through a real daemon: whole matches, hostile servers, and leftovers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ NOWHERE = Path("/nowhere/node.sock")
 @pytest.fixture(scope="module")
 def servers(short_folder: Callable[[], Path]) -> Iterator[Servers]:
     folder = short_folder()
-    folder.chmod(0o711)  # a daemon that was root reads the certificate as somebody else
+    folder.chmod(0o711)  # a root daemon reads the certificate as another user
     made = Servers(folder, remotes.authority(folder)[0])
     yield made
     made.close()
@@ -60,14 +60,14 @@ def daemon(servers: Servers) -> Iterator[Daemon]:
 
 @pytest.fixture(scope="module")
 def strict(short_folder: Callable[[], Path]) -> Iterator[Daemon]:
-    """A daemon by the default rules, with room for two."""
+    """A daemon with the default rules and room for two."""
     with remotes.running(short_folder(), {}, "--most", "2") as found:
         yield found
 
 
 @pytest.fixture(autouse=True)
 def nothing_left(daemon: Daemon) -> Iterator[None]:
-    """Whatever a test did, the daemon holds nothing more than before."""
+    """After each test the daemon holds no more resources than before."""
     if daemon.process.poll() is not None:
         yield
         return
@@ -104,8 +104,10 @@ Absent = tuple[dict[str, str], Future[tuple[Sequence[Loan | SeatRefused], float]
 
 @pytest.fixture(scope="module")
 def absent(daemon: Daemon, servers: Servers) -> Iterator[Absent]:
-    """Agents that are away and what each is told, and a borrowing of them all and one more: it
-    takes seconds, in which the first match is played."""
+    """Unreachable agents with the expected reasons, and one loan of them all and one more.
+
+    The loan takes seconds, during which the first match is played.
+    """
 
     def says(answer: bytes) -> str:
         return servers.listen(lambda line, path, body: line.sendall(answer))
@@ -184,7 +186,7 @@ def test_remote_snakes_of_both_apis_play_a_whole_match(
 
 @dataclass(frozen=True)
 class Hostile:
-    """What a server does when it is asked for a move, and how that must end."""
+    """A server's behaviour at a question for a move, and the expected end."""
 
     name: str
     verdict: Verdict
@@ -318,7 +320,7 @@ def test_an_absent_server_fails_its_seat_like_a_refused_bundle(
 def test_without_any_reachable_server_the_host_is_at_fault(
     short_folder: Callable[[], Path], servers: Servers
 ) -> None:
-    # Names that nobody has (RFC 6761): here they are what a lost resolver makes of all names.
+    # Names without an owner (RFC 6761): a failed resolver treats every name like these.
     lost = [servers.seat(f"http://{name}.test") for name in ("one", "two", "three")]
     with remotes.running(short_folder(), dict(remotes.TESTERS)) as found:
         for seat in lost[:2]:
@@ -397,7 +399,7 @@ def test_callers_and_unknown_users_may_not_borrow(daemon: Daemon) -> None:
 
 
 def _as_uid(uid: int, work: Callable[[], object]) -> None:
-    """In a thread that has this uid alone: the call itself changes no other thread's."""
+    """Run ``work`` in a thread with this uid; the raw call changes no other thread."""
     failed: list[BaseException] = []
 
     def run() -> None:
@@ -416,7 +418,7 @@ def _as_uid(uid: int, work: Callable[[], object]) -> None:
 
 
 def _remembers(pid: int, secret: bytes) -> bool:
-    """Whether it stands anywhere in the memory that the process can write."""
+    """Whether the secret is in any memory that the process can write."""
     maps = Path(f"/proc/{pid}/maps").read_text().splitlines()
     with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
         for line in maps:
@@ -424,7 +426,7 @@ def _remembers(pid: int, secret: bytes) -> bool:
             if rights.startswith("rw"):
                 first, last = (int(text, 16) for text in where.split("-"))
                 memory.seek(first)
-                with contextlib.suppress(OSError):  # of the kernel's own
+                with contextlib.suppress(OSError):  # the kernel's own pages
                     if secret in memory.read(last - first):
                         return True
     return False
@@ -433,7 +435,7 @@ def _remembers(pid: int, secret: bytes) -> bool:
 def test_a_killed_caller_is_reported_at_the_end_of_its_loan(
     daemon: Daemon, servers: Servers
 ) -> None:
-    """The loan's end tells what became of the caller, whatever its server did."""
+    """The end of a loan reports the caller's state, whatever its server did."""
     (loan,) = loans.borrow_all(daemon.socket, [servers.seat(servers.listen(honest))], 10.0)
     assert isinstance(loan, Loan)
     (caller,) = daemon.callers
@@ -474,7 +476,7 @@ def test_a_killed_daemon_ends_its_callers(
 
 
 def test_a_daemon_exits_when_its_maker_dies(strict: Daemon, servers: Servers) -> None:
-    """Nobody needs the strict one behind this test."""
+    """No later test needs the strict daemon."""
     os.kill(strict.maker, signal.SIGKILL)
     with pytest.raises(HostFault):
         loans.borrow_all(strict.socket, [servers.seat("http://10.0.0.1")], 5.0)

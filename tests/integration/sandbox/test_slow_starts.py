@@ -53,7 +53,7 @@ def no_node_stays() -> Iterator[None]:
 
 
 def slow_bubblewrap(folder: Path) -> dict[str, str]:
-    """An environment in which boxes never come up after the first one."""
+    """An environment in which every box after the first one never starts."""
     real = shutil.which("bwrap")
     programs = folder / "bin"
     programs.mkdir()
@@ -63,13 +63,13 @@ def slow_bubblewrap(folder: Path) -> dict[str, str]:
 
 
 def started(folder: Path) -> list[int]:
-    """The pids of the boxes that never come up."""
+    """The pids of the boxes that never start."""
     file = folder / "started"
     return [int(line) for line in file.read_text().split()] if file.exists() else []
 
 
 def begin(folder: Path, environment: dict[str, str], *options: str) -> Node:
-    """Start a node in this folder, and return when it answers."""
+    """Start a node in this folder; returns when it answers."""
     socket, log = folder / "node.sock", folder / "node.log"
     command = [sys.executable, "-m", "sandbox.node", "--socket", str(socket)]
     command += ["--run-dir", str(folder / "run"), "--state-dir", str(STATE)]
@@ -164,7 +164,7 @@ def test_node_lends_its_first_profile_while_it_prepares_others(
 
 @dataclass
 class Starting:
-    """A box as the node sees it while it starts: its connection, and a process in its group."""
+    """A starting box as the node sees it: its connection, and a process in its group."""
 
     box: Box
     theirs: socket.socket

@@ -1,6 +1,6 @@
-"""A node run by an ordinary user says what it lacks, and holds everything that it does not name.
+"""A node run by an ordinary user names its missing abilities and enforces all others.
 
-Probes answer with what they managed to do, so that a test compares findings and not silence.
+Probes answer with their successes, so that a test compares findings and not silence.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.bubblewrap
 
 @pytest.fixture(scope="module")
 def folder(short_folder: Callable[[], Path]) -> Path:
-    """A folder that the ordinary user owns, where programs can be run as that user."""
+    """A folder that belongs to the ordinary user; skips if that user can run no programs."""
     require("bubblewrap")
     made = short_folder()
     reason = ordinary.missing(made)
@@ -104,7 +104,7 @@ def test_the_node_and_the_doctor_report_the_same_missing_protections(
     if not steal_monitor.may_have_hypervisor() or allowed.stdout.strip() == "True":
         unseen = ()
     expected = (*degraded.sentences_for_lack("bubblewrap without root"), *unseen)
-    if os.geteuid() == 0:  # then the ordinary user is one to whom nothing was delegated
+    if os.geteuid() == 0:  # under root, the ordinary user has no delegated groups
         assert tuple(named) == expected
     assert set(named) <= set(expected)
 
@@ -306,7 +306,7 @@ def agent(obs):
     os.kill(os.getpid(), signal.SIGKILL)
 """
         with contextlib.suppress(EOFError):
-            failing(lent, body)  # HostFault would be somebody else's loss
+            failing(lent, body)  # HostFault would void the match for the others
         still_works(lent)
 
 

@@ -1,6 +1,6 @@
-"""The hostile suite has teeth: with any one wall taken down, the agents written for it get through.
+"""Without any one protection, the agents written for it report a breach.
 
-The same agents find every wall standing in test_hostile_matches.py.
+In test_hostile_matches.py the same agents meet every protection.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.integration.sandbox.hostile_table import BY_NAME, HOSTILE
 from tests.integration.sandbox.nodes import start_node
 from tests.integration.sandbox.weak_node import WEAKNESSES, started_as
 
-BITES = {
+BREACHING_AGENTS = {
     "uid 0": ("set_uid",),
     "capabilities": ("capabilities", "set_uid"),
     "no seccomp": ("kernel_calls", "odd_sockets", "system_v", "namespaces"),
@@ -30,11 +30,11 @@ BITES = {
     "no memory limit": ("memory_bomb", "memory_in_files"),
     "socket folder": ("socket_folder",),
 }
-"""The agents that must report a breach, by the wall that is down."""
+"""The agents that must report a breach, by the removed protection."""
 LAUNCHERS = {
-    "docker": [*BITES, "shared uid"],
+    "docker": [*BREACHING_AGENTS, "shared uid"],
     # There a box has no folder with a socket.
-    "bubblewrap": [name for name in [*BITES, "shared uid"] if name != "socket folder"],
+    "bubblewrap": [name for name in [*BREACHING_AGENTS, "shared uid"] if name != "socket folder"],
 }
 CASES = [
     pytest.param(launcher, weakness, marks=getattr(pytest.mark, launcher))
@@ -49,7 +49,7 @@ Play = Callable[[str], list[Seat]]
 def play(
     request: pytest.FixtureRequest, short_folder: Callable[[], Path], launcher: str, weakness: str
 ) -> Iterator[Play]:
-    """Plays one match of an agent between honest neighbours on a node without that wall."""
+    """Play one match of an agent between honest neighbours on a node without that protection."""
     require(launcher)
     folder = short_folder()
     with started_as(weakness, folder) as program:
@@ -70,9 +70,11 @@ def play(
                 engine.images.remove(image, force=True)
 
 
-@pytest.mark.parametrize(("launcher", "weakness"), [c for c in CASES if c.values[1] in BITES])
+@pytest.mark.parametrize(
+    ("launcher", "weakness"), [c for c in CASES if c.values[1] in BREACHING_AGENTS]
+)
 def test_hostile_agents_breach_each_weakened_box(play: Play, launcher: str, weakness: str) -> None:
-    for name in BITES[weakness]:
+    for name in BREACHING_AGENTS[weakness]:
         assert play(name)[0].breaches, f"{name} notices nothing"
 
 
@@ -88,6 +90,8 @@ def test_with_a_shared_uid_an_agent_starves_other_seats(
 
 
 def test_every_weakness_is_tested() -> None:
-    assert {*BITES, "shared uid", "none"} == set(WEAKNESSES)
+    assert {*BREACHING_AGENTS, "shared uid", "none"} == set(WEAKNESSES)
     assert len(WEAKNESSES) == 9
-    assert {name for names in BITES.values() for name in names} <= {a.name for a in HOSTILE}
+    assert {name for names in BREACHING_AGENTS.values() for name in names} <= {
+        a.name for a in HOSTILE
+    }

@@ -1,9 +1,9 @@
-"""A node with one of its walls taken down, to see that the hostile agents notice.
+"""Runs a node without one of its protections, to test that the hostile agents notice.
 
 ``python -m tests.integration.sandbox.weak_node WEAKNESS NODE-OPTIONS...``
 
-Walls are taken down from outside: by the launcher's own constants, by what is told to the engine or
-to bubblewrap, and by a copy of the box's program to which lines are added.
+It changes the launcher's constants, the options of the engine or bubblewrap, or a copy of the box's
+program.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NO_BECOMING = """
 def _stay(uid: int) -> None:
     pass
 
-harden.become = _stay  # here and not there: the unpacker's uid is another wall
+harden.become = _stay  # only here: the unpacker's uid is another protection
 """
 _KEEP_CAPABILITIES = """
 def drop_capabilities() -> None:
@@ -64,18 +64,18 @@ Supervisor._uid = _one_uid
 
 @dataclass(frozen=True)
 class Weakness:
-    """What is taken away: lines for modules of the box, options of Docker and of bubblewrap."""
+    """One removed protection: lines for modules of the box, options of Docker and of bubblewrap."""
 
     box: Mapping[str, str] = field(default_factory=dict)
-    """Lines to add to a module, by the module's name; they replace what they define again."""
+    """Lines to append to a module, by the module's name; they redefine its names."""
     docker: Mapping[str, Any] = field(default_factory=dict)
-    """Options of the container in place of the launcher's."""
+    """Container options that replace the launcher's."""
     without: tuple[str, ...] = ()
-    """Options left out of bubblewrap's command."""
+    """Options removed from bubblewrap's command."""
     more: tuple[str, ...] = ()
     """Options added to bubblewrap's command."""
     constants: Mapping[str, Any] = field(default_factory=dict)
-    """Values in place of the launchers' common ones."""
+    """Values that replace the launchers' common constants."""
 
 
 def _without_process_limit() -> dict[str, int]:
@@ -105,7 +105,7 @@ WEAKNESSES: Mapping[str, Weakness] = {
 
 
 def weaken(weakness: Weakness, folder: Path) -> None:
-    """Take the wall down in this process; ``folder`` is for the changed program."""
+    """Remove the protection in this process; ``folder`` is for the changed program."""
     for name, value in weakness.constants.items():
         assert hasattr(base, name), name
         setattr(base, name, value)
@@ -175,7 +175,7 @@ def _command(weakness: Weakness) -> Callable[[Callable[..., Any]], Any]:
 
 @contextlib.contextmanager
 def started_as(weakness: str, folder: Path) -> Iterator[str]:
-    """A program to be started in the interpreter's place by whoever starts ``-m sandbox.node``."""
+    """A program that replaces the interpreter for a start of ``-m sandbox.node``."""
     script = folder / "python"
     words = [sys.executable, "-m", "tests.integration.sandbox.weak_node", f"'{weakness}'"]
     script.write_text(f'#!/bin/sh\nshift 2\nexec {" ".join(words)} "$@"\n')

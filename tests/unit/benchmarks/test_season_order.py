@@ -1,4 +1,4 @@
-"""The benchmark of orders finds an order that is there, and none where there is none."""
+"""The benchmark of orders finds a clear order, and no order between equal agents."""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
-"""A small internet of two machines, in network namespaces of its own, to try the guard in.
+"""A small internet of two machines in network namespaces, to test the guard.
 
-``near`` is the ladder's machine: it has two public addresses, a server on all it has, and asks a
-DNS server that says what the test wants. ``far`` is the owner's, one cable away, at a public
-address too. Run as ``near FOLDER`` in new network and mount namespaces; prints what came of each
-trial as JSON. FOLDER holds the certificates, and takes the files that name the DNS server.
+``near`` is the ladder's machine. It has two public addresses, a server on all its addresses, and a
+DNS server that the test controls. ``far`` is the owner's machine, one cable away, at a public
+address too.
+
+Run it as ``near FOLDER`` in new network and mount namespaces. It prints the result of each trial as
+JSON. FOLDER holds the certificates, and gets the files that name the DNS server.
 """
 
 from __future__ import annotations
@@ -30,10 +32,10 @@ from sandbox.remote import syscall_filter
 
 NEAR, SECOND, FAR, NOBODY = "93.184.216.33", "93.184.216.34", "93.184.216.40", "93.184.216.41"
 ROUTED = "2a00:9::7"
-"""Of a network that is near's by a route alone, as anycast servers have theirs."""
+"""An address that only a route makes local to near, as for anycast servers."""
 DEAF = "deaf.example.org"
 ANSWERS: dict[str, list[list[str]]] = {
-    # What each name has the first time and the second time; the last answer repeats.
+    # The addresses of each name at the first and second query; the last answer repeats.
     "rebinds.example.org": [[FAR], ["127.0.0.1"]],
     "rebinds-home.example.org": [[FAR], [NEAR]],
     "mixed.example.org": [[FAR, "10.0.0.5"]],
@@ -42,7 +44,7 @@ ANSWERS: dict[str, list[list[str]]] = {
     "crowd.example.org": [[f"2a00:7::{number:x}" for number in range(65)]],
     "snake.example.org": [[FAR]],
     "other.example.org": [[FAR]],
-    # What our own search list would make of a name that there is not.
+    # Our own search list would turn an unknown name into this one.
     "found.example.org.inside.example.net": [[FAR]],
 }
 FILES = {
@@ -54,7 +56,7 @@ A = 1
 
 
 class Names:
-    """A DNS server (RFC 1035) whose answers live for 0 seconds."""
+    """A DNS server (RFC 1035) with answers of 0 seconds' lifetime."""
 
     def __init__(self) -> None:
         self.asked: Counter[tuple[str, int]] = Counter()
@@ -88,7 +90,7 @@ class Names:
 
 
 class Server:
-    """Says its name to whoever connects, over TLS where it has a certificate; counts them."""
+    """Sends its name to each client, over TLS if it has a certificate; counts clients."""
 
     def __init__(self, says: str, port: int, certificate: Path | None = None) -> None:
         self.came = 0
@@ -118,7 +120,7 @@ class Server:
 
 
 def tried(url: str, rules: Rules, seconds: float = 5.0, authority: Path | None = None) -> list[str]:
-    """What came of one connection: what was said and by whom, or the error and its sentence."""
+    """The result of one connection: the message and its sender, or the error and its sentence."""
     context = ssl.create_default_context(cafile=str(authority)) if authority else None
     try:
         with connect(parse(url), rules, time.monotonic() + seconds, context) as sock:
@@ -128,7 +130,7 @@ def tried(url: str, rules: Rules, seconds: float = 5.0, authority: Path | None =
 
 
 def confined(trial: Callable[[], object]) -> object:
-    """What came of a trial in a process with the filter of callers."""
+    """The result of a trial in a process with the callers' filter."""
     ours, theirs = os.pipe()
     if os.fork() == 0:
         harden.prctl(38, 1)
@@ -141,7 +143,7 @@ def confined(trial: Callable[[], object]) -> object:
 
 
 def trials(folder: Path) -> dict[str, object]:
-    """What came of each, by its name."""
+    """The result of each trial, by its name."""
     names, inside, rules = Names(), Server("inside", 80), Rules()
     authority = folder / "authority.pem"
     results: dict[str, object] = {

@@ -1,4 +1,4 @@
-"""An authority of the test's own and the certificates it signs, by the openssl command."""
+"""A certificate authority for tests, made with the openssl command."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "
 
 
 class Authority:
-    """Signs for as many hosts as are asked; files in one folder."""
+    """Signs certificates for any number of hosts; the files are in one folder."""
 
     def __init__(self, folder: Path) -> None:
         if shutil.which("openssl") is None:
@@ -27,11 +27,14 @@ class Authority:
         return self.folder / "authority.pem"
 
     def trusted(self) -> ssl.SSLContext:
-        """What a client has that trusts this authority alone."""
+        """A client context that trusts only this authority."""
         return ssl.create_default_context(cafile=str(self.certificate))
 
     def sign(self, name: str, *, itself: bool = False) -> Path:
-        """A file with key and certificate for this subjectAltName; by itself it is self-signed."""
+        """A file with key and certificate for this subjectAltName;
+
+        ``itself`` makes it self-signed.
+        """
         key = self.folder / "authority.key"
         signed = () if itself else ("-CA", str(self.certificate), "-CAkey", str(key))
         subject = ("-addext", f"subjectAltName={name}", *signed)
@@ -50,7 +53,7 @@ class Authority:
 
 
 def serving(both: Path) -> ssl.SSLContext:
-    """What a server has that shows this key and certificate."""
+    """A server context with this key and certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(both)
     return context

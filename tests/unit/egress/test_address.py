@@ -1,4 +1,4 @@
-"""One spelling of an owner's URL is read; every other one is refused with a sentence."""
+"""One spelling of an owner's URL is accepted; every other one is refused with a sentence."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ REFUSED = [
     ("http://", "host is missing"),
     ("http:///path", "host is missing"),
     ("http://:80", "host is missing"),
-    # What one reader takes for the host and another does not.
+    # Texts in which parsers disagree about the host.
     ("http://good.example.org@127.0.0.1", "user and password"),
     ("http://127.0.0.1@good.example.org", "user and password"),
     ("http://a:b@good.example.org", "user and password"),
@@ -94,7 +94,7 @@ REFUSED = [
     ("http://faß.example.org", "more than one reading"),
     ("http://σς.example.org", "more than one reading"),
     ("http://\U0001fbf1.example.org", "more than one reading"),
-    # IPv6 addresses, and what is none.
+    # IPv6 addresses, valid and invalid.
     ("http://2606:4700::1", "one colon"),
     ("http://::1", "one colon"),
     ("http://[2606:4700::1", "in brackets"),
@@ -105,7 +105,7 @@ REFUSED = [
     ("http://[v1.fe80]", "not an IPv6 address"),
     ("http://[::1].example.org", "in brackets"),
     ("http://example.org[::1]", "one colon"),
-    # Names that are nobody's in public.
+    # Names without a public owner.
     ("http://localhost", "not public"),
     ("http://LOCALHOST:8000", "not public"),
     ("http://ⓛocalhost", "not public"),

@@ -30,7 +30,7 @@ def soon(seconds: float = 5.0) -> float:
 
 @contextmanager
 def server(answer: Answer) -> Iterator[int]:
-    """Answers every connection to a port of its own."""
+    """A server that answers every connection on its own port."""
     listener = socket.create_server(("127.0.0.1", 0))
     held = []
 
@@ -136,7 +136,7 @@ def test_an_expired_deadline_opens_no_connection() -> None:
 
 
 def drip(client: socket.socket) -> None:
-    """A handshake's record of 16 KiB, a byte at a time."""
+    """Send a handshake's record of 16 KiB, a byte at a time."""
     client.sendall(b"\x16\x03\x03\x40\x00\x02\x00\x3f\xfc")
     for _ in range(100):
         client.sendall(b"\x03")
@@ -207,7 +207,7 @@ def test_an_unverified_tls_context_raises_value_error(tmp_path: Path) -> None:
 
 
 def flooding(context: ssl.SSLContext) -> Answer:
-    """Shakes hands, and sends session tickets without any content, all made before."""
+    """Shakes hands, and then sends prepared session tickets without any content."""
     context.num_tickets = 20_000
 
     def answer(client: socket.socket) -> None:

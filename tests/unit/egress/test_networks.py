@@ -1,4 +1,4 @@
-"""No address that is not of the public internet passes the guard, however it is wrapped."""
+"""The guard blocks every address outside the public internet, in every notation."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_public_internet_addresses_pass(address: str) -> None:
 
 
 def wrapped(ip: IPv4Address) -> list[IPv6Address]:
-    """The address in every form in which an IPv6 one can carry it."""
+    """The address in every form inside an IPv6 address."""
     value = int(ip)
     heads = [0, 0xFFFF << 32, 0xFFFF << 48, 0x64_FF9B << 96, 0x64_FF9B_0001 << 80]
     site = int(IPv6Address("2606:4700:1:2::"))

@@ -1,4 +1,4 @@
-"""The guard among real machines, names and servers: see ``apart``."""
+"""The guard with real machines, names and servers: see ``apart``."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_only_complete_public_names_resolve(results: dict[str, Any]) -> None:
     for name in ("unknown", "searched", "hosted"):
         assert results[name][0] == "OSError"
         assert results[name][1].startswith("DNS has no permitted address for")
-    # A name of the inside reads no different: whoever submits addresses learns no such names.
+    # An internal name gives the same answer, so submitters cannot learn internal names.
     assert results["unknown"][1] == NOWHERE.format("unknown.example.org")
 
 

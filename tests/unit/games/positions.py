@@ -1,4 +1,4 @@
-"""Hand-made positions of Hungry Geese and the players that tests need."""
+"""Hand-made positions of Hungry Geese, and players for tests."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def position(
 
 
 def step(state: State, *moves: Any, food: Sequence[int] = ()) -> State:
-    """The position after these moves by seat, with this food put down."""
+    """The position after these moves by seat, with this new food."""
     given = {seat: move for seat, move in enumerate(moves) if move is not None}
     after, chance = GAME.step(state, given, {"food": list(food)})
     assert chance == {"food": list(food)}
@@ -52,7 +52,7 @@ def step(state: State, *moves: Any, food: Sequence[int] = ()) -> State:
 
 
 def careless(state: State, seat: int, rng: Random) -> Any:
-    """Mostly a move off all bodies, now and then any move or a fault."""
+    """Mostly a move away from all bodies, sometimes any move or a fault."""
     dice = rng.random()
     if dice < 0.01:
         return rng.choice((Verdict.ERROR, Verdict.INVALID, Verdict.TIMEOUT))

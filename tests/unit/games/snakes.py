@@ -1,6 +1,6 @@
-"""Hand-made positions of Battlesnake and the careless players that tests need.
+"""Hand-made positions of Battlesnake, and careless players for tests.
 
-Cells are (x, y), origin bottom left, y upwards.
+Cells are (x, y), with the origin at the bottom left and y upwards.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def position(
     turn: int = 5,
     **overrides: Any,
 ) -> State:
-    """A position of these snakes, head first. No food comes of itself unless it is asked for."""
+    """A position of these snakes, head first; without random food unless asked for."""
     settings = {"minimumFood": 0, "foodSpawnChance": 0, **overrides}
     configuration = GAME.configure(settings)
     columns = range(configuration["width"])
@@ -47,7 +47,7 @@ def position(
 
 
 def step(state: State, *moves: str | Verdict, chance: Mapping[str, Any] = NOTHING) -> State:
-    """The next position; moves in order of the living seats."""
+    """The next position; moves are in the order of the living seats."""
     return GAME.step(state, dict(zip(state.alive, moves, strict=True)), chance)[0]
 
 
@@ -60,7 +60,7 @@ def causes(state: State) -> list[str | None]:
 
 
 def careless(state: State, seat: int, rng: Random) -> str | Verdict:
-    """Mostly a move that kills nobody at once, at times any move, now and then a fault."""
+    """Mostly a move that survives, sometimes any move or a fault."""
     roll = rng.random()
     if roll < 0.03:
         return rng.choice((Verdict.TIMEOUT, Verdict.INVALID, Verdict.ERROR))

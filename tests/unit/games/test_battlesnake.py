@@ -1,4 +1,4 @@
-"""Each rule of a turn of Battlesnake by a position made by hand, on 11x11 unless it says so."""
+"""Each rule of a turn of Battlesnake in a hand-made position, on 11x11 by default."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.unit.games.snakes import bodies, causes, position, step
 
 A = [(2, 2), (2, 1), (2, 0)]
 FAR = [(9, 9), (9, 8), (9, 7)]
-"""A snake out of everybody's way: going left it meets nobody in two turns."""
+"""A distant snake: if it goes left it meets no other snake in two turns."""
 
 
 def test_a_move_advances_the_snake_one_cell() -> None:

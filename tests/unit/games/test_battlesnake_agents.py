@@ -21,7 +21,7 @@ AGENTS = Path(__file__).parents[3] / "agents" / "battlesnake"
 
 
 def load(name: str) -> Any:
-    """The agent's module, looking less far than it does: its strength is not what is tested."""
+    """The agent's module with a smaller search: its strength is not tested here."""
     folder = AGENTS / name
     path = next(path for path in (folder / "main.py", folder / "server.py") if path.exists())
     spec = importlib.util.spec_from_file_location(name, path)

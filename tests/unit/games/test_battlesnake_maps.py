@@ -1,4 +1,4 @@
-"""Where Battlesnake puts snakes, food and hazards, and what it lets be configured."""
+"""Battlesnake's places for snakes, food and hazards, and its configuration."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_food_never_spawns_on_a_body_or_beside_a_head() -> None:
         [(1, 1), (0, 1)], [(1, 2), (2, 2)], width=3, height=3, minimumFood=9, hazards=[(0, 0)]
     )
     after, drawn = GAME.step(state, {0: "up", 1: "up"}, Random(3))
-    # The second left the board, so what it lay on is free but for the first one's next cells.
+    # The second snake left the board, so its cells are free, except for the first one's next cells.
     assert after.alive == (0,)
     free = {(0, 0), (1, 0), (2, 0), (0, 1), (2, 1)}
     assert {tuple(cell) for cell in drawn["food"]} == free

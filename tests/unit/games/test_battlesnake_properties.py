@@ -1,4 +1,4 @@
-"""What holds in every game of Battlesnake, found by playing many."""
+"""Invariants of Battlesnake, checked in many games."""
 
 from __future__ import annotations
 

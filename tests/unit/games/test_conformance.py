@@ -1,4 +1,4 @@
-"""The check of games: ours and the documented one keep every promise, and each break is seen."""
+"""The check of games: ours and the documented one pass, and it detects each broken promise."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SHORT: Mapping[str, Mapping[str, Json]] = {
     "golad": {"width": 8, "height": 8, "startingCells": 15, "maxRounds": 8},
     "snake": {"width": 5, "height": 5, "maxSteps": 60},
 }
-"""Configurations of long games that come to their ends soon."""
+"""Configurations that end long games early."""
 
 
 @pytest.mark.parametrize("game", GAMES.values(), ids=lambda game: str(game.name))
@@ -81,7 +81,7 @@ def _draws_from_the_module(game: Any, state: Any, chance: Any) -> Any:
 
 
 def _keeps_a_secret(game: Any, state: Any, moves: Any, chance: Any) -> Any:
-    """The next prize does not stand in the event, so a replay draws nothing of it."""
+    """A game whose event omits the next prize, so a replay cannot draw it."""
     after, event = game.of_class.step(game, state, moves, chance)
     return after, {**event, "prize": min(state.prizes, default=None)}
 

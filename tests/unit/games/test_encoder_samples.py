@@ -1,4 +1,4 @@
-"""What learns from recorded episodes sees what the seats saw, and the moves that they made."""
+"""Samples from recorded episodes hold the seats' observations and moves."""
 
 from __future__ import annotations
 

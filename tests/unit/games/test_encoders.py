@@ -1,4 +1,4 @@
-"""Every game's planes, legal moves and move numbers, against its rules in games of random play."""
+"""Every game's planes, legal moves and move numbers agree with its rules in random games."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ PLAYED: tuple[tuple[str, int, Mapping[str, Any]], ...] = (
 )
 every_game = pytest.mark.parametrize(("name", "seats", "overrides"), PLAYED)
 PLANES = {"battlesnake": (4, 2), "golad": (0, 2), "hungry_geese": (4, 1), "snake": (0, 4)}
-"""For each seat, and besides."""
+"""The number of planes for each seat, and of common planes."""
 MOST = {"battlesnake": 100, "golad": 1, "hungry_geese": 1, "snake": 20}
-"""What a plane holds at most."""
+"""The largest value in a plane."""
 
 
 def episode(name: str, seats: int, overrides: Mapping[str, Any], seed: int) -> Episode:
@@ -64,7 +64,7 @@ def episode(name: str, seats: int, overrides: Mapping[str, Any], seed: int) -> E
 def seen(
     name: str, seats: int, overrides: Mapping[str, Any]
 ) -> Iterator[tuple[Episode, Any, Sample]]:
-    """Some games' samples of all seats, each with its state."""
+    """Samples of all seats of some games, each with its state."""
     for seed in range(3):
         recorded = episode(name, seats, overrides, seed)
         position = list(states(GAMES[name], recorded))
@@ -73,7 +73,7 @@ def seen(
 
 
 def after(recorded: Episode, state: Any, one: Sample, answer: Any) -> Any:
-    """The position after the sample's step, its seat answering this in place of what it did."""
+    """The position after the sample's step, with this answer of its seat."""
     game, step = GAMES[recorded.game], recorded.steps[one.step]
     moves = {seat: step.moves[seat] for seat in game.to_move(state)}
     moves[one.seat] = game.parse(state, one.seat, answer)
@@ -131,7 +131,7 @@ def test_an_illegal_move_eliminates_the_seat(
             if is_legal:
                 assert ends[one.seat] not in own
             else:
-                # Who dies of hunger or hazards in the same turn has died of that.
+                # A death by hunger or hazards in the same turn has that cause.
                 assert ends[one.seat] in own | {Cause.HAZARD, Cause.OUT_OF_HEALTH}
             tried[int(is_legal)] += 1
     assert min(tried) > 10
@@ -158,12 +158,12 @@ def test_the_legal_mask_matches_the_rules(
 
 
 def body(head: Any, left: Any) -> list[tuple[int, ...]]:
-    """The cells of a snake, head first, from the planes of its head and of when it leaves them."""
+    """The cells of a snake, head first, from the planes of its head and of its leaving times."""
     cells = {int(left[at]): at for at in zip(*map(np.ndarray.tolist, left.nonzero()), strict=True)}
     found = [tuple(map(int, at)) for at in np.argwhere(head)]
     assert len(found) <= 1
     for moves in range(max(cells, default=0) - 1, 0, -1):
-        found.append(tuple(cells.get(moves, found[-1])))  # stacked on the one before
+        found.append(tuple(cells.get(moves, found[-1])))  # stacked on the previous one
     return found
 
 

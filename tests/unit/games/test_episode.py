@@ -1,4 +1,4 @@
-"""A recorded episode comes back as it was, plays again exactly, and names nobody."""
+"""A recorded episode loads unchanged, replays exactly, and contains no names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Games from files outside the tree: loaded, refused with a sentence, and named by a digest."""
+"""Games from external files: loaded, refused with a sentence, and identified by a digest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Table = dict[str, Game[Any]]
 
 @pytest.fixture(autouse=True)
 def hosted(monkeypatch: pytest.MonkeyPatch) -> Table:
-    """The games there are; what a test registers is gone after it."""
+    """The table of games; registrations of a test are removed after it."""
     table = dict(GAMES)
     monkeypatch.setattr(external, "GAMES", table)
     monkeypatch.setattr(external, "_loaded_files", {})

@@ -1,4 +1,4 @@
-"""Frames of an episode: one a position, and what each step had beside them."""
+"""Frames of an episode: one a position, with the data of each step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each rule of the Game of Life and Death by a position made by hand; x right, y down."""
+"""Each rule of the Game of Life and Death in a hand-made position; x right, y down."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ BLOCKS = """
 ..11
 ..11
 """
-"""Two still blocks that touch at a corner."""
+"""Two stable blocks that touch at a corner."""
 
 TWO = """
 00..11
 00..11
 """
-"""Two still blocks apart; either is whole again in the generation after it lost a cell."""
+"""Two separate stable blocks; each is whole again one generation after it lost a cell."""
 
 
 def board(rows: str, *, seat: int = 0, number: int = 1, max_rounds: int = 100) -> State:
@@ -51,7 +51,7 @@ def rows(state: State) -> str:
 
 
 def half(state: State, move: Any) -> State:
-    """The position after this answer of who moves, as a referee would hand it on."""
+    """The position after this answer of the player to move, passed on as by a referee."""
     assert state.seat is not None
     if not isinstance(move, Verdict):
         try:
@@ -175,7 +175,7 @@ def test_an_invalid_move_is_refused_with_the_expected_form(text: Any) -> None:
         (0, "kill 4,0", "4,0 is off the board of 4x4"),
         (0, "kill 0,-1", "0,-1 is off the board"),
         (0, "kill 3,0", "kill: 3,0 is dead already"),
-        # The target comes first, then each sacrifice in turn, then the same one twice.
+        # The target comes first, then each sacrifice in turn, then one sacrifice twice.
         (0, "birth 4,0 9,9 9,9", "4,0 is off the board"),
         (0, "birth 0,0 9,9 9,9", "birth: 0,0 is alive already"),
         (0, "birth 2,2 9,9 9,9", "birth: 2,2 is alive already"),

@@ -1,4 +1,4 @@
-"""What holds in every game of GOLAD, found by playing many."""
+"""Invariants of GOLAD, checked in many games."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Played = tuple[dict[str, Any], list[State], list[Any], list[dict[int, Any]]]
 
 
 def careless(state: State, seat: int, rng: Random) -> Any:
-    """A random line that is often a move, now and then a fault."""
+    """A random line that is often a move and sometimes a fault."""
     if rng.random() < 0.02:
         return rng.choice((Verdict.ERROR, Verdict.INVALID, Verdict.TIMEOUT))
     point = [
@@ -63,7 +63,7 @@ games = st.builds(play, configurations(), st.integers(0, 2**32))
 
 
 def next_field(field: Sequence[Sequence[str]]) -> list[list[str]]:
-    """The generation after this board, cell by cell as the rule says it."""
+    """The next generation, cell by cell as in the rule."""
     height, width = len(field), len(field[0])
     after = []
     for y in range(height):

@@ -1,4 +1,4 @@
-"""Each rule of Hungry Geese by a position made by hand. The board has 11 columns and 7 rows."""
+"""Each rule of Hungry Geese in a hand-made position. The board has 11 columns and 7 rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.unit.games.positions import position, step
 
 N, E, S, W = "NORTH", "EAST", "SOUTH", "WEST"
 FAR = (60,)
-"""A goose out of everybody's way: going west it meets nobody in one step."""
+"""A distant goose: if it goes west it meets no other goose in one step."""
 
 
 def test_a_move_advances_the_goose_one_cell() -> None:

@@ -1,4 +1,4 @@
-"""A configuration is checked as the peer's schema checks it, and the error names the field."""
+"""The check of a configuration agrees with the peer's schema, and the error names the field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds in every game of Hungry Geese, found by playing many."""
+"""Invariants of Hungry Geese, checked in many games."""
 
 from __future__ import annotations
 

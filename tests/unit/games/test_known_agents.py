@@ -1,4 +1,4 @@
-"""The agents of known strength play GOLAD and Snake without a fault, and the weak ones weakly."""
+"""Agents of known strength play GOLAD and Snake without faults, and the weak ones lose."""
 
 from __future__ import annotations
 
@@ -86,13 +86,13 @@ def test_the_search_bot_moves_with_a_low_time_bank() -> None:
     field = [*"00....", *"00..11", *"....11", *"......"]
     for bank_seconds in (10.0, 3.0, 0.1):
         search = load("golad", "search")
-        search.random.seed(1)  # it draws between moves that are as good
+        search.random.seed(1)  # it draws between equally good moves
         move = search.decide(6, 4, "0", field, bank_seconds)
         assert move.split()[0] in ("kill", "birth")
 
 
 def golad_reward(strong: str, weak: str, number: int) -> float:
-    """What the stronger bot was paid in a game whose number is its start and its seat."""
+    """The stronger bot's reward; the game's number gives its start and seat."""
     bots, own_seat = [load("golad", name) for name in (strong, weak)], number % 2
     state, _ = GOLAD.reset(GOLAD.configure(CONFIGURATIONS["golad"]), 2, Random(number))
     while state.seat is not None:

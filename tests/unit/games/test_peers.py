@@ -1,4 +1,4 @@
-"""Battlesnake and GOLAD against second implementations that were written from the facts alone."""
+"""Battlesnake and GOLAD agree with second implementations from the rule books alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FAULTS = (Verdict.TIMEOUT, Verdict.INVALID, Verdict.ERROR)
 
 
 def _answer(frame: snakes.Frame, seat: int, wraps: bool, random: Random) -> str | Verdict:
-    """Mostly a move that does not kill at once, at times any, at times none."""
+    """Mostly a move that survives, sometimes any move, sometimes none."""
     if random.random() < 0.05:
         return random.choice(FAULTS)
     if random.random() < 0.05:
@@ -40,7 +40,7 @@ def _answer(frame: snakes.Frame, seat: int, wraps: bool, random: Random) -> str 
 
 
 def _upset(state: Any, random: Random) -> Any:
-    """The position with what no map here makes: stacked hazards, doubled food, low health."""
+    """The position with features of no map here: stacked hazards, doubled food, low health."""
     cells = state.rules.cells
     heads = [state.bodies[seat][0] for seat in state.alive]
     near = [head + step for head in heads for step in state.rules.offsets.values()]
@@ -53,7 +53,7 @@ def _upset(state: Any, random: Random) -> Any:
 
 
 def _compare_game(settings: Mapping[str, Any], seats: int, seed: int, upsets: bool) -> int:
-    """Plays one game turn by turn in both; gives the number of turns."""
+    """Play one game turn by turn in both; returns the number of turns."""
     configuration = SNAKE.configure(settings)
     rules = snakes.Rules(
         ruleset=configuration["ruleset"],
@@ -177,7 +177,7 @@ def test_every_golad_half_round_matches_the_peer_engine(
 
 
 def _peers_frame(state: Any) -> dict[str, Any]:
-    """With rows as the peer writes them."""
+    """The frame with rows in the peer's format."""
     frame = GOLAD.frame(state)
     return {**frame, "field": [list(row) for row in frame["field"]]}
 

@@ -1,4 +1,4 @@
-"""PettingZoo's environments as games: two of its classics keep every promise of the Protocol."""
+"""PettingZoo's environments as games: two classic ones keep every promise of the Protocol."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_wrong_number_of_seats_is_refused() -> None:
 
 
 class Walk:
-    """Two walkers with spaces that are not Discrete, luck of their own, and an end for each."""
+    """Two walkers with spaces that are not Discrete, separate random numbers, and separate ends."""
 
     def __init__(self) -> None:
         self.possible_agents = ["stepper", "glider"]

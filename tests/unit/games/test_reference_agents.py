@@ -1,4 +1,4 @@
-"""The reference agents are Kaggle main.py files that play without a fault, game after game."""
+"""The reference agents are Kaggle main.py files that play game after game without faults."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BUDGETS = {"BUDGET_SECONDS": 0.002, "QUICK_SECONDS": 0.0, "LONG_SECONDS": 0.01}
 
 
 def load(name: str) -> Callable[[Any, Any], Any]:
-    """The agent as Kaggle takes it: the last callable of the executed file."""
+    """The agent as Kaggle finds it: the last callable of the executed file."""
     path = AGENTS / name / "main.py"
     namespace: dict[str, Any] = {}
     with chdir(path.parent):  # as in a box

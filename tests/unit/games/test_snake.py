@@ -1,4 +1,4 @@
-"""The rules of Snake by positions made by hand, and what holds in every game; y grows downwards."""
+"""The rules of Snake in hand-made positions, and invariants of every game; y grows downwards."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_an_unknown_direction_is_refused(raw: Any) -> None:
         ([(3, 0), (3, 1)], "up", "up leaves the board"),
         ([(3, 3), (3, 2)], "down", "down leaves the board"),
         ([(1, 1), (1, 0)], "up", "up goes into the snake"),
-        # The tail would be gone by then, and yet.
+        # The tail is about to leave, but the move is still illegal.
         ([(1, 1), (1, 2), (2, 2), (2, 1)], "right", "right goes into the snake"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The reference geese, asked for their moves by what measures how well they can be imitated."""
+"""The script that measures how well the reference geese can be imitated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_a_mirrored_position_plays_like_the_original(across: bool, down: bool) -
         image = mirrored(state, across, down)
         assert mirrored(image, across, down) == state
         if after.food != state.food:
-            continue  # what is put down is not mirrored
+            continue  # an empty mirrored position has no answer
         turned = {
             seat: teachers._turned(move, across, down) if move in MOVES else move
             for seat, move in asked.items()

@@ -1,4 +1,4 @@
-"""The examples of docs/how-to/bring-a-game.md, as its reader would copy it."""
+"""The examples of docs/how-to/bring-a-game.md, as a reader would copy them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def source() -> str:
 
 
 def write(folder: Path) -> Path:
-    """The example as a file of its own."""
+    """Write the example to its own file."""
     file = folder / "goofspiel.py"
     file.write_text(source())
     return file
 
 
 def adapters() -> dict[str, Any]:
-    """What the file that adapts PettingZoo's environments defines."""
+    """The names that the PettingZoo adapter file defines."""
     defined: dict[str, Any] = {}
     exec(compile(_block("py"), PAGE, "exec"), defined)
     return defined

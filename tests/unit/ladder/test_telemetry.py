@@ -1,4 +1,4 @@
-"""Log lines: one JSON object each, with a level and what is bound."""
+"""Log lines: one JSON object each, with a level and its bound values."""
 
 from __future__ import annotations
 

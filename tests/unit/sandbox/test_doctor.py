@@ -1,4 +1,4 @@
-"""What the doctor reads from trees of files, and what it concludes from them."""
+"""The doctor's readings of file trees, and its conclusions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ORDINARY = ProbeResults(None, "permission denied", (), "bubblewrap 0.8.0", "", F
 
 
 def tree(root: Path, files: Mapping[str, str]) -> Path:
-    """A machine's files below ``root``: a sound one's, overwritten by ``files``."""
+    """Write a sound machine's files below ``root``, overwritten by ``files``."""
     sound = {
         "proc/self/mountinfo": FIRST + BESIDE,
         "proc/self/cgroup": "8:pids:/\n4:memory:/\n1:cpu:/\n0::/\n",
@@ -61,7 +61,7 @@ def tree(root: Path, files: Mapping[str, str]) -> Path:
 
 
 def read(root: Path, uid: int = 0, /, **files: str) -> Machine:
-    """Files by their path with ``__`` for each slash."""
+    """Read these files; in a name ``__`` stands for a slash."""
     return machine.read_machine(
         tree(root, {k.replace("__", "/"): v for k, v in files.items()}), uid
     )

@@ -1,4 +1,4 @@
-"""The listener of a lending daemon before a crowd of strangers, and how one comes in beside it."""
+"""The listener of a lending daemon under many strangers, who leave room for valid clients."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _knock(path: Path) -> socket.socket:
 
 
 def _refusal(path: Path) -> str:
-    """The answer to a question, once this daemon has room to hear it."""
+    """The answer to a question, once this daemon has room for it."""
     for _ in range(200):
         with _knock(path) as late, contextlib.suppress(wire.WireError):
             wire.send_frame(late, {"op": "hello"})
@@ -58,7 +58,7 @@ def test_silent_connections_use_a_limited_number_of_threads(
 ) -> None:
     monkeypatch.setattr(
         sandbox_listener, "STRANGERS_SECONDS", 60.0
-    )  # those who are heard stay all the while
+    )  # accepted clients stay connected
     before = threading.active_count()
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(listening(path))

@@ -1,4 +1,4 @@
-"""What a daemon makes of the signals that end it."""
+"""A daemon's reactions to termination signals."""
 
 from __future__ import annotations
 

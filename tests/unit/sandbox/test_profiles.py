@@ -1,4 +1,4 @@
-"""Profiles: what their locks say, and that the large ones wait for somebody's word."""
+"""Profiles: the contents of their locks, and the large ones' need for approval."""
 
 from __future__ import annotations
 

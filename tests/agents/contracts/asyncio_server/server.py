@@ -1,4 +1,4 @@
-"""Contract http with asyncio.start_server: it keeps connections, and answers in chunks."""
+"""Contract http with asyncio.start_server: it keeps connections and answers in chunks."""
 
 import asyncio
 

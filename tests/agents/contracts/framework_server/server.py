@@ -1,6 +1,6 @@
 """Contract http by a framework that first asks the kernel for its own address.
 
-A UDP socket that is connected sends nothing: its name is the address that would be used.
+A connected UDP socket sends nothing; its name is the address that the kernel would use.
 """
 
 import socket

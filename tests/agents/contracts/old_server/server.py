@@ -1,4 +1,4 @@
-"""Contract http with the API of 2017: y grows downwards, bodies are coords."""
+"""Contract http with the API of 2017: y grows downwards, and bodies are called coords."""
 
 import json
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

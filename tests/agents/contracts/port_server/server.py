@@ -1,6 +1,6 @@
-"""Contract http by a program that does not run in the box's Python: it listens on ``$PORT``.
+"""Contract http by a program outside the box's Python: it listens on ``$PORT``.
 
-The test puts a line with an interpreter's path above this, so that the kernel executes it.
+The test adds a first line with an interpreter's path, so that the kernel executes the file.
 """
 
 import os

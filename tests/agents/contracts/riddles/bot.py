@@ -1,4 +1,4 @@
-"""Contract riddles: it checks the order of what it is told, and kills its first cell."""
+"""Contract riddles: it checks the order of its input and kills its first cell."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Contract http with the standard library's own server, on the port that a tutorial would take."""
+"""Contract http with the standard library's server, on the port of a typical tutorial."""
 
 import json
 import os

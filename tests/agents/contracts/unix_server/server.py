@@ -1,4 +1,4 @@
-"""Contract http as a program of another language would: it binds the socket it is told of."""
+"""Contract http like a program in another language: it binds the socket of its environment."""
 
 import os
 import socket

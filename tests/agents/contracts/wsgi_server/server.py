@@ -1,4 +1,4 @@
-"""Contract http with wsgiref, on another port, from a thread that outlives the main one."""
+"""Contract http with wsgiref, on another port, from a thread that outlives the main thread."""
 
 import json
 import threading

@@ -1,3 +1,3 @@
-"""Raises while it is loaded, before there is anything to call."""
+"""Raises during import, before anything is callable."""
 
 raise RuntimeError("this agent crashes at import")

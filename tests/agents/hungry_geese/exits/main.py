@@ -1,4 +1,4 @@
-"""Plays three legal moves, then ends its process without a word (os._exit)."""
+"""Plays three legal moves, then ends its process silently (os._exit)."""
 
 import os
 from typing import Any
@@ -18,7 +18,7 @@ def exits_of(cell: int, taken: set[int], rows: int, columns: int) -> list[str]:
 
 
 def play(observation: Any, configuration: Any) -> str:
-    """A legal move where there is one, so that the agent lives to show its fault."""
+    """A legal move if there is one, so that the agent lives until its fault."""
     if observation["step"] == 0:
         memory["last"] = ""
     taken = {cell for goose in observation["geese"] for cell in goose}

@@ -1,4 +1,4 @@
-"""Answers things that are no move, another one in each call."""
+"""Gives a different illegal answer in each call."""
 
 from typing import Any
 

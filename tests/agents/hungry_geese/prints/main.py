@@ -1,4 +1,4 @@
-"""Prints a line to stdout and one to stderr for each call, naming the step, and one at import."""
+"""Prints the step to stdout and stderr in each call, and one line at import."""
 
 import sys
 from typing import Any
@@ -18,7 +18,7 @@ def exits_of(cell: int, taken: set[int], rows: int, columns: int) -> list[str]:
 
 
 def play(observation: Any, configuration: Any) -> str:
-    """A legal move where there is one, so that the agent lives to show its fault."""
+    """A legal move if there is one, so that the agent lives until its fault."""
     if observation["step"] == 0:
         memory["last"] = ""
     taken = {cell for goose in observation["geese"] for cell in goose}

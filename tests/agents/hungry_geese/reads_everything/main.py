@@ -1,7 +1,7 @@
-"""Looks for everything that is not its business, prints what it found, plays legal moves.
+"""Looks for everything that an agent must not see, prints it, and plays legal moves.
 
 In its first call it prints one line ``FOUND {json}``: environment, files, processes, mounts, open
-descriptors, host name, users, network. What a test then looks for must not be in it.
+descriptors, host name, users, network. A test then checks that no secret is in this line.
 """
 
 import json
@@ -25,7 +25,7 @@ def exits_of(cell: int, taken: set[int], rows: int, columns: int) -> list[str]:
 
 
 def play(observation: Any, configuration: Any) -> str:
-    """A legal move where there is one, so that the agent lives to show its fault."""
+    """A legal move if there is one, so that the agent lives until its fault."""
     if observation["step"] == 0:
         memory["last"] = ""
     taken = {cell for goose in observation["geese"] for cell in goose}
@@ -52,7 +52,7 @@ def read(path: str) -> str:
 
 
 def open_to_write(path: str) -> str:
-    """Opened for writing, but nothing is written: this may run on a developer's own machine."""
+    """Opens for writing but writes nothing: this may run on a developer's own machine."""
     with open(path, "r+b"):
         return "opened"
 

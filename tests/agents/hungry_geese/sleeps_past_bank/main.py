@@ -18,7 +18,7 @@ def exits_of(cell: int, taken: set[int], rows: int, columns: int) -> list[str]:
 
 
 def play(observation: Any, configuration: Any) -> str:
-    """A legal move where there is one, so that the agent lives to show its fault."""
+    """A legal move if there is one, so that the agent lives until its fault."""
     if observation["step"] == 0:
         memory["last"] = ""
     taken = {cell for goose in observation["geese"] for cell in goose}

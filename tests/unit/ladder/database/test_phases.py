@@ -1,4 +1,4 @@
-"""What may stand in a migration, and that ours and the function files keep to it."""
+"""The rules for migrations, which our migrations and function files keep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a season for one seat ranks by, and who plays which round."""
+"""The ranking measures of one-seat seasons, and the distribution of rounds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SNAKE = (
 )
 
 
-def told(*games: tuple[int, int, int]) -> Totals:
+def totals_of(*games: tuple[int, int, int]) -> Totals:
     """Totals after these games: won, length, steps."""
     totals: Totals = {}
     for won, length, steps in games:
@@ -60,7 +60,7 @@ def runner(name: str, last: int, in_flight: int = 0, weight: float = 1.0) -> Ent
 
 
 def rewards(measure: Measure, *paid: float | None) -> Totals:
-    """Totals after games that paid this; None: the entry failed."""
+    """Totals after games with these rewards; None: the entry failed."""
     totals: Totals = {}
     for reward in paid:
         totals = add_game((measure,), totals, {"reward": reward})
@@ -112,7 +112,7 @@ def test_equal_results_rank_equally_in_any_order() -> None:
 
 
 def test_only_won_games_count_for_steps() -> None:
-    won, length, steps = estimates(SNAKE, told((1, 100, 700), (0, 40, 90), (1, 100, 900)))
+    won, length, steps = estimates(SNAKE, totals_of((1, 100, 700), (0, 40, 90), (1, 100, 900)))
     assert won.games == 3
     assert won.value == pytest.approx(2 / 3)
     assert (length.games, length.value) == (3, 80.0)
@@ -121,17 +121,17 @@ def test_only_won_games_count_for_steps() -> None:
 
 
 def test_a_measure_without_games_is_unknown() -> None:
-    _, length, steps = estimates(SNAKE, told((0, 40, 90)))
+    _, length, steps = estimates(SNAKE, totals_of((0, 40, 90)))
     assert (length.value, length.low, length.high) == (40.0, None, None)
     assert (steps.games, steps.value) == (0, None)
 
 
 def test_the_first_differing_measure_decides_the_rank() -> None:
     fields = {
-        "winner": told((1, 100, 900), (1, 100, 900)),
-        "quicker": told((1, 100, 800), (1, 100, 800)),
-        "long": told((0, 90, 100), (0, 95, 100)),
-        "short": told((0, 10, 100), (0, 10, 100)),
+        "winner": totals_of((1, 100, 900), (1, 100, 900)),
+        "quicker": totals_of((1, 100, 800), (1, 100, 800)),
+        "long": totals_of((0, 90, 100), (0, 95, 100)),
+        "short": totals_of((0, 10, 100), (0, 10, 100)),
     }
     ranked = sorted(fields, key=lambda name: sort_key(SNAKE, estimates(SNAKE, fields[name])))
     assert ranked == ["quicker", "winner", "long", "short"]

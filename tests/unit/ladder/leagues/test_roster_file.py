@@ -1,4 +1,4 @@
-"""A roster as CSV: what is read, and how its faults are told."""
+"""A roster as CSV: its contents, and the messages for its faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What joining means, and which settings are wider than what was agreed to."""
+"""The meaning of joining, and the settings that are wider than the agreed ones."""
 
 from __future__ import annotations
 

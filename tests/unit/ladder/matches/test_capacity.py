@@ -1,4 +1,4 @@
-"""What no live node has for a match, in words."""
+"""The abilities that no live node has for a match, in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who sees what, as a table: resource by viewer."""
+"""The permissions as a table: resource by viewer."""
 
 from __future__ import annotations
 

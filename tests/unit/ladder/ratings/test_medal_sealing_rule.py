@@ -1,4 +1,4 @@
-"""When a medal is sure enough, and how often what is sure turns out wrong."""
+"""When a medal is certain enough, and how often a certain medal turns out wrong."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AGENTS = 100
 @pytest.mark.parametrize(
     ("rules", "chance", "medal"),
     [
-        (MedalRules(), 0.96, Medal.SILVER),  # counted in 400 draws: it may as well be 0.94
+        (MedalRules(), 0.96, Medal.SILVER),  # counted in 400 draws: the true value may be 0.94
         (MedalRules(), 0.98, Medal.GOLD),
         (LINES, 0.96, Medal.GOLD),
         (LINES, 0.94, Medal.SILVER),
@@ -46,7 +46,7 @@ def test_a_sealed_medal_needs_certainty_in_every_look() -> None:
 
 @dataclass(frozen=True)
 class Looked:
-    """One season: what was seen with every thirtieth result more, and who deserves what."""
+    """One season: a standing after every thirtieth result, and the deserved medals."""
 
     games: list[float]
     chances: list[list[Chances]]
@@ -55,8 +55,10 @@ class Looked:
 
 
 def looked_at(seed: int, too_small: float) -> Looked:
-    """A season whose fit has deviations ``too_small`` times what they ought to be; one seed for the
-    draws of all its standings."""
+    """A season whose fit has deviations ``too_small`` times the right ones.
+
+    One seed serves the draws of all its standings.
+    """
     rng = np.random.default_rng(seed)
     skill = rng.standard_normal(AGENTS)
     cuts = np.array(MedalRules().cuts(AGENTS))
@@ -78,7 +80,7 @@ def looked_at(seed: int, too_small: float) -> Looked:
 
 
 def sealed(season: Looked, looks: int) -> list[tuple[int, int]]:
-    """The best class sealed for each agent that has one, and the class it deserves."""
+    """The best class sealed for each agent that has one, and its deserved class."""
     best: dict[int, int] = {}
     for n in range(len(season.games)):
         chosen = [n]
@@ -101,7 +103,7 @@ def sealed(season: Looked, looks: int) -> list[tuple[int, int]]:
 def test_at_most_5_percent_of_medals_sealed_at_95_percent_are_wrong(
     too_small: float,
 ) -> None:
-    # A fit that is right about itself, and one that is too sure.
+    # A fit with right deviations, and one with too small ones.
     seasons = [looked_at(seed, too_small) for seed in range(8)]
     shares = {}
     for looks in (1, STANDINGS_THAT_MUST_AGREE):

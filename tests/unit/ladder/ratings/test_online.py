@@ -88,7 +88,7 @@ def test_seat_order_does_not_change_the_ratings(order: list[int], data: st.DataO
     seats = len(order)
     ratings = data.draw(st.lists(RATINGS, min_size=seats, max_size=seats))
     faults = data.draw(st.lists(st.booleans(), min_size=seats, max_size=seats))
-    # Without ties: the package chains equal places in the order in which they are told.
+    # Without ties: the package chains equal places in the order of its input.
     placements = data.draw(st.permutations(range(1, seats + 1)))
     straight = update_ratings(SEASON, ratings, placements, faults)
     turned = update_ratings(

@@ -1,4 +1,4 @@
-"""What games tell of an entry, on games made up."""
+"""The analysis of an entry, on invented games."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ numbers = count()
 def game(
     *rivals: tuple[str, int], placement: int = 1, seat: int = 0, verdict: str = "DONE"
 ) -> PlayedMatch:
-    """A game against these opponents, who were placed so."""
+    """A game against these opponents with these places."""
     number = next(numbers)
     return PlayedMatch(
         match_id=MatchId(f"m{number}"),

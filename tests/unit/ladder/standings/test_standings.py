@@ -88,7 +88,7 @@ def test_a_copied_submission_does_not_change_other_ranks(
     alone = told(build_by(field, 0.0, MedalTerms(sealed=sealed)))
     among = build_by([*field, *copies], 0.0, MedalTerms(sealed=sealed))
     assert {team: one for team, one in told(among).items() if team in alone} == alone
-    for row in among:  # and each copy has what the original has, a seal of its own aside
+    for row in among:  # each copy has the original's values, except for a seal
         assert {other.medal for other in among if other.rank == row.rank} == {row.medal}
 
 

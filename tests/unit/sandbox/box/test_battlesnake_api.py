@@ -1,4 +1,4 @@
-"""The conversation with a Battlesnake server, whoever carries its requests."""
+"""The conversation with a Battlesnake server, over any transport."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _seen(*snakes: str) -> dict[str, Any]:
 
 
 class Line:
-    """Carries requests to a server that is told beforehand what becomes of each."""
+    """A transport that returns a prepared result for each request."""
 
     takes_seconds = 0.0
 
@@ -80,7 +80,7 @@ def test_the_referee_gets_the_outcome_of_a_failed_request(
 ) -> None:
     kept = _ProgramAgent(Contract.HTTP, BattlesnakeConversation("1", Line(broken).call))
     kept.start({**START, "load": "first_move"})
-    kept._is_open = True  # there is no program to be opened
+    kept._is_open = True  # there is no program to open
     kept._speaker.open(START)
     answer = kept.act({"n": 7, "observation": {**SEEN, "remainingOverageTime": 0.0}})
     fault = {"k": "fault", "n": 7, "why": "in vain", "is_gone": False, "is_invalid": False}

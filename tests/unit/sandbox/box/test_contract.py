@@ -1,4 +1,4 @@
-"""What peck.json may say, and what is said of what it may not."""
+"""The permitted content of peck.json, and the messages for other content."""
 
 from __future__ import annotations
 

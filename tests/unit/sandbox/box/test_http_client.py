@@ -1,4 +1,4 @@
-"""Answers of a server, good ones and broken ones, read by the caller in the box."""
+"""Valid and broken answers of a server, read by the caller in the box."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Serve = Callable[[Sequence[bytes]], HttpClient]
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 SIZES = (b"0x4", b"+4", b"0_4", b" 4", b"-0", b"000000004", b"", b";x")
-"""Of four bytes, as no chunk has it."""
+"""Spellings of the size four that no chunk may have."""
 
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    """A caller of a server that answers each request with the next of these, and then hangs up."""
+    """A caller of a server that sends the next of these answers to each request, then closes."""
     listeners: list[socket.socket] = []
     callers: list[HttpClient] = []
 
@@ -134,7 +134,7 @@ def test_a_dropped_connection_is_a_connection_error(
 
 
 def test_a_request_on_a_closed_idle_connection_is_retried_once() -> None:
-    """What a server does whose idle time is over while the request is on its way."""
+    """The server's idle time ends while the request is on its way."""
     name = f"\0peck-test-{secrets.token_hex(8)}"
     heard: list[bytes] = []
 
@@ -156,7 +156,7 @@ def test_a_request_on_a_closed_idle_connection_is_retried_once() -> None:
         caller = HttpClient(connect_local(lambda: (name,)))
         assert caller.listens()
         caller.call("POST", "/a", "", 5.0)
-        with pytest.raises(ConnectionError):  # given up twice: then it is the server's fault
+        with pytest.raises(ConnectionError):  # after two closed connections the server is at fault
             caller.call("POST", "/b", "", 5.0)
         assert caller.call("POST", "/c", "", 5.0) == (200, b'"up"')
         caller.close()

@@ -1,4 +1,4 @@
-"""What a box offers as kaggle_environments does what the real package does."""
+"""The box's kaggle_environments module agrees with the real package."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ POINTS = tuple(product(range(-3, 8), range(-3, 8)))
 
 
 def _boards() -> st.SearchStrategy[tuple[int, int, list[list[int]], list[int]]]:
-    """Columns, rows, geese by seat (some out, some of them crowded), food."""
+    """Columns, rows, geese by seat (some out, some crowded), food."""
 
     def fill(size: tuple[int, int]) -> st.SearchStrategy[Any]:
         cells = st.integers(0, size[0] * size[1] - 1)
@@ -38,7 +38,7 @@ def _boards() -> st.SearchStrategy[tuple[int, int, list[list[int]], list[int]]]:
 
 
 def _outcome(call: Callable[[], Any]) -> Any:
-    """What the call gives and where it leaves the generator, or the kind of its exception."""
+    """The result and the generator's state after the call, or the kind of its exception."""
     random.seed(7)
     try:
         return call(), random.random()
@@ -169,7 +169,7 @@ def test_the_specification_matches_kaggle_except_for_prose() -> None:
             return {k: bare(v) for k, v in value.items() if k != "description"}
         return value
 
-    # The module's own is rewritten by the first ``make``; ours is as it is shipped.
+    # The first ``make`` changes the package's own specification; ours equals the file.
     with open(REAL_GEESE.jsonpath, encoding="utf-8") as file:
         assert OUR_GEESE.specification == bare(json.load(file))
     assert list(OUR_GEESE.agents) == list(REAL_GEESE.agents)

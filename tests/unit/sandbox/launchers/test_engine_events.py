@@ -1,4 +1,4 @@
-"""What an engine's events say of a lost box."""
+"""The meaning of an engine's events for a lost box."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BOX = "b" * 64
 
 
 class Stream:
-    """Streams of events that a test writes; None ends one, as an engine's end does."""
+    """Streams of events from a test; None ends one, as an engine's end does."""
 
     def __init__(self) -> None:
         self.events: queue.Queue[dict[str, Any] | None] = queue.Queue()

@@ -1,5 +1,7 @@
-"""GPUs as CDI files and engines tell of them. The files are written here, after the specification:
-nothing of this was seen on a real GPU."""
+"""GPUs as CDI files and engines report them.
+
+The files follow the specification; none comes from a real GPU.
+"""
 
 from __future__ import annotations
 

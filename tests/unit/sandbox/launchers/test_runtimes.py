@@ -1,4 +1,4 @@
-"""The engine's runtimes: which can be named, and what follows for a box and for the record."""
+"""The engine's runtimes: permitted names, and their effect on boxes and records."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def test_every_overrun_is_deducted_from_the_bank(clock: Clock, seconds: list[flo
 
 @given(clocks, charges)
 def test_timeouts_match_kaggle(clock: Clock, seconds: list[float]) -> None:
-    """The rule of kaggle_environments core.py, written out again."""
+    """A second form of the rule in kaggle_environments core.py."""
     bank, remaining = TimeBank(clock), clock.bank_seconds
     for duration in seconds:
         over = max(0.0, duration - clock.act_seconds)

@@ -1,4 +1,4 @@
-"""Batches on one's own machine: names, seats, seeds, rates."""
+"""Local batches of matches: names, seats, seeds, rates."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_later_games_have_derived_seeds() -> None:
 
 def test_shared_first_places_split_the_win() -> None:
     plan = _plan("a.py", "b.py")
-    # In the second game the seats are swapped: there the first seat is b's.
+    # In the second game the seats are swapped: the first seat belongs to b.
     first, second = summarize_agents(plan, [_result(1, (1, 2)), _result(2, (1, 1))])
     assert (first.agent, first.wins, first.mean_placement) == ("a", 1.5, 1.0)
     assert (second.agent, second.wins, second.mean_placement) == ("b", 0.5, 1.5)

@@ -1,4 +1,4 @@
-"""The episode and the seats' logs, as they are written."""
+"""The written episode and the seats' logs."""
 
 from __future__ import annotations
 

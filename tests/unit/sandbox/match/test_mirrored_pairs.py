@@ -1,4 +1,4 @@
-"""Mirrored pairs: two episodes of one start, the second seated the other way round, one result."""
+"""Mirrored pairs: two episodes of one start with swapped seats give one result."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def episode(*seats: SeatReport) -> PlayedMatch:
 
 
 def played(first: PlayedMatch, second: PlayedMatch) -> tuple[PlayedMatch, list[tuple[int, ...]]]:
-    """The pair, and who sat where in each episode."""
+    """The pair, and the seats in each episode."""
     seated: list[tuple[int, ...]] = []
 
     def play(lineup: tuple[int, ...]) -> PlayedMatch:

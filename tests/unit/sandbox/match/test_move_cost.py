@@ -1,4 +1,4 @@
-"""The arithmetic of the charge, with meters that say what the test wants."""
+"""The arithmetic of the charge, with meters that the test controls."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Files:
         (self._folder / "schedstat").write_text(f"1 {queue * 1e9:.0f} 3\n")
 
     def lost(self, first: float, second: float) -> None:
-        """Two cores' losses, and the two words before them that are the steal monitor's own."""
+        """Two cores' losses, after the steal monitor's own two words."""
         with (self._folder / "lost").open("r+b") as file:
             file.write(struct.pack("4d", 1.0, 1.0, first, second))
 
@@ -114,7 +114,7 @@ class Files:
 
 @pytest.fixture(autouse=True)
 def stolen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """What a hypervisor has taken by now, in seconds; this machine's own would be in the way."""
+    """Sets the seconds that a hypervisor has taken; this machine's own would interfere."""
     path = tmp_path / "stat"
 
     def at(seconds: float) -> None:
@@ -128,7 +128,7 @@ def stolen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[float],
 
 @pytest.fixture
 def own() -> OwnRunQueue:
-    """Of no thread: it never waits."""
+    """The queue of no thread: it never waits."""
     queue = OwnRunQueue()
     queue.close()
     return queue
@@ -203,7 +203,7 @@ def test_a_lost_core_counts_as_neither_wall_nor_cpu_time(files: Files, own: OwnR
     seat = _move_costs(files, own)
     files.lost(0.0, 3.0)
     seat.open(100.0)
-    files.at(0.068)  # 10 ms of work, and a core that stood still in its name
+    files.at(0.068)  # 10 ms of work, and a core that stood still during it
     files.lost(0.058, 3.001)
     assert seat.close(100.0, 100.070).charged_seconds == pytest.approx(0.012)
     seat.open(100.080)
@@ -230,7 +230,7 @@ def test_lost_time_never_reduces_a_charge_below_the_free_time(
 
 
 class Delayed(OwnRunQueue):
-    """Of a thread that stood in the queue so long since it asked."""
+    """A thread that has waited in the queue since the question."""
 
     def since_asked_seconds(self) -> float:
         return 0.020
@@ -353,9 +353,9 @@ def test_a_quick_seat_turning_slow_is_forgiven_from_that_question(
     move_costs = _move_costs(files, own)
     move_costs.open(0.0)
     move_costs.close(0.0, 0.0005)
-    files.at(0.0005, pressure=5.0)  # whatever it waited in quick moves is no credit
+    files.at(0.0005, pressure=5.0)  # waits in quick moves give no credit
     move_costs.open(0.001)
-    files.at(0.0005, pressure=5.020)  # nobody looks before it has waited: the referee waits too
+    files.at(0.0005, pressure=5.020)  # no look comes before the wait: the referee waits too
     assert move_costs.more_seconds(0.001, 0.021, 0.015) > 0
     files.at(0.0105, pressure=5.030)
     cost = move_costs.close(0.001, 0.046)
@@ -451,7 +451,7 @@ def test_an_agent_in_the_run_queue_is_not_late(files: Files, own: OwnRunQueue) -
     move_costs = _move_costs(files, own)
     move_costs.open(0.0)
     for look in range(5):
-        files.at(0.0, pressure=0.018 * look)  # an average over cores: less than was waited
+        files.at(0.0, pressure=0.018 * look)  # an average over cores: less than the real wait
         assert move_costs.more_seconds(0.0, 0.1 + 0.02 * look, 0.025) > 0
     files.at(0.010, pressure=0.072, queue=0.170)  # it ran, and its wait is booked
     assert move_costs.close(0.0, 0.180).charged_seconds == pytest.approx(0.010)
@@ -504,7 +504,7 @@ def test_waiting_without_bank_cost_excuses_no_later_answer(files: Files, own: Ow
 
 
 def test_throttling_by_the_seats_quota_uses_up_no_patience(files: Files, own: OwnRunQueue) -> None:
-    """On four cores it computes for a quarter of each period, and is stopped for the rest."""
+    """On four cores it computes for a quarter of each period, and is throttled for the rest."""
     move_costs = _move_costs(files, own, patience=5.0)
     for move in range(20):
         move_costs.open(float(move))

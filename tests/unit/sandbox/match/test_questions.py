@@ -1,4 +1,4 @@
-"""Questions over real sockets, with the other end in the test's hands."""
+"""Questions over real sockets, with the test at the other end."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_one_packet_is_one_answer(pair: Pair, asked: Callable[..., Question]) ->
     def child(theirs: socket.socket) -> None:
         theirs.recv(ROOM)
         theirs.send(b"one")
-        with contextlib.suppress(BrokenPipeError):  # the first may have ended the asking already
+        with contextlib.suppress(BrokenPipeError):  # the first may have ended the questions already
             theirs.send(b"two")
 
     assert asked(child).answer == b"one"

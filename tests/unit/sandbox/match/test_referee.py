@@ -1,4 +1,4 @@
-"""The referee where no process is needed: refused bundles, broken rules, seeds."""
+"""The referee without processes: refused bundles, broken rules, seeds."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_an_exception_in_the_rules_is_a_game_fault(game: Any, words: str) -> Non
 
 
 class Telling(HungryGeese):
-    """It tells a reward and what it is measured by besides."""
+    """A game that reports a reward and other measures."""
 
     measures = (Measure("won", "Games won", "share"),)
 
@@ -148,7 +148,7 @@ def test_every_seat_has_a_seed_separate_from_the_game() -> None:
 
 
 class DeafAtTheEnd(Loan):
-    """An agent that says that it wants to be told of the end, and does not answer that."""
+    """An agent that asks for the message of the end and does not answer it."""
 
     def __init__(self, meter: CpuMeter | None = None) -> None:
         self.socket, self._agent = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -189,7 +189,7 @@ def test_apparent_waiting_at_the_end_does_not_void_the_match(
 
 
 class OutAtOnce(Counting):
-    """Seat 1 is asked once."""
+    """A game that asks seat 1 once."""
 
     def to_move(self, state: Any) -> tuple[int, ...]:
         return super().to_move(state)[: 2 if state.step == 0 else 1]
@@ -201,8 +201,10 @@ class OutAtOnce(Counting):
 
 
 class Pondering:
-    """Plays with a second seat that has used some cpu time whenever a step is over; its meter reads
-    the files of a cgroup, which are plain ones here."""
+    """Plays with a second seat that uses some cpu time after each step.
+
+    Its meter reads the files of a cgroup, which are plain files here.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._usage, self.freeze = folder / "cpu.stat", folder / "cgroup.freeze"
@@ -215,7 +217,7 @@ class Pondering:
         self._usage.write_bytes(b"usage_usec %d\n" % microseconds)
 
     def play(self, game: Any, steps: int, microseconds: int) -> None:
-        """A match in which it uses so much."""
+        """Play a match in which it uses this much time."""
         referee.play_episode(
             game,
             {"steps": steps},

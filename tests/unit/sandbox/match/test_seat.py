@@ -1,4 +1,4 @@
-"""What a seat computed off turn, where its bank cannot pay it."""
+"""The charge for off-turn work of a seat whose bank cannot pay."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LENIENT = frozenset({Verdict.TIMEOUT})
 
 
 class QuietLoan(Loan):
-    """A connection that nobody answers on."""
+    """A connection without answers."""
 
     def __init__(self, agent: socket.socket) -> None:
         self.socket, self.meter, self.memory_mb = agent, CpuMeter({}, 1.0, False), 0
@@ -90,7 +90,7 @@ class Stopped(QuietLoan):
 def _late(
     loan: Loan, unforgiven: float, *, before: float = 0.0, forgives_host: bool = True
 ) -> Seat:
-    """A seat that is late without an answer, with so much waiting that was not forgiven."""
+    """A late seat without an answer, with this much waiting that was not forgiven."""
     own = OwnRunQueue()
     seat = Seat(0, loan, MatchTiming(CLOCK, own, 60.0, forgives_host=forgives_host))
     question = seat.asking(1, {})
@@ -118,7 +118,7 @@ def test_a_timeout_only_partly_caused_by_waiting_stands(loan: Loan) -> None:
 
 @pytest.mark.parametrize("now", [0.0, 0.2])
 def test_silence_after_little_waiting_is_the_agents_timeout(loan: Loan, now: float) -> None:
-    """It slept, on a host that had made it wait in earlier moves."""
+    """The agent slept, on a host that had made it wait in earlier moves."""
     fault = _late(loan, now, before=30.0).fault
     assert fault is not None
     assert fault.verdict is Verdict.TIMEOUT

@@ -1,4 +1,4 @@
-"""The arithmetic of lost cores, and where there is anybody who takes them."""
+"""The arithmetic of lost cores, and the detection of a hypervisor."""
 
 from __future__ import annotations
 

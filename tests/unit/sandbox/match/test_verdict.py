@@ -1,4 +1,4 @@
-"""One sentence of a reason for every way to fail."""
+"""Every fault has a reason of one sentence."""
 
 from __future__ import annotations
 

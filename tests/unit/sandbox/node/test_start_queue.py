@@ -1,4 +1,4 @@
-"""The order in which starts of boxes begin."""
+"""The order in which boxes start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a caller makes of a server that it cannot reach."""
+"""A caller's report about an unreachable server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a caller says of its agent and of itself, read by the daemon."""
+"""A caller's reports about its agent and itself, read by the daemon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The submission of a remote agent: one spelling, read back as it was written."""
+"""The submission of a remote agent has one spelling and reads back unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several hosts out of reach at once are our own trouble, fewer are theirs."""
+"""Several hosts out of reach at once mean our own outage; fewer mean theirs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""What the filter of callers refuses, tried by a process that has it; and that both machines'
-tables know what callers need."""
+"""The callers' filter refuses forbidden system calls and allows the needed ones.
+
+A filtered process tries the calls. The tables of both architectures contain the needed calls.
+"""
 
 from __future__ import annotations
 

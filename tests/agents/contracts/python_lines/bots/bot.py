@@ -1,4 +1,4 @@
-"""Contract lines in Python: a program with words behind it, a module beside it, and a seed."""
+"""Contract lines in Python: a program with arguments, a second module, and a seed."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Fields for the tests of the pairing, and seasons played on them."""
+"""Fields of candidates for tests of the pairing, and seasons played on them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def counted(proposal: Proposal) -> Counter[str]:
 
 
 def met(proposal: Proposal) -> Counter[frozenset[str]]:
-    """Lineups by the pair that was in them."""
+    """The number of lineups for each pair of entries."""
     return Counter(
         frozenset((one, two))
         for lineup in players(proposal)
@@ -71,9 +71,9 @@ def met(proposal: Proposal) -> Counter[frozenset[str]]:
 def season(
     field: list[Candidate], lineups: int, *, at_once: int = 2, seats: int = 4, seed: int = 5
 ) -> Iterator[list[str]]:
-    """Lineups as they are played, each batch paired with what the one before it has told.
+    """Lineups of a season, in batches; each batch is paired after the results of the previous one.
 
-    Means stay; deviations shrink, seats are counted and meetings remembered.
+    Means stay; deviations shrink, and seats and meetings are counted.
     """
     rng = Random(seed)
     games: Counter[str] = Counter()
@@ -111,8 +111,10 @@ def season(
 
 @st.composite
 def fields(draw: st.DrawFn) -> list[Candidate]:
-    """Small fields with everything that can be in the way: shared bundles, teams, profiles,
-    anchors, and teams that have both an anchor and a competitor."""
+    """Small fields with all obstacles: shared bundles, teams, profiles and anchors.
+
+    Some teams have both an anchor and a competitor.
+    """
     has_loss = draw(st.sampled_from(["all", "some", "none"]))
     size = draw(st.integers(0, 14))
     return [

@@ -1,4 +1,4 @@
-"""Who can sit with whom where teams share their bundles, and what it costs to find out."""
+"""Matching of entries when teams share bundles, and its cost."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def test_exactly_the_seatable_entries_get_a_lineup(
 @pytest.mark.parametrize(
     "rivals",
     [
-        ["x", "x", "x"],  # nobody can be seated: one team holds all bundles but one
-        ["x", "x", "y", "z"],  # all can
-        ["x", "y", "own 0"],  # of the crowd all but the one whose bundle a rival holds
+        ["x", "x", "x"],  # no lineup is possible: one team holds all bundles but one
+        ["x", "x", "y", "z"],  # all are possible
+        ["x", "y", "own 0"],  # all of the crowd except the one whose bundle a rival holds
     ],
 )
 def test_a_large_team_adds_no_search_steps_per_lineup(
@@ -81,4 +81,4 @@ def test_a_large_team_adds_no_search_steps_per_lineup(
     found = pair(field, 20)
     assert (len(found.lineups) == 20) == (len(set(rivals)) > 1)
     assert looks.pop("Holdings", 0) <= 1
-    assert sum(looks.values()) <= 40 * 20  # whatever the crowd
+    assert sum(looks.values()) <= 40 * 20  # independent of the crowd's size

@@ -98,7 +98,7 @@ def test_teams_sharing_bundles_are_named() -> None:
 
 
 def test_the_only_possible_lineup_is_found() -> None:
-    # Whoever leads, y must come from b: drawn at random, c's copy of it would be in the way.
+    # In every lineup y must come from b; a random draw could pick c's copy, which conflicts.
     shared = [("a", "x"), ("b", "y"), ("b", "x"), ("c", "y"), ("c", "z")]
     field = [
         candidate(n, team_id=TeamId(team), digest=digest) for n, (team, digest) in enumerate(shared)
@@ -120,7 +120,7 @@ def test_entries_without_a_node_are_left_out_with_a_reason() -> None:
     assert pair(field, 20).left_out == ()
 
 
-# One season of the real length; those that are drawn have a quarter of it.
+# One season of the real length; the drawn ones have a quarter of it.
 @settings(max_examples=25, deadline=None)
 @example(size=13, seats=4, at_once=9, clear=3, seed=1, longest=LONGEST_WAIT)
 @given(
@@ -134,7 +134,7 @@ def test_entries_without_a_node_are_left_out_with_a_reason() -> None:
 def test_no_entry_waits_longer_than_the_limit(
     size: int, seats: int, at_once: int, clear: int, seed: int, longest: int
 ) -> None:
-    # Only a few are worth a game, and they stay so: the others' losses are nothing.
+    # Only a few entries are worth a game, and they stay so: the others have no loss.
     field = [
         replace(c, loss=0.1 if n < clear else 0.0, sigma=200.0 if n < clear else 1.0)
         for n, c in enumerate(ladder(size))
@@ -266,7 +266,7 @@ def test_a_tiny_league_repeats_pairs() -> None:
 
 
 def test_allowed_pairs_of_one_team_are_rarer_than_by_chance() -> None:
-    # Four near-copies of each team, side by side in the ladder: nearness alone would pair them.
+    # Four near-copies of each team lie side by side; nearness alone would pair them.
     field = [replace(c, team_id=TeamId(f"tea_{n // 4}")) for n, c in enumerate(ladder(40))]
     teams = {str(c.entry_id): c.team_id for c in field}
     pairs = met(pair(field, 500, same_team_lineups=True))

@@ -1,4 +1,4 @@
-"""Fields that fill a match, and anchors that a season gets so that its first agent can play."""
+"""Fields that can fill a match, and anchors that let a season's first agent play."""
 
 from __future__ import annotations
 

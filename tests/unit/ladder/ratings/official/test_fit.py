@@ -21,7 +21,7 @@ def skills(seed: int, n: int, spread: float = 1.0) -> Floats:
 
 
 def by_package(prior: Prior, ranks: list[int], draw: float) -> tuple[Floats, Floats]:
-    """What the trueskill package makes of one game."""
+    """The trueskill package's result for one game."""
     environment = trueskill.TrueSkill(0.0, 1.0, 1.0, 0.0, draw)
     pairs = zip(prior.mean, prior.sd, strict=True)
     rated = environment.rate(
@@ -162,7 +162,7 @@ def test_a_disqualified_contender_does_not_affect_the_fit() -> None:
         [(c, r, f) for c, r, f in zip(*row, strict=True) if not out[c]]
         for row in zip(games.contenders, games.ranks, games.faults, strict=True)
     ]
-    # Written anew without them: fewer seats in some games, in other columns.
+    # The same table without them: fewer seats in some games, in other columns.
     anew = table(
         *(
             (

@@ -1,4 +1,4 @@
-"""When a resubmission is no longer held by what it replaces."""
+"""When a resubmission no longer depends on its parent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PARENTS = np.array([-1, 0], np.int32)
 
 
 def played(parent_faults: int, child_faults: int, games: int = 10) -> GameTable:
-    """Games of a parent (0) and its child (1) against each other, with so many faults of each."""
+    """Games of a parent (0) against its child (1), with this many faults of each."""
     shape = (games, 2)
     faults = np.zeros(shape, np.bool_)
     faults[:parent_faults, 0] = True

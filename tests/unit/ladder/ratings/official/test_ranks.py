@@ -17,7 +17,7 @@ SPREAD = np.random.default_rng(4).normal(0.0, 1.0, 50)
 
 
 def drawn(mu: Floats, sigma: Floats, count: int, seed: int) -> Ranks:
-    """Of a field in which everybody is everybody's rival."""
+    """Ranks in a field in which all entries are rivals."""
     everybody = np.arange(len(mu))
     return draw_ranks(mu, sigma, everybody, everybody, count, seed)
 

@@ -1,4 +1,4 @@
-"""Standings drawn up from a fit that is given, not fitted."""
+"""Standings from a given fit."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def test_moments_are_finite_at_any_distance(t: float, width: float) -> None:
 @pytest.mark.parametrize("width", [0.01, 0.1, 1.0, 2.0])
 def test_tie_moments_match_numerical_integration(t: float, width: float) -> None:
     v, w = tie_moments(np.array([t]), np.array([width]))
-    # A Gaussian around t of which only the slice between -width and width was seen.
+    # A Gaussian around t, truncated to the slice between -width and width.
     x = np.linspace(-width, width, 200_001)
     log = -0.5 * (x - t) ** 2
     weights = np.exp(log - log.max())

@@ -1,4 +1,4 @@
-"""Simulated leagues: skills, and games played by TrueSkill's own model."""
+"""Simulated leagues: skills, and games by TrueSkill's own model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Floats = NDArray[np.float64]
 
 
 def lineups(rng: np.random.Generator, n: int, games: int, seats: int) -> NDArray[np.intp]:
-    """Random contenders, none of them twice in a game."""
+    """Random contenders, each at most once in a game."""
     return np.stack([rng.choice(n, seats, replace=False) for _ in range(games)])
 
 
@@ -35,8 +35,8 @@ def play(
 ) -> GameTable:
     """Games of random lineups; performances closer than ``grain`` often tie.
 
-    With ``kappa`` each pair of seats has an advantage of its own over each other, of that standard
-    deviation in the difference of their performances when they meet alone.
+    With ``kappa`` each pair of seats has its own advantage. Its standard deviation is ``kappa``, in
+    the difference of performances in a duel.
     """
     rng = np.random.default_rng(seed)
     n = len(skills)
@@ -53,11 +53,11 @@ def play(
 
 
 def table(*rows: tuple[list[int], list[int], list[bool]]) -> GameTable:
-    """Games spelled out: contenders, ranks, faults."""
+    """A table of given games: contenders, ranks, faults."""
     who, ranks, faults = zip(*rows, strict=True)
     return GameTable(np.array(who, np.int32), np.array(ranks, np.int16), np.array(faults, np.bool_))
 
 
 def known(means: list[float], sds: list[float]) -> Prior:
-    """A prior that leaves nothing to learn of the league."""
+    """A prior that already fixes the means and standard deviations."""
     return Prior(np.array(means), np.array(sds), np.full(len(means), -1, np.int32))
