@@ -228,9 +228,9 @@ def test_only_granted_functions_are_open_to_others(database_url: str) -> None:
         "lease_claim",
         "lease_fail",
         "lease_finish",
+        "lease_heartbeat",
         "lease_register",
         "lease_renew",
-        "lease_heartbeat",
         "remote_unreachable",
     ]
     unset = "select proname from pg_proc where pronamespace = 'public'::regnamespace"
